@@ -1,0 +1,105 @@
+# The one entrance: each target does its own set-up, then hands over to CMake presets and Ninja.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+PREFIX ?=
+LINT := changed
+
+# What the targets run, from the repository's root.
+DEMO := build/release/examples/demo/perdure_demo
+BENCH := python3 bench/run.py
+SOAK := python3 tests/soak/run.py
+MUTANTS := python3 tests/mutants/run.py
+
+.PHONY: help
+help: ## Show this list.
+	@echo 'Perdure: durable sessions for LLM agents.'
+	@echo
+	@echo 'Every target installs what it needs first (Debian 12; as root or by sudo).'
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo 'Variables: JOBS=$(JOBS)  PREFIX=/where/to  LINT=changed|all'
+
+.PHONY: demo
+demo: build/release/build.ninja ## Kill a writing process 25 times and show that nothing is lost.
+	@cmake --build --preset release -j $(JOBS) --target perdure_demo
+	@$(DEMO)
+
+.PHONY: test
+test: build ## Build everything and run every test.
+	@ctest --preset dev -j $(JOBS) $(CTEST_ARGS)
+
+.PHONY: build
+build: build/dev/build.ninja ## Build the library, the tests and the examples for development.
+	@cmake --build --preset dev -j $(JOBS)
+
+.PHONY: bench
+bench: setup-test build/release/build.ninja ## Measure against the physical limits and the peers; fails on a missed bar.
+	@cmake --build --preset release -j $(JOBS)
+	@$(BENCH) $(BENCH_ARGS)
+
+.PHONY: soak
+soak: build ## Run the crash tests for long, with fresh seeds.
+	@$(SOAK) $(SOAK_ARGS)
+
+.PHONY: mutants
+mutants: build ## Plant small bugs, one at a time; fails if the tests stay green.
+	@$(MUTANTS) $(MUTANTS_ARGS)
+
+.PHONY: asan
+asan: build/asan/build.ninja ## Run every test under the address and undefined-behaviour sanitizers.
+	@cmake --build --preset asan -j $(JOBS)
+	@ctest --preset asan -j $(JOBS) $(CTEST_ARGS)
+
+.PHONY: tsan
+tsan: build/tsan/build.ninja ## Run every test under the thread sanitizer.
+	@cmake --build --preset tsan -j $(JOBS)
+	@ctest --preset tsan -j $(JOBS) $(CTEST_ARGS)
+
+.PHONY: lint
+lint: build/dev/build.ninja setup-lint ## Check the style rules and run clang-tidy on changed files (LINT=all: on all).
+	@python3 tools/tidy.py
+	@python3 scripts/lint --jobs $(JOBS) $(LINT)
+
+.PHONY: lint-fix
+lint-fix: build/dev/build.ninja setup-lint ## Let clang-tidy mend what it can, such as missing includes.
+	@python3 scripts/lint --jobs $(JOBS) --fix $(LINT)
+
+.PHONY: format
+format: setup-lint ## Format the C++ sources in place.
+	@git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs -r clang-format-19 -i
+
+.PHONY: format-check
+format-check: setup-lint ## Fail if a C++ source is not formatted.
+	@git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs -r clang-format-19 --dry-run -Werror
+
+.PHONY: install
+install: build/release/build.ninja ## Install headers, archives and package files: make install PREFIX=/where/to.
+	@[[ -n '$(PREFIX)' ]] || { echo 'say where: make install PREFIX=/usr/local' >&2; exit 2; }
+	@cmake --build --preset release -j $(JOBS) --target perdure_store perdure_core
+	@cmake --install build/release --prefix '$(PREFIX)'
+
+.PHONY: clean
+clean: ## Remove everything that was built (build/).
+	rm -rf build
+
+.PHONY: setup
+setup: ## Install all that any of these targets needs.
+	@scripts/setup all
+
+.PHONY: setup-build setup-test setup-lint
+setup-build setup-test setup-lint: setup-%:
+	@scripts/setup $*
+
+# Configured once; afterwards Ninja itself notices a changed CMake file. Set-up is looked at each
+# time, because it takes no time when nothing is missing.
+build/release/build.ninja: CMakePresets.json | setup-build
+	@cmake --preset release
+build/dev/build.ninja build/asan/build.ninja build/tsan/build.ninja: build/%/build.ninja: CMakePresets.json | setup-test
+	@cmake --preset $*

@@ -1,0 +1,18 @@
+# ccache and mold where the machine has them. Only for a build of Perdure itself: how a program
+# around us is compiled and linked is its own business.
+
+find_program(PERDURE_CCACHE ccache)
+mark_as_advanced(PERDURE_CCACHE)
+if(PERDURE_CCACHE)
+  foreach(language C CXX)
+    if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER "${PERDURE_CCACHE}")
+    endif()
+  endforeach()
+endif()
+
+find_program(PERDURE_MOLD mold)
+mark_as_advanced(PERDURE_MOLD)
+if(PERDURE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,75 @@
+// What a call answers when it could not do what it was asked.
+//
+// An operating error (the world, the caller's data) is a value: Result<T>. An
+// expected answer ("there is none") is a value too, but never an Error: that is
+// std::optional. A programmer's error stops the process. Nothing in Perdure
+// throws across an interface.
+//
+// The set of codes is closed. A code says what the caller can do about it; the
+// message says the rest to a person. docs/errors/ has one page per code.
+
+#pragma once
+
+#include <array>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace perdure {
+
+enum class ErrorCode {
+  invalid_argument,  ///< Can never succeed as written: change the call.
+  not_found,         ///< There is nothing by that name.
+  already_exists,    ///< The name is taken.
+  conflict,          ///< The caller's view was stale: read again, then decide.
+  lease_held,        ///< Another worker owns it: wait, or go elsewhere.
+  lease_lost,        ///< This worker no longer owns it: stop, write nothing.
+  commit_unknown,    ///< The commit may or may not have happened: repeat the same batch, or find
+                     ///< its receipt, before anything else.
+  unavailable,       ///< The outside world failed: the same call may succeed later.
+  closed,            ///< This store object takes no more writes: reopen it.
+  unsupported,       ///< Made by a newer version, or this build lacks it: upgrade.
+  corrupted,         ///< Stored bytes break an invariant: never retry, tell a human.
+};
+
+/// Every code, in the order of the enum: for tables, tests and bindings.
+inline constexpr std::array all_error_codes = {
+    ErrorCode::invalid_argument, ErrorCode::not_found,   ErrorCode::already_exists,
+    ErrorCode::conflict,         ErrorCode::lease_held,  ErrorCode::lease_lost,
+    ErrorCode::commit_unknown,   ErrorCode::unavailable, ErrorCode::closed,
+    ErrorCode::unsupported,      ErrorCode::corrupted,
+};
+
+struct Error {
+  ErrorCode code;
+  /// For a person, never parsed: what happened, why, what to do.
+  std::string message;
+  /// The id of what is in the way (a worker, a call, a batch), or empty.
+  std::string subject;
+
+  bool operator==(const Error&) const = default;
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+
+/// `return fail(ErrorCode::not_found, "no session ses_1");`
+[[nodiscard]] std::unexpected<Error> fail(ErrorCode code, std::string message,
+                                          std::string subject = {});
+
+/// Hands a failure on to a caller whose Result has another value type:
+/// `if (!lease) return forward(lease);`. `failed` must hold an error, which is moved out of it.
+template <class T>
+[[nodiscard]] std::unexpected<Error> forward(Result<T>& failed) {
+  return std::unexpected<Error>(std::move(failed).error());
+}
+
+/// The code's name as it is written everywhere: "lease_held".
+[[nodiscard]] std::string_view to_string(ErrorCode code);
+
+/// The reverse of to_string; nothing for any other text.
+[[nodiscard]] std::optional<ErrorCode> error_code_from(std::string_view name);
+
+}  // namespace perdure

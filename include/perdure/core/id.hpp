@@ -1,0 +1,91 @@
+// Names of things: ids as distinct types, and the rule that every name keeps.
+//
+// An id is text. Perdure mints its own (id_source.hpp), and a caller may bring
+// ids from elsewhere: any 1 to 128 bytes of valid UTF-8 without control
+// characters (U+0000 to U+001F, U+007F to U+009F) and without a space at either
+// end. Comparison is by bytes; no case folding, no normalisation.
+//
+// The tag makes a WorkerId where a SessionId belongs a compile error.
+
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+
+namespace perdure {
+
+class IdSource;
+
+inline constexpr std::size_t id_bytes_max = 128;
+
+/// Whether `text` is a proper name: the rule above, with `bytes_max` for the length. Channels,
+/// kinds, labels, tools and the like keep it as ids do. `what` names the thing in the message:
+/// "channel", "tool name".
+/// Fails: `invalid_argument`.
+[[nodiscard]] Result<void> check_name(std::string_view what, std::string_view text,
+                                      std::size_t bytes_max);
+
+template <class Tag>
+class Id {
+ public:
+  /// No id. Never equal to one that parse() or mint() gave.
+  Id() = default;
+
+  /// Takes any text that keeps the rule above; the prefix of minted ids is not asked for.
+  /// Fails: `invalid_argument`.
+  [[nodiscard]] static Result<Id> parse(std::string text) {
+    auto checked = check_name(Tag::noun, text, id_bytes_max);
+    if (!checked) return forward(checked);
+    return Id(std::move(text));
+  }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] bool empty() const { return text_.empty(); }
+
+  auto operator<=>(const Id&) const = default;
+
+ private:
+  template <class AnyTag>
+  friend Id<AnyTag> mint(IdSource& source);
+
+  explicit Id(std::string text) : text_(std::move(text)) {}
+
+  std::string text_;
+};
+
+struct SessionTag {
+  static constexpr std::string_view prefix = "ses_";
+  static constexpr std::string_view noun = "session id";
+};
+struct WorkerTag {
+  static constexpr std::string_view prefix = "wrk_";
+  static constexpr std::string_view noun = "worker id";
+};
+struct BatchTag {
+  static constexpr std::string_view prefix = "bat_";
+  static constexpr std::string_view noun = "batch id";
+};
+struct MessageTag {
+  static constexpr std::string_view prefix = "msg_";
+  static constexpr std::string_view noun = "message id";
+};
+
+using SessionId = Id<SessionTag>;
+using WorkerId = Id<WorkerTag>;
+using BatchId = Id<BatchTag>;
+using MessageId = Id<MessageTag>;
+
+}  // namespace perdure
+
+template <class Tag>
+struct std::hash<perdure::Id<Tag>> {
+  std::size_t operator()(const perdure::Id<Tag>& id) const noexcept {
+    return std::hash<std::string>{}(id.text());
+  }
+};

@@ -1,0 +1,51 @@
+// The two clocks of Perdure, and time as text.
+//
+// Wall time is for people: it may jump either way, and nothing is decided by it.
+// Uptime judges leases: it never goes back and goes on while the machine sleeps,
+// so a laptop that slept past its lease knows it. It means nothing on another
+// machine or after a restart.
+//
+// A Clock is a constructor argument of everything that needs the time, so that
+// a test can own it. Only the program's edge names system_clock().
+
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace perdure {
+
+using Duration = std::chrono::milliseconds;
+
+/// A moment of the wall clock (UTC, without leap seconds).
+using Timestamp = std::chrono::sys_time<Duration>;
+
+/// Time since the machine started, sleep included.
+using Uptime = Duration;
+
+/// Thread safety: both methods may be called from any thread at any time.
+class Clock {
+ public:
+  virtual ~Clock();
+
+  [[nodiscard]] virtual Timestamp now() const = 0;
+  [[nodiscard]] virtual Uptime uptime() const = 0;
+};
+
+/// The machine's own clocks (CLOCK_REALTIME, CLOCK_BOOTTIME). Lives for ever.
+[[nodiscard]] Clock& system_clock();
+
+/// `2026-11-15T16:13:55.123Z`: always UTC, always milliseconds, so texts of the years 0000 to 9999
+/// sort as their times do. Any other year has a sign and at least six digits (`+012026-…`,
+/// `-000001-…`). Every Timestamp has a text, and timestamp_from_iso8601 reads it back unchanged.
+[[nodiscard]] std::string to_iso8601(Timestamp time);
+
+/// Reads `2026-11-15T16:13:55Z`, with or without a fraction of one to nine digits (what is finer
+/// than a millisecond is cut off), with `Z` or an offset such as `+01:00`. Nothing for any other
+/// text, a date or time of day that does not exist (February 30, 24:00, a leap second), or a time
+/// that no Timestamp holds.
+[[nodiscard]] std::optional<Timestamp> timestamp_from_iso8601(std::string_view text);
+
+}  // namespace perdure

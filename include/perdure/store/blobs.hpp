@@ -1,0 +1,36 @@
+// Bodies too large to travel with their entry, kept once by content.
+//
+// A blob is staged before the commit that names it. The same bytes are one blob,
+// however often they are put.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/body.hpp"
+
+namespace perdure {
+
+class Blobs {
+ public:
+  virtual ~Blobs() = default;
+
+  /// Keeps the bytes and returns their name. Durable when it returns.
+  /// Fails: `invalid_argument` beyond `blob_bytes_max`.
+  [[nodiscard]] virtual Result<BlobRef> put(std::string_view bytes) = 0;
+
+  /// The whole blob. Fails: `not_found`; `corrupted` if the bytes do not match their name.
+  [[nodiscard]] virtual Result<std::string> get(const BlobRef& ref) = 0;
+
+  /// At most `size` bytes from `offset`; reading at or past the end is not an
+  /// error and gives fewer or none. Fails: `not_found`.
+  [[nodiscard]] virtual Result<std::string> read(const BlobRef& ref, std::uint64_t offset,
+                                                 std::uint64_t size) = 0;
+
+  [[nodiscard]] virtual Result<bool> contains(const BlobRef& ref) = 0;
+};
+
+}  // namespace perdure

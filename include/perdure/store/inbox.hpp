@@ -1,0 +1,53 @@
+// Where others leave something for a session they do not own: approvals, answers,
+// resolutions, pause and cancel, user messages, results of children.
+//
+// Posting needs no lease. The owner moves a message into the log and names it as
+// consumed in the same commit, so it takes effect once.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/body.hpp"
+
+namespace perdure {
+
+struct NewMessage {
+  SessionId session{};
+  MessageId id{};
+  std::string kind{};
+  Body body{};
+
+  bool operator==(const NewMessage&) const = default;
+};
+
+struct Message {
+  SessionId session{};
+  MessageId id{};
+  std::string kind{};
+  Body body{};
+  Timestamp at{};
+
+  bool operator==(const Message&) const = default;
+};
+
+class Inbox {
+ public:
+  virtual ~Inbox() = default;
+
+  /// Leaves a message and makes a waiting session due. A second post under the
+  /// same id, consumed or not, changes nothing and is not an error.
+  /// Fails: `not_found` if the session does not exist; `invalid_argument`.
+  [[nodiscard]] virtual Result<void> post(const NewMessage& message) = 0;
+
+  /// Messages not yet consumed, in order of arrival.
+  /// Fails: `not_found`; `invalid_argument` for a bad limit.
+  [[nodiscard]] virtual Result<std::vector<Message>> list(const SessionId& session,
+                                                          std::size_t limit) = 0;
+};
+
+}  // namespace perdure

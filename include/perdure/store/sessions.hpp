@@ -1,0 +1,152 @@
+// Sessions: what exists, and what a person or a worker finds them by.
+//
+// Every session has one summary row. The store keeps it up to date in the same
+// transaction as the facts it sums up, so lists never read the log and carry no
+// payload. `status` is set by whoever runs the session; whether it is
+// interrupted or needs attention follows from the row.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/point.hpp"
+
+namespace perdure {
+
+enum class Status : std::uint8_t { active, waiting, paused, completed, failed, cancelled };
+
+[[nodiscard]] std::string_view to_string(Status status);
+[[nodiscard]] std::optional<Status> status_from(std::string_view text);
+
+/// How a session came from another one.
+enum class Lineage : std::uint8_t {
+  fork,   ///< Shares the parent's log up to the point; goes its own way after it.
+  child,  ///< Was spawned by the parent there; has a log of its own.
+};
+
+struct Parent {
+  SessionId session{};
+  Position position = 0;
+  Lineage lineage = Lineage::fork;
+
+  bool operator==(const Parent&) const = default;
+};
+
+/// What people call a session. Not part of its log: the last writer wins.
+struct Annotation {
+  std::optional<std::string> title{};
+  std::optional<std::string> opening{};  ///< The message it began with, cut by the caller.
+  std::optional<std::vector<std::string>> tags{};
+  std::optional<std::string> metadata{};  ///< A JSON object.
+
+  bool operator==(const Annotation&) const = default;
+};
+
+struct Session {
+  SessionId id{};
+  std::string title{};
+  std::string opening{};
+  std::vector<std::string> tags{};
+  std::string metadata = "{}";
+  Status status = Status::active;
+  std::string wait_reason{};
+  std::optional<Timestamp> wake_at{};
+  std::optional<Parent> parent{};
+  std::optional<Holder> holder{};  ///< Who owns it, alive or not.
+
+  Position head = 0;           ///< The last entry of the active line.
+  Position next = 1;           ///< The position the next entry gets.
+  Version version = 0;         ///< The latest checkpoint; 0 if there is none.
+  Tally tally{};               ///< Over the active line, what a fork shares included.
+  std::int64_t attention = 0;  ///< Calls of this session in doubt.
+  std::uint64_t revision = 0;  ///< Rises with every change of this row.
+  Timestamp created_at{};
+  Timestamp updated_at{};
+
+  /// Active, and nobody alive runs it.
+  [[nodiscard]] bool is_interrupted() const;
+  [[nodiscard]] bool needs_attention() const { return attention > 0; }
+  bool operator==(const Session&) const = default;
+};
+
+/// A session to be created. The caller mints the id, so that repeating a
+/// creation whose reply was lost answers `already_exists`, not a second session.
+struct NewSession {
+  SessionId id{};
+  Annotation annotation{};
+  Status status = Status::active;
+  std::string wait_reason{};
+  std::optional<Timestamp> wake_at{};
+  struct Origin {
+    SessionId session{};
+    Point at{};  ///< For a child: where it was spawned.
+    Lineage lineage = Lineage::fork;
+    bool operator==(const Origin&) const = default;
+  };
+  std::optional<Origin> origin{};
+
+  bool operator==(const NewSession&) const = default;
+};
+
+enum class SessionSort : std::uint8_t { updated, created, title, turns, cost };
+
+struct SessionQuery {
+  std::vector<Status> statuses{};  ///< Empty: any.
+  std::optional<bool> needs_attention{};
+  std::optional<SessionId> parent{};
+  std::string tag{};       ///< Empty: any.
+  std::string contains{};  ///< Within title or opening, ASCII case ignored; empty: any.
+  std::optional<Timestamp> updated_since{};
+  std::optional<Timestamp> updated_before{};
+  SessionSort sort = SessionSort::updated;
+  bool descending = true;  ///< Ties are broken by id, in the same direction.
+  std::size_t limit = 50;
+  std::string cursor{};  ///< From the page before, of the same query.
+
+  bool operator==(const SessionQuery&) const = default;
+};
+
+struct SessionPage {
+  std::vector<Session> sessions{};
+  std::string next{};  ///< Cursor of the next page; empty at the end.
+};
+
+class Sessions {
+ public:
+  virtual ~Sessions() = default;
+
+  /// Creates a session with an empty log, or, as a fork, with everything its
+  /// parent has up to the origin's point, at no cost in bytes.
+  /// Fails: `already_exists`; `not_found` if the origin does not exist;
+  /// `invalid_argument` for a bad id, name, tag or metadata.
+  [[nodiscard]] virtual Result<Session> create(const NewSession& session) = 0;
+
+  /// Fails: `not_found`.
+  [[nodiscard]] virtual Result<Session> read(const SessionId& id) = 0;
+
+  /// One page of matching sessions. A session that changes while pages are read
+  /// may be seen twice or not at all; one that does not change is seen once.
+  /// Fails: `invalid_argument` for a limit of 0 or beyond `limit_max`, or a
+  /// cursor of another query.
+  [[nodiscard]] virtual Result<SessionPage> list(const SessionQuery& query) = 0;
+
+  /// Sessions a worker should take up now, longest due first: active without a
+  /// living owner, or waiting with a wake time that has come. A message posted
+  /// to a waiting session makes it due at once.
+  /// Fails: `invalid_argument` for a bad limit.
+  [[nodiscard]] virtual Result<std::vector<Session>> due(std::size_t limit) = 0;
+
+  /// Replaces the given parts of the annotation; needs no lease.
+  /// Fails: `not_found`; `invalid_argument`.
+  [[nodiscard]] virtual Result<Session> annotate(const SessionId& id, const Annotation& part) = 0;
+};
+
+}  // namespace perdure

@@ -1,0 +1,31 @@
+# What the core layer is made of. Names are relative to this folder.
+
+set(PERDURE_CORE_SOURCES
+    canonical_json.cpp
+    error.cpp
+    es6_number.cpp
+    id.cpp
+    id_source.cpp
+    json.cpp
+    json_number.cpp
+    json_parser.cpp
+    json_text.cpp
+    random_ids.cpp
+    sha256.cpp
+    system_clock.cpp
+    time.cpp)
+
+set(PERDURE_CORE_TESTS
+    canonical_json_test.cpp
+    error_test.cpp
+    id_source_test.cpp
+    id_test.cpp
+    json_parser_test.cpp
+    json_test.cpp
+    sha256_test.cpp
+    time_test.cpp)
+
+# The test that every error code has its page.
+set_source_files_properties(
+  "${CMAKE_CURRENT_LIST_DIR}/error_test.cpp"
+  PROPERTIES COMPILE_DEFINITIONS "PERDURE_DOCS_DIR=\"${PROJECT_SOURCE_DIR}/docs\"")

@@ -1,0 +1,63 @@
+// Well-formed UTF-8, strictly: no overlong forms, no surrogates, nothing beyond
+// U+10FFFF.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace perdure {
+
+/// The bytes of the well-formed sequence at `p` (which is before `end`), or 0 if there is none.
+inline std::size_t utf8_sequence_bytes(const char* p, const char* end) {
+  const auto byte = [p](std::size_t i) { return static_cast<std::uint8_t>(p[i]); };
+  const auto is_within = [&](std::size_t i, unsigned low, unsigned high) {
+    return byte(i) >= low && byte(i) <= high;
+  };
+  const std::uint8_t lead = byte(0);
+  const auto left = static_cast<std::size_t>(end - p);
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2) return 0;
+  if (lead < 0xE0) return left >= 2 && is_within(1, 0x80, 0xBF) ? 2 : 0;
+  if (lead < 0xF0) {
+    const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;
+    const unsigned high = lead == 0xED ? 0x9F : 0xBF;
+    return left >= 3 && is_within(1, low, high) && is_within(2, 0x80, 0xBF) ? 3 : 0;
+  }
+  if (lead > 0xF4 || left < 4) return 0;
+  const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
+  const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
+  return is_within(1, low, high) && is_within(2, 0x80, 0xBF) && is_within(3, 0x80, 0xBF) ? 4 : 0;
+}
+
+/// Whether the three bytes of a surrogate (WTF-8) are at `p`, which is before `end`.
+inline bool is_surrogate_at(const char* p, const char* end) {
+  const auto byte = [p](std::size_t i) { return static_cast<std::uint8_t>(p[i]); };
+  return end - p >= 3 && byte(0) == 0xED && byte(1) >= 0xA0 && byte(1) <= 0xBF && byte(2) >= 0x80 &&
+         byte(2) <= 0xBF;
+}
+
+/// After the longest ASCII prefix that is a multiple of eight bytes.
+inline const char* skip_ascii_words(const char* p, const char* end) {
+  for (; end - p >= 8; p += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, p, sizeof(word));
+    if ((word & 0x8080808080808080) != 0) break;
+  }
+  return p;
+}
+
+inline bool is_utf8(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  for (const char* p = skip_ascii_words(text.data(), end); p != end;) {
+    const std::size_t bytes = utf8_sequence_bytes(p, end);
+    if (bytes == 0) return false;
+    p += bytes;
+    if (bytes == 1) p = skip_ascii_words(p, end);
+  }
+  return true;
+}
+
+}  // namespace perdure

@@ -1,0 +1,65 @@
+// Blobs of a memory store. A reference names a blob by hash and size; one with
+// another size names nothing.
+
+#include <fmt/format.h>
+
+#include "memory/roles.hpp"
+#include "perdure/store/limits.hpp"
+
+namespace perdure::memory {
+
+namespace {
+
+const std::string* find_blob(const State& state, const BlobRef& ref) {
+  const auto found = state.blobs.find(ref.digest);
+  const bool is_there = found != state.blobs.end() && found->second.size() == ref.size;
+  return is_there ? &found->second : nullptr;
+}
+
+std::unexpected<Error> no_blob(const BlobRef& ref) {
+  const std::string name = to_hex(ref.digest);
+  return fail(ErrorCode::not_found, fmt::format("there is no blob {} of {} bytes", name, ref.size),
+              name);
+}
+
+}  // namespace
+
+Result<BlobRef> MemoryBlobs::put(std::string_view bytes) {
+  if (bytes.size() > blob_bytes_max) {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("the blob has {} bytes, at most {} are allowed", bytes.size(), blob_bytes_max));
+  }
+  const BlobRef ref{sha256(bytes), bytes.size()};
+  return base_.state.with([&](State& state) -> Result<BlobRef> {
+    if (state.blobs.try_emplace(ref.digest, bytes).second) state.note_change();
+    return ref;
+  });
+}
+
+Result<std::string> MemoryBlobs::get(const BlobRef& ref) {
+  return base_.state.with([&](State& state) -> Result<std::string> {
+    const std::string* blob = find_blob(state, ref);
+    if (blob == nullptr) return no_blob(ref);
+    ++state.counters.rows_read;
+    return *blob;
+  });
+}
+
+Result<std::string> MemoryBlobs::read(const BlobRef& ref, std::uint64_t offset,
+                                      std::uint64_t size) {
+  return base_.state.with([&](State& state) -> Result<std::string> {
+    const std::string* blob = find_blob(state, ref);
+    if (blob == nullptr) return no_blob(ref);
+    ++state.counters.rows_read;
+    if (offset >= blob->size()) return std::string();
+    return blob->substr(offset, size);
+  });
+}
+
+Result<bool> MemoryBlobs::contains(const BlobRef& ref) {
+  return base_.state.with(
+      [&](State& state) -> Result<bool> { return find_blob(state, ref) != nullptr; });
+}
+
+}  // namespace perdure::memory

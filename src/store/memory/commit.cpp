@@ -1,0 +1,193 @@
+// A commit, step by step in the order of the contract. A step checks and then
+// applies what it has checked; if a later one fails, Undo takes all of them back.
+
+#include "memory/commit.hpp"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "memory/calls.hpp"
+#include "memory/lines.hpp"
+#include "memory/rows.hpp"
+#include "memory/undo.hpp"
+#include "rules/chain.hpp"
+
+namespace perdure::memory {
+
+namespace {
+
+Result<void> check_right_to_write(const SessionTable& table, const Lease& lease,
+                                  const Batch& batch) {
+  const Grant& grant = table.grant;
+  if (!grant.owner || grant.owner->worker != lease.worker || grant.fence != lease.fence) {
+    return fail(ErrorCode::lease_lost,
+                fmt::format("session {} is at fence {}, this lease has {}: another worker took it "
+                            "over or it was released. Stop, and acquire it anew.",
+                            lease.session.text(), grant.fence, lease.fence),
+                grant.owner ? grant.owner->worker.text() : std::string());
+  }
+  if (table.row.head != batch.expected_head) {
+    return fail(ErrorCode::conflict,
+                fmt::format("session {} is at position {}, the batch expected {}",
+                            lease.session.text(), table.row.head, batch.expected_head),
+                std::to_string(table.row.head));
+  }
+  return {};
+}
+
+Result<void> branch(State& state, Undo& undo, SessionTable& table, Point point) {
+  auto place = resolve(state, table, point);
+  if (!place) return fail(ErrorCode::invalid_argument, std::move(place.error().message));
+  const SegmentId segment = open_segment(state, undo,
+                                         Segment{.id = 0,
+                                                 .session = table.row.id,
+                                                 .first = table.row.next,
+                                                 .parent = place->segment,
+                                                 .parent_position = place->position});
+  undo.of_end(table.segments);
+  table.segments.push_back(segment);
+  table.row.head = place->position;
+  table.row.tally = total_at(state, *place);
+  return {};
+}
+
+Result<void> check_blobs(const State& state, const Batch& batch) {
+  for (const NewEntry& entry : batch.entries) {
+    const auto ref = entry.body.blob();
+    if (!ref) continue;
+    const auto found = state.blobs.find(ref->digest);
+    if (found != state.blobs.end() && found->second.size() == ref->size) continue;
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("blob {} was not put before the entry that names it", to_hex(ref->digest)));
+  }
+  return {};
+}
+
+void append(State& state, Undo& undo, SessionTable& table, const Batch& batch,
+            const rules::Sealed& sealed) {
+  SegmentTable& segment = state.segments.at(table.segments.back());
+  undo.of_end(segment.entries);
+  for (std::size_t i = 0; i < batch.entries.size(); ++i) {
+    const NewEntry& entry = batch.entries[i];
+    Session& row = table.row;
+    row.head = row.next++;
+    row.tally += entry.tally;
+    segment.entries.push_back({Entry{.position = row.head,
+                                     .segment = segment.segment.id,
+                                     .channel = entry.channel,
+                                     .kind = entry.kind,
+                                     .fold = entry.fold,
+                                     .body = entry.body,
+                                     .hash = sealed.hashes[i],
+                                     .tally = entry.tally,
+                                     .at = entry.at.value_or(sealed.at),
+                                     .condition = Condition::intact},
+                               row.tally});
+  }
+}
+
+Result<void> consume(Undo& undo, InboxTable& inbox, const std::vector<MessageId>& messages) {
+  for (const MessageId& message : messages) {
+    const auto found = inbox.arrivals.find(message);
+    if (found == inbox.arrivals.end() || !found->second) {
+      return fail(ErrorCode::conflict,
+                  fmt::format("message {} is not waiting in the inbox: it was consumed before or "
+                              "never posted",
+                              message.text()),
+                  message.text());
+    }
+    undo.of_key(inbox.pending, *found->second);
+    undo.of_value(found->second);
+    inbox.pending.erase(*found->second);
+    found->second.reset();
+  }
+  return {};
+}
+
+void name_head(Undo& undo, SessionTable& table, const NewCheckpoint& checkpoint, Timestamp at) {
+  undo.of_end(table.checkpoints);
+  ++table.row.version;
+  table.checkpoints.push_back({Checkpoint{.version = table.row.version,
+                                          .position = table.row.head,
+                                          .at = at,
+                                          .reason = checkpoint.reason,
+                                          .label = checkpoint.label,
+                                          .metadata = checkpoint.metadata,
+                                          .tally = table.row.tally},
+                               table.segments.back()});
+}
+
+void update_row(Session& row, const Batch& batch, Timestamp at) {
+  if (batch.status) {
+    row.status = batch.status->status;
+    row.wait_reason = batch.status->wait_reason;
+    row.wake_at = batch.status->wake_at;
+  }
+  if (batch.annotation) annotate(row, *batch.annotation);
+  row.updated_at = at;
+  ++row.revision;
+}
+
+/// All of a batch that is known to be new and allowed.
+Result<Receipt> apply(State& state, Undo& undo, SessionTable& table, const Batch& batch,
+                      const rules::Sealed& sealed) {
+  undo.of_value(table.row);
+  undo.of_value(table.chain);
+  if (batch.branch_from) {
+    auto branched = branch(state, undo, table, *batch.branch_from);
+    if (!branched) return forward(branched);
+  }
+  auto staged = check_blobs(state, batch);
+  if (!staged) return forward(staged);
+  const Position from = table.row.head;
+  const Position first = table.row.next;
+  append(state, undo, table, batch, sealed);
+
+  const CallScope scope{table.grant.fence, first, table.row.head, sealed.at};
+  auto called = apply_calls(state, undo, table, scope, batch.calls);
+  if (!called) return forward(called);
+  auto consumed = consume(undo, table.inbox, batch.consumed);
+  if (!consumed) return forward(consumed);
+
+  table.chain = rules::chain_next(table.chain, sealed.seal, from, first);
+  if (batch.checkpoint) name_head(undo, table, *batch.checkpoint, sealed.at);
+  update_row(table.row, batch, sealed.at);
+  // Last, so that a child of this very session sees the batch applied.
+  for (const NewSession& child : batch.children) {
+    auto added = add_session(state, undo, child, sealed.at);
+    if (!added) return forward(added);
+  }
+
+  Receipt receipt{.batch = batch.id,
+                  .first = first,
+                  .count = batch.entries.size(),
+                  .head = table.row.head,
+                  .version = {},
+                  .at = sealed.at,
+                  .chain = table.chain};
+  if (batch.checkpoint) receipt.version = table.row.version;
+  return receipt;
+}
+
+}  // namespace
+
+Result<Receipt> commit(State& state, const Lease& lease, const Batch& batch, Timestamp now) {
+  auto table = find_session(state, lease.session);
+  if (!table) return forward(table);
+  const auto known = (*table)->receipts.find(batch.id);
+  if (known != (*table)->receipts.end()) return known->second;
+  auto right = check_right_to_write(**table, lease, batch);
+  if (!right) return forward(right);
+
+  Undo undo;
+  auto receipt = apply(state, undo, **table, batch, rules::seal(batch, now));
+  if (!receipt) return receipt;
+  (*table)->receipts.emplace(batch.id, *receipt);
+  undo.keep();
+  ++state.counters.commits;
+  state.note_change();
+  return receipt;
+}
+
+}  // namespace perdure::memory

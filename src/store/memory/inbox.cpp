@@ -1,0 +1,49 @@
+// The inbox of a memory store. Messages leave it by a commit only.
+
+#include "memory/lines.hpp"
+#include "memory/roles.hpp"
+#include "rules/checks.hpp"
+
+namespace perdure::memory {
+
+Result<void> MemoryInbox::post(const NewMessage& message) {
+  auto checked = rules::check(message);
+  if (!checked) return checked;
+  return base_.state.with([&](State& state) -> Result<void> {
+    auto table = find_session(state, message.session);
+    if (!table) return forward(table);
+    InboxTable& inbox = (*table)->inbox;
+    if (inbox.arrivals.contains(message.id)) return {};
+
+    const Timestamp now = base_.clock.now();
+    const std::uint64_t arrival = ++state.arrivals;
+    inbox.arrivals.emplace(message.id, arrival);
+    inbox.pending.emplace(arrival,
+                          Message{message.session, message.id, message.kind, message.body, now});
+
+    Session& row = (*table)->row;
+    const bool is_sleeping = !row.wake_at || *row.wake_at > now;
+    if (row.status == Status::waiting && is_sleeping) row.wake_at = now;
+    ++row.revision;
+    state.note_change();
+    return {};
+  });
+}
+
+Result<std::vector<Message>> MemoryInbox::list(const SessionId& session, std::size_t limit) {
+  auto checked = rules::check_limit(limit);
+  if (!checked) return forward(checked);
+  return base_.state.with([&](State& state) -> Result<std::vector<Message>> {
+    auto table = find_session(state, session);
+    if (!table) return forward(table);
+    std::vector<Message> messages;
+    for (const auto& [arrival, message] : (*table)->inbox.pending) {
+      if (messages.size() == limit) break;
+      messages.push_back(message);
+    }
+    state.counters.rows_read += messages.size();
+    return messages;
+  });
+}
+
+}  // namespace perdure::memory

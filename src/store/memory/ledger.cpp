@@ -1,0 +1,94 @@
+// Reading the ledger of a memory store. It is written by commits only.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string>
+#include <tuple>
+
+#include "memory/lines.hpp"
+#include "memory/roles.hpp"
+#include "rules/checks.hpp"
+
+namespace perdure::memory {
+
+namespace {
+
+const Call& call_at(const State& state, const CallRef& ref) {
+  return state.sessions.at(ref.session).calls.at(ref.position);
+}
+
+/// The sessions the query is about, oldest first.
+Result<std::vector<const SessionTable*>> sessions_of(const State& state, const CallQuery& query) {
+  if (query.session) {
+    auto table = find_session(state, *query.session);
+    if (!table) return forward(table);
+    return std::vector<const SessionTable*>{*table};
+  }
+  std::vector<const SessionTable*> tables;
+  for (const auto& [id, table] : state.sessions) tables.push_back(&table);
+  std::ranges::sort(tables, {}, &SessionTable::born);
+  return tables;
+}
+
+bool is_wanted(const CallQuery& query, const Call& call) {
+  return query.states.empty() || std::ranges::find(query.states, call.state) != query.states.end();
+}
+
+}  // namespace
+
+Result<Call> MemoryLedger::read(const SessionId& session, Position call) {
+  return base_.state.with([&](State& state) -> Result<Call> {
+    auto table = find_session(state, session);
+    if (!table) return forward(table);
+    const auto found = (*table)->calls.find(call);
+    if (found == (*table)->calls.end()) {
+      const std::string name = call_name(session, call);
+      return fail(ErrorCode::not_found, fmt::format("there is no call {}", name), name);
+    }
+    ++state.counters.rows_read;
+    return found->second;
+  });
+}
+
+Result<std::optional<Call>> MemoryLedger::find_holder(const Digest& key) {
+  return base_.state.with([&](State& state) -> Result<std::optional<Call>> {
+    const auto found = state.key_holders.find(key);
+    if (found == state.key_holders.end()) return std::nullopt;
+    ++state.counters.rows_read;
+    return call_at(state, found->second);
+  });
+}
+
+Result<std::vector<Call>> MemoryLedger::by_key(const Digest& key) {
+  return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
+    std::vector<Call> calls;
+    const auto found = state.calls_by_key.find(key);
+    if (found == state.calls_by_key.end()) return calls;
+    for (const CallRef& ref : found->second) calls.push_back(call_at(state, ref));
+    // Of the same age by the clock, those of the older session come first.
+    std::ranges::sort(calls, {}, [&](const Call& call) {
+      return std::tuple(call.intended_at, state.sessions.at(call.session).born, call.position);
+    });
+    state.counters.rows_read += calls.size();
+    return calls;
+  });
+}
+
+Result<std::vector<Call>> MemoryLedger::list(const CallQuery& query) {
+  auto checked = rules::check_limit(query.limit);
+  if (!checked) return forward(checked);
+  return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
+    auto tables = sessions_of(state, query);
+    if (!tables) return forward(tables);
+    std::vector<Call> calls;
+    for (const SessionTable* table : *tables) {
+      for (const auto& [position, call] : table->calls) {
+        if (calls.size() < query.limit && is_wanted(query, call)) calls.push_back(call);
+      }
+    }
+    state.counters.rows_read += calls.size();
+    return calls;
+  });
+}
+
+}  // namespace perdure::memory

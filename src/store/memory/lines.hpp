@@ -1,0 +1,45 @@
+// Finding one's way through segments: from a point to a place, from a place to
+// the line that leads there.
+
+#pragma once
+
+#include <vector>
+
+#include "memory/state.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/store/point.hpp"
+
+namespace perdure::memory {
+
+/// Where a line ends: its last segment, and its last position, which may lie in a
+/// segment before that one if nothing was added to it.
+struct Place {
+  SegmentId segment = 0;
+  Position position = 0;
+};
+
+/// A segment on a line, and how much of it is: positions up to `last`.
+struct Stretch {
+  const SegmentTable* table = nullptr;
+  Position last = 0;
+};
+
+/// Fails: `not_found`.
+[[nodiscard]] Result<const SessionTable*> find_session(const State& state, const SessionId& id);
+[[nodiscard]] Result<SessionTable*> find_session(State& state, const SessionId& id);
+
+[[nodiscard]] Place head_of(const SessionTable& session);
+
+/// Fails: `not_found` for a version or position that does not exist.
+[[nodiscard]] Result<Place> resolve(const State& state, const SessionTable& session, Point point);
+
+/// Oldest first.
+[[nodiscard]] std::vector<Stretch> line_to(const State& state, Place place);
+
+/// Whether the line that ends at `place` has an entry at `position`.
+[[nodiscard]] bool is_on_line(const State& state, Place place, Position position);
+
+/// The totals of the line that ends there.
+[[nodiscard]] Tally total_at(const State& state, Place place);
+
+}  // namespace perdure::memory

@@ -1,0 +1,101 @@
+// The rows of sessions and segments, as several roles need them.
+
+#include "memory/rows.hpp"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "memory/lines.hpp"
+#include "rules/chain.hpp"
+
+namespace perdure::memory {
+
+namespace {
+
+Result<Place> find_origin(const State& state, const NewSession::Origin& origin) {
+  auto session = find_session(state, origin.session);
+  if (!session) return forward(session);
+  return resolve(state, **session, origin.at);
+}
+
+SessionTable make_table(const NewSession& session, Timestamp now) {
+  SessionTable table;
+  Session& row = table.row;
+  row.id = session.id;
+  annotate(row, session.annotation);
+  row.status = session.status;
+  row.wait_reason = session.wait_reason;
+  row.wake_at = session.wake_at;
+  row.revision = 1;
+  row.created_at = now;
+  row.updated_at = now;
+  table.chain = rules::chain_start(session.id);
+  return table;
+}
+
+}  // namespace
+
+bool is_alive(const State& state, const WorkerId& worker, Uptime uptime) {
+  const auto found = state.workers.find(worker);
+  return found != state.workers.end() && found->second.until > uptime;
+}
+
+std::optional<Holder> holder_of(const State& state, const Grant& grant, Uptime uptime) {
+  if (!grant.owner) return std::nullopt;
+  // Retiring gives up everything, so an owner's worker is always known.
+  const NewWorker& worker = state.workers.at(grant.owner->worker).worker;
+  return Holder{worker.id,          worker.host, worker.pid,
+                grant.owner->since, grant.fence, is_alive(state, worker.id, uptime)};
+}
+
+Session shown(const State& state, const SessionTable& table, Uptime uptime) {
+  Session session = table.row;
+  session.holder = holder_of(state, table.grant, uptime);
+  return session;
+}
+
+void annotate(Session& row, const Annotation& part) {
+  if (part.title) row.title = *part.title;
+  if (part.opening) row.opening = *part.opening;
+  if (part.tags) row.tags = *part.tags;
+  if (part.metadata) row.metadata = *part.metadata;
+}
+
+SegmentId open_segment(State& state, Undo& undo, Segment segment) {
+  undo.of_value(state.last_segment);
+  segment.id = ++state.last_segment;
+  undo.of_key(state.segments, segment.id);
+  const SegmentId id = segment.id;
+  state.segments[id] = SegmentTable{std::move(segment), {}};
+  return id;
+}
+
+Result<void> add_session(State& state, Undo& undo, const NewSession& session, Timestamp now) {
+  if (state.sessions.contains(session.id)) {
+    return fail(ErrorCode::already_exists,
+                fmt::format("there is a session {} already", session.id.text()), session.id.text());
+  }
+  SessionTable table = make_table(session, now);
+  Segment root{.id = 0, .session = session.id, .first = 1, .parent = {}, .parent_position = 0};
+  if (session.origin) {
+    auto origin = find_origin(state, *session.origin);
+    if (!origin) return forward(origin);
+    table.row.parent = Parent{session.origin->session, origin->position, session.origin->lineage};
+    if (session.origin->lineage == Lineage::fork) {
+      root.first = origin->position + 1;
+      root.parent = origin->segment;
+      root.parent_position = origin->position;
+      table.row.head = origin->position;
+      table.row.next = origin->position + 1;
+      table.row.tally = total_at(state, *origin);
+    }
+  }
+  table.segments.push_back(open_segment(state, undo, std::move(root)));
+  undo.of_value(state.births);
+  table.born = ++state.births;
+  undo.of_key(state.sessions, session.id);
+  state.sessions.emplace(session.id, std::move(table));
+  return {};
+}
+
+}  // namespace perdure::memory

@@ -1,0 +1,30 @@
+// What several roles do to rows: showing a session with its holder, creating one,
+// changing its annotation.
+
+#pragma once
+
+#include "memory/state.hpp"
+#include "memory/undo.hpp"
+#include "perdure/core/error.hpp"
+
+namespace perdure::memory {
+
+[[nodiscard]] bool is_alive(const State& state, const WorkerId& worker, Uptime uptime);
+
+/// Who the grant names, as people see it; empty if it names nobody.
+[[nodiscard]] std::optional<Holder> holder_of(const State& state, const Grant& grant,
+                                              Uptime uptime);
+
+[[nodiscard]] Session shown(const State& state, const SessionTable& table, Uptime uptime);
+
+void annotate(Session& row, const Annotation& part);
+
+/// Opens the next segment of the store. Whose it becomes is the caller's to note.
+SegmentId open_segment(State& state, Undo& undo, Segment segment);
+
+/// Adds a session that `rules::check` has passed.
+/// Fails: `already_exists`; `not_found` if its origin does not exist.
+[[nodiscard]] Result<void> add_session(State& state, Undo& undo, const NewSession& session,
+                                       Timestamp now);
+
+}  // namespace perdure::memory

@@ -1,0 +1,60 @@
+// Which backend a location means.
+//
+// What stands before the first colon is a scheme if it looks like one (two or more
+// letters, digits, `+`, `.`, `-`). A file whose path looks so too can be opened as
+// `./name:…` or `sqlite:name:…`.
+
+#include "perdure/store/open.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+
+#include "memory/memory_store.hpp"
+#include "sqlite/sqlite_store.hpp"
+
+namespace perdure {
+
+namespace {
+
+bool is_scheme_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+         c == '.' || c == '-';
+}
+
+/// What stands before the colon, or nothing if that is part of a path.
+std::string_view scheme_of(std::string_view location) {
+  const std::size_t colon = location.find(':');
+  if (colon == std::string_view::npos || colon < 2) return {};
+  const std::string_view scheme = location.substr(0, colon);
+  return std::ranges::all_of(scheme, is_scheme_character) ? scheme : std::string_view{};
+}
+
+Result<std::unique_ptr<Store>> open_file(const std::string& location, std::string path,
+                                         const OpenOptions& options) {
+  if (path.empty()) return fail(ErrorCode::invalid_argument, "the location has no path");
+  if (path.find('\0') != std::string::npos) {
+    return fail(ErrorCode::invalid_argument, "the path has a zero byte in it");
+  }
+  // SQLite would take this name for a database in memory, one for each connection.
+  if (path == ":memory:") {
+    return fail(ErrorCode::invalid_argument, "a store in memory is opened as `memory:`");
+  }
+  return sqlite::open_sqlite(
+      {.location = location, .path = std::move(path), .open = options, .vfs = {}});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_store(const std::string& location, const OpenOptions& options) {
+  if (location == "memory:") return open_memory(options);
+  const std::string_view scheme = scheme_of(location);
+  if (scheme.empty()) return open_file(location, location, options);
+  if (scheme == "sqlite") return open_file(location, location.substr(scheme.size() + 1), options);
+  return fail(ErrorCode::unsupported,
+              fmt::format("this build cannot open \"{}\": it knows `memory:`, the path of a file, "
+                          "and `sqlite:` before a path",
+                          location));
+}
+
+}  // namespace perdure

@@ -1,0 +1,92 @@
+// The call states as a table of arrows. What an arrow changes of the call is
+// said once here, so that no backend can forget a column.
+
+#include "rules/calls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+namespace perdure::rules {
+
+namespace {
+
+struct Arrow {
+  CallState from;
+  CallState to;
+};
+
+constexpr std::array arrows = {
+    Arrow{CallState::intended, CallState::dispatched},
+    Arrow{CallState::intended, CallState::denied},
+    Arrow{CallState::intended, CallState::cancelled},
+    Arrow{CallState::dispatched, CallState::succeeded},
+    Arrow{CallState::dispatched, CallState::failed},
+    Arrow{CallState::dispatched, CallState::in_doubt},
+    Arrow{CallState::failed, CallState::dispatched},
+    Arrow{CallState::in_doubt, CallState::succeeded},
+    Arrow{CallState::in_doubt, CallState::failed},
+    Arrow{CallState::in_doubt, CallState::abandoned},
+    Arrow{CallState::in_doubt, CallState::dispatched},
+};
+
+Result<void> check_arrow(const Call& call, CallState to) {
+  const bool is_known = std::ranges::any_of(
+      arrows, [&](const Arrow& arrow) { return arrow.from == call.state && arrow.to == to; });
+  if (is_known) return {};
+  const std::string name = call_name(call.session, call.position);
+  return fail(
+      ErrorCode::conflict,
+      fmt::format("call {} is {} and cannot become {}", name, to_string(call.state), to_string(to)),
+      name);
+}
+
+}  // namespace
+
+bool holds_key(CallState state) {
+  return state == CallState::dispatched || state == CallState::in_doubt ||
+         state == CallState::succeeded || state == CallState::abandoned;
+}
+
+Call intended(const SessionId& session, const Intend& intent, Timestamp at) {
+  Call call;
+  call.session = session;
+  call.position = intent.call;
+  call.args = intent.args;
+  call.tool = intent.tool;
+  call.provider_id = intent.provider_id;
+  call.effect = intent.effect;
+  call.key = intent.key;
+  call.intended_at = at;
+  return call;
+}
+
+Result<void> dispatch(Call& call, const Dispatch& change, Fence fence, Timestamp at) {
+  auto checked = check_arrow(call, CallState::dispatched);
+  if (!checked) return checked;
+  call.state = CallState::dispatched;
+  ++call.attempts;
+  call.fence = fence;
+  call.dispatched_at = at;
+  call.deadline = change.deadline;
+  // What became of the attempt before is history, told by the log; of this one nothing is known.
+  call.settled_at.reset();
+  call.result.reset();
+  call.who.clear();
+  call.why.clear();
+  return {};
+}
+
+Result<void> settle(Call& call, const Settle& change, Timestamp at) {
+  auto checked = check_arrow(call, change.state);
+  if (!checked) return checked;
+  call.state = change.state;
+  if (change.state == CallState::failed) ++call.failures;
+  call.settled_at = at;
+  call.result = change.result;
+  call.who = change.who;
+  call.why = change.why;
+  return {};
+}
+
+}  // namespace perdure::rules

@@ -1,0 +1,21 @@
+// The arrows between a call's states (ledger.hpp), apart from any storage.
+
+#pragma once
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/ledger.hpp"
+
+namespace perdure::rules {
+
+/// Dispatched, in doubt, succeeded or abandoned.
+[[nodiscard]] bool holds_key(CallState state);
+
+/// A call as its intent makes it.
+[[nodiscard]] Call intended(const SessionId& session, const Intend& intent, Timestamp at);
+
+/// Changes `call` as told. Whether its key is free is the backend's to check.
+/// Fails: `conflict` if the state has no such arrow; then `call` is unchanged.
+[[nodiscard]] Result<void> dispatch(Call& call, const Dispatch& change, Fence fence, Timestamp at);
+[[nodiscard]] Result<void> settle(Call& call, const Settle& change, Timestamp at);
+
+}  // namespace perdure::rules

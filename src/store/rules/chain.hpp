@@ -1,0 +1,35 @@
+// The hash chain over a session's commits.
+//
+// chain(0) = H("perdure session" ‖ session id); chain(n) = H(chain(n-1) ‖ seal of
+// commit n ‖ the position it goes on from ‖ its first position). A seal covers the
+// batch id, the time, and of each entry everything but its body, which is covered
+// by the body's hash: erasing a body leaves the chain checkable. All fields are
+// length-prefixed or of fixed size, and all of them are stored.
+
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/commit.hpp"
+
+namespace perdure::rules {
+
+/// A batch made ready before it queues for the writer: everything that can be
+/// computed without the store, so that only storing is left.
+struct Sealed {
+  Timestamp at{};              ///< The commit's own time.
+  std::vector<Digest> hashes;  ///< Of each entry's body.
+  Digest seal{};
+};
+
+[[nodiscard]] Sealed seal(const Batch& batch, Timestamp at);
+[[nodiscard]] Digest chain_start(const SessionId& session);
+/// `from` is the head before the commit, or the point it branches from.
+[[nodiscard]] Digest chain_next(const Digest& previous, const Digest& seal, Position from,
+                                Position first);
+
+}  // namespace perdure::rules

@@ -1,0 +1,27 @@
+// What a store refuses before it looks at anything stored. Every backend asks
+// here, so that all of them refuse the same things in the same words.
+
+#pragma once
+
+#include <cstddef>
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/inbox.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/sessions.hpp"
+
+namespace perdure::rules {
+
+[[nodiscard]] Result<void> check(const Annotation& annotation);
+[[nodiscard]] Result<void> check(const NewSession& session);
+[[nodiscard]] Result<void> check(const NewWorker& worker);
+[[nodiscard]] Result<void> check(const NewMessage& message);
+[[nodiscard]] Result<void> check(const Batch& batch);
+[[nodiscard]] Result<void> check(const SessionQuery& query);
+[[nodiscard]] Result<void> check(const LogQuery& query);
+[[nodiscard]] Result<void> check(const CheckpointQuery& query);
+[[nodiscard]] Result<void> check_limit(std::size_t limit);
+[[nodiscard]] Result<void> check_resource(const std::string& name);
+
+}  // namespace perdure::rules

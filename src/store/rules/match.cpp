@@ -1,0 +1,59 @@
+// Letter case is ignored for ASCII only: what equals what beyond it depends on a
+// language and on a Unicode version, and two backends must not disagree.
+
+#include "rules/match.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "perdure/core/canonical_json.hpp"
+
+namespace perdure::rules {
+
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool contains(std::string_view text, std::string_view part) {
+  const auto found = std::ranges::search(text, part, {}, lower, lower);
+  return part.empty() || !found.empty();
+}
+
+/// Values without a canonical form (a lone surrogate, 1e400) are equal when their texts are.
+bool is_equal(const Json& a, const Json& b) {
+  const auto canonical_a = canonical_json(a);
+  const auto canonical_b = canonical_json(b);
+  if (canonical_a && canonical_b) return *canonical_a == *canonical_b;
+  return a.text() == b.text();
+}
+
+}  // namespace
+
+bool matches(const SessionQuery& query, const Session& session) {
+  if (!query.statuses.empty() &&
+      std::ranges::find(query.statuses, session.status) == query.statuses.end()) {
+    return false;
+  }
+  if (query.needs_attention && *query.needs_attention != session.needs_attention()) return false;
+  if (query.parent && (!session.parent || session.parent->session != *query.parent)) return false;
+  if (!query.tag.empty() && std::ranges::find(session.tags, query.tag) == session.tags.end()) {
+    return false;
+  }
+  if (query.updated_since && session.updated_at < *query.updated_since) return false;
+  if (query.updated_before && session.updated_at >= *query.updated_before) return false;
+  return contains(session.title, query.contains) || contains(session.opening, query.contains);
+}
+
+bool matches(const CheckpointQuery& query, const Checkpoint& checkpoint) {
+  if (query.before && checkpoint.version >= *query.before) return false;
+  if (!query.label.empty() && checkpoint.label != query.label) return false;
+  if (query.metadata.empty()) return true;
+  const auto metadata = parse_json(checkpoint.metadata);
+  if (!metadata) return false;
+  return std::ranges::all_of(query.metadata, [&](const auto& member) {
+    const Json* found = metadata->find(member.first);
+    return found != nullptr && is_equal(*found, member.second);
+  });
+}
+
+}  // namespace perdure::rules

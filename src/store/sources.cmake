@@ -1,0 +1,55 @@
+# The files of layer store, relative to this folder.
+
+set(PERDURE_STORE_SOURCES
+    body.cpp
+    memory/blobs.cpp
+    memory/calls.cpp
+    memory/changes.cpp
+    memory/commit.cpp
+    memory/inbox.cpp
+    memory/ledger.cpp
+    memory/lines.cpp
+    memory/log.cpp
+    memory/memory_store.cpp
+    memory/ownership.cpp
+    memory/rows.cpp
+    memory/sessions.cpp
+    open.cpp
+    rules/calls.cpp
+    rules/chain.cpp
+    rules/checks.cpp
+    rules/cursor.cpp
+    rules/match.cpp
+    sqlite/blobs.cpp
+    sqlite/calls.cpp
+    sqlite/commit.cpp
+    sqlite/connection.cpp
+    sqlite/inbox.cpp
+    sqlite/ledger.cpp
+    sqlite/line.cpp
+    sqlite/lock_file.cpp
+    sqlite/log.cpp
+    sqlite/ownership.cpp
+    sqlite/readers.cpp
+    sqlite/rows.cpp
+    sqlite/schema.cpp
+    sqlite/sessions.cpp
+    sqlite/sqlite_store.cpp
+    sqlite/watcher.cpp
+    sqlite/workers.cpp
+    sqlite/writer.cpp
+    summary.cpp
+    words.cpp)
+
+set(PERDURE_STORE_TESTS
+    body_test.cpp
+    memory/commit_test.cpp
+    memory/memory_store_test.cpp
+    open_test.cpp
+    rules/calls_test.cpp
+    rules/chain_test.cpp
+    rules/checks_test.cpp
+    rules/cursor_test.cpp
+    rules/match_test.cpp
+    summary_test.cpp
+    words_test.cpp)

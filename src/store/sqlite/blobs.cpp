@@ -1,0 +1,88 @@
+// Blobs over SQLite: rows of the same file, read in place where only a part is wanted.
+
+#include "perdure/store/blobs.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+#include "perdure/store/limits.hpp"
+#include "sqlite/roles.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+struct BlobCloser {
+  void operator()(sqlite3_blob* blob) const { sqlite3_blob_close(blob); }
+};
+
+std::unexpected<Error> missing(const BlobRef& ref) {
+  const std::string name = to_hex(ref.digest);
+  return fail(ErrorCode::not_found, fmt::format("there is no blob {}", name), name);
+}
+
+std::optional<std::int64_t> find_blob(Connection& db, const BlobRef& ref) {
+  Rows rows =
+      db.query("SELECT num FROM blob WHERE hash = ? AND size = ?", blob_view(ref.digest), ref.size);
+  if (!rows.next()) return std::nullopt;
+  return rows.integer(0);
+}
+
+std::string read_range(Connection& db, std::int64_t number, std::uint64_t offset,
+                       std::uint64_t size) {
+  sqlite3_blob* opened = nullptr;
+  const int code = sqlite3_blob_open(db.handle(), "main", "blob", "bytes", number, 0, &opened);
+  const std::unique_ptr<sqlite3_blob, BlobCloser> blob(opened);
+  if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(db.handle()));
+  const auto total = static_cast<std::uint64_t>(sqlite3_blob_bytes(blob.get()));
+  const std::uint64_t begin = std::min(offset, total);
+  std::string bytes(std::min(size, total - begin), '\0');
+  const int read = sqlite3_blob_read(blob.get(), bytes.data(), static_cast<int>(bytes.size()),
+                                     static_cast<int>(begin));
+  if (read != SQLITE_OK) throw SqliteError(read, sqlite3_errmsg(db.handle()));
+  return bytes;
+}
+
+}  // namespace
+
+Result<BlobRef> SqliteBlobs::put(std::string_view bytes) {
+  if (bytes.size() > blob_bytes_max) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("a blob may have {} bytes, this has {}", blob_bytes_max, bytes.size()));
+  }
+  const BlobRef ref{.digest = sha256(bytes), .size = bytes.size()};
+  return access_.writer.write([&](Connection& db) -> Result<BlobRef> {
+    db.run(
+        "INSERT INTO blob (hash, size, staged_at, bytes) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (hash) DO UPDATE SET staged_at = excluded.staged_at",
+        blob_view(ref.digest), ref.size, access_.clock.now(), BlobView{bytes});
+    return ref;
+  });
+}
+
+Result<std::string> SqliteBlobs::get(const BlobRef& ref) {
+  return access_.readers.read([&](Connection& db) -> Result<std::string> {
+    const auto number = find_blob(db, ref);
+    if (!number) return missing(ref);
+    std::string bytes = read_range(db, *number, 0, blob_bytes_max);
+    if (sha256(bytes) == ref.digest) return bytes;
+    return fail(ErrorCode::corrupted,
+                fmt::format("the bytes of blob {} do not match their name", to_hex(ref.digest)));
+  });
+}
+
+Result<std::string> SqliteBlobs::read(const BlobRef& ref, std::uint64_t offset,
+                                      std::uint64_t size) {
+  return access_.readers.read([&](Connection& db) -> Result<std::string> {
+    const auto number = find_blob(db, ref);
+    if (!number) return missing(ref);
+    return read_range(db, *number, offset, size);
+  });
+}
+
+Result<bool> SqliteBlobs::contains(const BlobRef& ref) {
+  return access_.readers.read(
+      [&](Connection& db) -> Result<bool> { return find_blob(db, ref).has_value(); });
+}
+
+}  // namespace perdure::sqlite

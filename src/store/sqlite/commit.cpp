@@ -1,0 +1,237 @@
+// The main path of the store. The order of the checks is the contract's: receipt,
+// lease, head, then everything else; any failure leaves the savepoint to undo what
+// was written before it.
+
+#include "sqlite/commit.hpp"
+
+#include <fmt/format.h>
+
+#include "sqlite/calls.hpp"
+#include "sqlite/line.hpp"
+#include "sqlite/rows.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+// What a commit reads and writes of the session's row.
+struct State {
+  std::int64_t session = 0;
+  SegmentId segment = 0;
+  Position head = 0;
+  Position next = 0;
+  Version version = 0;
+  std::int64_t commits = 0;
+  Digest chain{};
+  Tally tally;
+  std::int64_t attention = 0;
+  Fence fence = 0;
+  std::string owner;
+};
+
+Result<State> read_state(Connection& db, const SessionId& id) {
+  Rows rows = db.query(
+      "SELECT s.num, s.segment, s.head, s.next, s.version, s.commits, s.chain, s.turns, s.steps, "
+      "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.fence, w.id "
+      "FROM session s LEFT JOIN worker w ON w.num = s.owner WHERE s.id = ?",
+      id.text());
+  if (!rows.next()) {
+    return fail(ErrorCode::not_found, fmt::format("there is no session {}", id.text()), id.text());
+  }
+  return State{.session = rows.integer(0),
+               .segment = rows.number(1),
+               .head = rows.number(2),
+               .next = rows.number(3),
+               .version = rows.number(4),
+               .commits = rows.integer(5),
+               .chain = rows.digest(6),
+               .tally = read_tally(rows, 7),
+               .attention = rows.integer(12),
+               .fence = rows.number(13),
+               .owner = rows.string(14)};
+}
+
+std::optional<Receipt> find_receipt(Connection& db, std::int64_t session, const BatchId& batch) {
+  Rows rows = db.query(select_receipt, session, batch.text());
+  if (!rows.next()) return std::nullopt;
+  return read_receipt(rows);
+}
+
+Result<void> check_right_to_write(const State& state, const Lease& lease, const Batch& batch) {
+  if (state.owner != lease.worker.text() || state.fence != lease.fence) {
+    return fail(ErrorCode::lease_lost,
+                fmt::format("session {} is at fence {}, this lease has {}: another worker took it "
+                            "over or it was released. Stop, and acquire it anew.",
+                            lease.session.text(), state.fence, lease.fence),
+                state.owner);
+  }
+  if (state.head != batch.expected_head) {
+    return fail(ErrorCode::conflict,
+                fmt::format("session {} is at position {}, the batch expected {}",
+                            lease.session.text(), state.head, batch.expected_head),
+                std::to_string(state.head));
+  }
+  if (state.next + batch.entries.size() > position_max) {
+    return fail(ErrorCode::invalid_argument, "the session has no positions left: fork it");
+  }
+  return {};
+}
+
+Result<void> branch(Connection& db, State& state, Point point) {
+  auto place = resolve(db, state.session, point);
+  if (!place) return fail(ErrorCode::invalid_argument, std::move(place.error().message));
+  state.segment = open_segment(db, state.session, state.next, *place);
+  state.head = place->position;
+  state.tally = tally_at(db, *place);
+  return {};
+}
+
+// A total that an entry does not change is stored as nothing at all.
+std::optional<std::int64_t> unless_zero(std::int64_t number) {
+  if (number == 0) return std::nullopt;
+  return number;
+}
+
+Result<void> check_blob(Connection& db, const Body& body) {
+  const auto ref = body.blob();
+  if (!ref) return {};
+  Rows staged =
+      db.query("SELECT 1 FROM blob WHERE hash = ? AND size = ?", blob_view(ref->digest), ref->size);
+  if (staged.next()) return {};
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("blob {} was not put before the entry that names it", to_hex(ref->digest)));
+}
+
+template <class BodyValue>
+void insert_entry(Connection& db, std::int64_t key, const NewEntry& entry, const Digest& hash,
+                  Timestamp at, BodyValue body) {
+  const Tally& tally = entry.tally;
+  db.run(
+      "INSERT INTO entry (id, channel, kind, fold, codec, at, turns, steps, tokens_in, tokens_out, "
+      "cost_micros, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      key, entry.channel, entry.kind, static_cast<int>(entry.fold),
+      static_cast<int>(entry.body.codec()), at, unless_zero(tally.turns), unless_zero(tally.steps),
+      unless_zero(tally.tokens_in), unless_zero(tally.tokens_out), unless_zero(tally.cost_micros),
+      blob_view(hash), body);
+}
+
+Result<void> append(Connection& db, State& state, const Batch& batch, const rules::Sealed& sealed) {
+  for (std::size_t i = 0; i < batch.entries.size(); ++i) {
+    const NewEntry& entry = batch.entries[i];
+    if (auto staged = check_blob(db, entry.body); !staged) return staged;
+    const std::int64_t key = entry_key(state.segment, state.next);
+    const Timestamp at = entry.at.value_or(sealed.at);
+    const std::string_view bytes = entry.body.bytes();
+    if (entry.body.codec() == Codec::bytes) {
+      insert_entry(db, key, entry, sealed.hashes[i], at, BlobView{bytes});
+    } else {
+      insert_entry(db, key, entry, sealed.hashes[i], at, bytes);
+    }
+    state.head = state.next++;
+    state.tally += entry.tally;
+  }
+  return {};
+}
+
+Result<void> consume(Connection& db, const State& state, const Batch& batch) {
+  for (const MessageId& message : batch.consumed) {
+    db.run(
+        "UPDATE message SET consumed = 1, body = NULL "
+        "WHERE session = ? AND id = ? AND consumed = 0",
+        state.session, message.text());
+    if (db.changes() == 1) continue;
+    return fail(ErrorCode::conflict,
+                fmt::format("message {} is not waiting in the inbox: it was consumed before or "
+                            "never posted",
+                            message.text()),
+                message.text());
+  }
+  return {};
+}
+
+void name_head(Connection& db, State& state, const NewCheckpoint& checkpoint, Timestamp at) {
+  ++state.version;
+  const Tally& tally = state.tally;
+  db.run(
+      "INSERT INTO checkpoint (session, version, segment, position, at, reason, label, metadata, "
+      "turns, steps, tokens_in, tokens_out, cost_micros) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      state.session, state.version, state.segment, state.head, at, checkpoint.reason,
+      checkpoint.label, checkpoint.metadata, tally.turns, tally.steps, tally.tokens_in,
+      tally.tokens_out, tally.cost_micros);
+}
+
+void update_session(Connection& db, const State& state, const Batch& batch, Timestamp at) {
+  const Tally& tally = state.tally;
+  db.run(
+      "UPDATE session SET updated_at = ?, segment = ?, head = ?, next = ?, version = ?, "
+      "commits = ?, revision = revision + 1, chain = ?, turns = ?, steps = ?, tokens_in = ?, "
+      "tokens_out = ?, cost_micros = ?, attention = ? WHERE num = ?",
+      at, state.segment, state.head, state.next, state.version, state.commits,
+      blob_view(state.chain), tally.turns, tally.steps, tally.tokens_in, tally.tokens_out,
+      tally.cost_micros, state.attention, state.session);
+  // Apart from the row's hot part: these columns are indexed.
+  if (batch.status) {
+    db.run("UPDATE session SET status = ?, wait_reason = ?, wake_at = ? WHERE num = ?",
+           to_string(batch.status->status), batch.status->wait_reason, batch.status->wake_at,
+           state.session);
+  }
+  if (batch.annotation) update_annotation(db, state.session, *batch.annotation);
+}
+
+void insert_receipt(Connection& db, const State& state, const Receipt& receipt) {
+  db.run(
+      "INSERT INTO receipt (session, batch, number, segment, first, count, head, version, at, "
+      "fence, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      state.session, receipt.batch.text(), state.commits, state.segment, receipt.first,
+      receipt.count, receipt.head, receipt.version, receipt.at, state.fence,
+      blob_view(receipt.chain));
+}
+
+}  // namespace
+
+Result<Committed> apply_batch(Connection& db, const Lease& lease, const Batch& batch,
+                              const rules::Sealed& sealed) {
+  auto state = read_state(db, lease.session);
+  if (!state) return forward(state);
+  if (auto known = find_receipt(db, state->session, batch.id)) return Committed{*known, true};
+  if (auto right = check_right_to_write(*state, lease, batch); !right) return forward(right);
+
+  if (batch.branch_from) {
+    if (auto moved = branch(db, *state, *batch.branch_from); !moved) return forward(moved);
+  }
+  const Position from = state->head;
+  const Position first = state->next;
+  if (auto added = append(db, *state, batch, sealed); !added) return forward(added);
+  const CallScope scope{.id = lease.session,
+                        .session = state->session,
+                        .segment = state->segment,
+                        .fence = state->fence,
+                        .first = first,
+                        .head = state->head,
+                        .at = sealed.at};
+  auto attention = apply_calls(db, scope, batch.calls);
+  if (!attention) return forward(attention);
+  state->attention += *attention;
+  if (auto taken = consume(db, *state, batch); !taken) return forward(taken);
+
+  ++state->commits;
+  state->chain = rules::chain_next(state->chain, sealed.seal, from, first);
+  if (batch.checkpoint) name_head(db, *state, *batch.checkpoint, sealed.at);
+  update_session(db, *state, batch, sealed.at);
+  for (const NewSession& child : batch.children) {
+    if (auto made = insert_session(db, child, sealed.at); !made) return forward(made);
+  }
+  Receipt receipt{.batch = batch.id,
+                  .first = first,
+                  .count = batch.entries.size(),
+                  .head = state->head,
+                  .version = {},
+                  .at = sealed.at,
+                  .chain = state->chain};
+  if (batch.checkpoint) receipt.version = state->version;
+  insert_receipt(db, *state, receipt);
+  return Committed{std::move(receipt), false};
+}
+
+}  // namespace perdure::sqlite

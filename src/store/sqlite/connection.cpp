@@ -1,0 +1,106 @@
+// SQLite's C interface, wrapped once. Its result codes become error codes here, by
+// what the caller of a store can do about them.
+
+#include "sqlite/connection.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace perdure::sqlite {
+
+Error SqliteError::to_error() const {
+  switch (code_ & 0xFF) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return {ErrorCode::corrupted, message_, {}};
+    case SQLITE_TOOBIG:
+    case SQLITE_RANGE:
+      return {ErrorCode::invalid_argument, message_, {}};
+    default:
+      return {ErrorCode::unavailable, message_, {}};
+  }
+}
+
+BlobView blob_view(const Digest& digest) {
+  return {{reinterpret_cast<const char*>(digest.data()), digest.size()}};
+}
+
+bool Rows::next() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) {
+    rows_read_->fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  if (code == SQLITE_DONE) return false;
+  sqlite3* handle = sqlite3_db_handle(statement_);
+  throw SqliteError(sqlite3_extended_errcode(handle), sqlite3_errmsg(handle));
+}
+
+std::int64_t Rows::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+
+std::uint64_t Rows::number(int column) const { return static_cast<std::uint64_t>(integer(column)); }
+
+std::string_view Rows::text(int column) const {
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+  if (data == nullptr) return {};
+  return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+bool Rows::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+Digest Rows::digest(int column) const {
+  Digest digest{};
+  const std::string_view bytes = text(column);
+  std::copy_n(bytes.begin(), std::min(bytes.size(), digest.size()), digest.begin());
+  return digest;
+}
+
+std::optional<Timestamp> Rows::optional_time(int column) const {
+  if (is_null(column)) return std::nullopt;
+  return time(column);
+}
+
+Connection::Connection(const std::string& path, const std::string& vfs, int flags,
+                       std::atomic<std::uint64_t>* rows_read)
+    : rows_read_(rows_read) {
+  sqlite3* handle = nullptr;
+  const int code =
+      sqlite3_open_v2(path.c_str(), &handle, flags, vfs.empty() ? nullptr : vfs.c_str());
+  handle_.reset(handle);
+  if (code != SQLITE_OK) {
+    throw SqliteError(code, fmt::format("cannot open {}: {}", path,
+                                        handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code)));
+  }
+  sqlite3_extended_result_codes(handle, 1);
+}
+
+Connection::~Connection() = default;
+
+sqlite3_stmt* Connection::prepared(std::string_view sql) {
+  if (auto found = statements_.find(sql); found != statements_.end()) return found->second.get();
+  sqlite3_stmt* statement = nullptr;
+  check(sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),
+                           SQLITE_PREPARE_PERSISTENT, &statement, nullptr));
+  statements_.emplace(std::string(sql), statement);
+  return statement;
+}
+
+void Connection::finish(sqlite3_stmt* statement) {
+  const int code = sqlite3_step(statement);
+  if (code != SQLITE_DONE && code != SQLITE_ROW) {
+    const SqliteError error(sqlite3_extended_errcode(handle_.get()), sqlite3_errmsg(handle_.get()));
+    sqlite3_reset(statement);
+    throw error;
+  }
+  sqlite3_reset(statement);
+}
+
+void Connection::execute(const std::string& script) {
+  check(sqlite3_exec(handle_.get(), script.c_str(), nullptr, nullptr, nullptr));
+}
+
+void Connection::raise(int code) const { throw SqliteError(code, sqlite3_errmsg(handle_.get())); }
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,145 @@
+// A session's own segments divide its positions among them by time: each covers
+// those from its first up to the first of the next. Positions below the session's
+// first segment are the parent's, as far as the fork shares them.
+
+#include "sqlite/line.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "sqlite/rows.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+Part read_part(Connection& db, SegmentId segment, Position last) {
+  Rows rows = db.query("SELECT session, first, parent, parent_position FROM segment WHERE num = ?",
+                       segment);
+  if (!rows.next()) {
+    throw SqliteError(SQLITE_CORRUPT, fmt::format("segment {} is missing", segment));
+  }
+  Part part{.segment = segment,
+            .session = rows.integer(0),
+            .first = rows.number(1),
+            .last = last,
+            .parent = {},
+            .parent_position = rows.number(3)};
+  if (!rows.is_null(2)) part.parent = rows.number(2);
+  return part;
+}
+
+bool entry_exists(Connection& db, Place place) {
+  return db.query("SELECT 1 FROM entry WHERE id = ?", entry_key(place.segment, place.position))
+      .next();
+}
+
+// The session's own segment that covers the position, or else its oldest one.
+SegmentId own_segment(Connection& db, std::int64_t session, Position position) {
+  {
+    Rows covering = db.query(
+        "SELECT num FROM segment WHERE session = ? AND first <= ? ORDER BY first DESC, num DESC "
+        "LIMIT 1",
+        session, position);
+    if (covering.next()) return covering.number(0);
+  }
+  Rows oldest =
+      db.query("SELECT num FROM segment WHERE session = ? ORDER BY first, num LIMIT 1", session);
+  if (!oldest.next()) throw SqliteError(SQLITE_CORRUPT, "a session has no segment");
+  return oldest.number(0);
+}
+
+std::optional<Place> find_position(Connection& db, std::int64_t session, Position position) {
+  const Position sought = std::max<Position>(position, 1);
+  Part part = read_part(db, own_segment(db, session, sought), position_max);
+  while (sought < part.first && part.parent) {
+    part = read_part(db, *part.parent, part.parent_position);
+  }
+  const Place place{part.segment, position};
+  if (position == 0) return place;
+  if (position > part.last || !entry_exists(db, place)) return std::nullopt;
+  return place;
+}
+
+Tally sum_entries(Connection& db, SegmentId segment, Position after, Position last) {
+  Rows rows = db.query(
+      "SELECT sum(turns), sum(steps), sum(tokens_in), sum(tokens_out), sum(cost_micros) "
+      "FROM entry WHERE id > ? AND id <= ?",
+      entry_key(segment, after), entry_key(segment, last));
+  rows.next();
+  return read_tally(rows, 0);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> find_session(Connection& db, const SessionId& id) {
+  Rows rows = db.query("SELECT num FROM session WHERE id = ?", id.text());
+  if (!rows.next()) return std::nullopt;
+  return rows.integer(0);
+}
+
+Result<std::int64_t> require_session(Connection& db, const SessionId& id) {
+  if (auto found = find_session(db, id)) return *found;
+  return fail(ErrorCode::not_found, fmt::format("there is no session {}", id.text()), id.text());
+}
+
+Result<Place> resolve(Connection& db, std::int64_t session, Point point) {
+  switch (point.kind()) {
+    case Point::Kind::head: {
+      Rows rows = db.query("SELECT segment, head FROM session WHERE num = ?", session);
+      if (rows.next()) return Place{rows.number(0), rows.number(1)};
+      break;
+    }
+    case Point::Kind::version: {
+      Rows rows =
+          db.query("SELECT segment, position FROM checkpoint WHERE session = ? AND version = ?",
+                   session, point.number());
+      if (rows.next()) return Place{rows.number(0), rows.number(1)};
+      return fail(ErrorCode::not_found,
+                  fmt::format("the session has no version {}", point.number()));
+    }
+    case Point::Kind::position:
+      if (auto place = find_position(db, session, point.number())) return *place;
+      break;
+  }
+  return fail(ErrorCode::not_found,
+              fmt::format("the session has no entry at position {}", point.number()));
+}
+
+std::vector<Part> line_to(Connection& db, Place place) {
+  std::vector<Part> parts{read_part(db, place.segment, place.position)};
+  while (parts.back().parent) {
+    const Part& part = parts.back();
+    parts.push_back(read_part(db, *part.parent, std::min(part.parent_position, part.last)));
+  }
+  std::ranges::reverse(parts);
+  return parts;
+}
+
+Tally tally_at(Connection& db, Place place) {
+  Tally tally;
+  const auto parts = line_to(db, place);
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    Rows rows = db.query(
+        "SELECT position, turns, steps, tokens_in, tokens_out, cost_micros FROM checkpoint "
+        "WHERE session = ? AND segment = ? AND position <= ? ORDER BY version DESC LIMIT 1",
+        part->session, part->segment, part->last);
+    const bool found = rows.next();
+    tally += sum_entries(db, part->segment, found ? rows.number(0) : 0, part->last);
+    if (found) {
+      tally += read_tally(rows, 1);
+      break;
+    }
+  }
+  return tally;
+}
+
+SegmentId open_segment(Connection& db, std::int64_t session, Position first,
+                       std::optional<Place> parent) {
+  std::optional<SegmentId> above;
+  if (parent) above = parent->segment;
+  db.run("INSERT INTO segment (session, first, parent, parent_position) VALUES (?, ?, ?, ?)",
+         session, first, above, parent ? parent->position : Position{0});
+  return static_cast<SegmentId>(db.last_rowid());
+}
+
+}  // namespace perdure::sqlite

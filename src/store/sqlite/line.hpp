@@ -1,0 +1,56 @@
+// From a point of a session to the segments that lead there.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/point.hpp"
+#include "sqlite/connection.hpp"
+
+namespace perdure::sqlite {
+
+/// The rowid of an entry; segments and positions stay below 2^31 and 2^32.
+[[nodiscard]] constexpr std::int64_t entry_key(SegmentId segment, Position position) {
+  return static_cast<std::int64_t>(segment << 32U | position);
+}
+inline constexpr Position position_max = 0xFFFF'FFFF;
+
+/// The end of a line: everything up to `position` as seen from `segment`.
+struct Place {
+  SegmentId segment = 0;
+  Position position = 0;
+};
+
+/// The part of a line that lies in one segment.
+struct Part {
+  SegmentId segment = 0;
+  std::int64_t session = 0;
+  Position first = 0;
+  Position last = 0;  ///< Nothing of the segment beyond it is on the line.
+  std::optional<SegmentId> parent;
+  Position parent_position = 0;
+};
+
+[[nodiscard]] std::optional<std::int64_t> find_session(Connection& db, const SessionId& id);
+/// Fails: `not_found`.
+[[nodiscard]] Result<std::int64_t> require_session(Connection& db, const SessionId& id);
+
+/// Fails: `not_found` for a version or position the session does not have.
+[[nodiscard]] Result<Place> resolve(Connection& db, std::int64_t session, Point point);
+
+/// Oldest first.
+[[nodiscard]] std::vector<Part> line_to(Connection& db, Place place);
+
+/// The totals of the line: from the latest checkpoint on it, and the entries since.
+[[nodiscard]] Tally tally_at(Connection& db, Place place);
+
+/// Opens a segment that goes on from `parent`, or a root.
+[[nodiscard]] SegmentId open_segment(Connection& db, std::int64_t session, Position first,
+                                     std::optional<Place> parent);
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,61 @@
+// Connections for reading, apart from the writer: a read never waits for a write.
+
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "sqlite/connection.hpp"
+
+namespace perdure::sqlite {
+
+class Readers {
+ public:
+  Readers(std::string path, std::string vfs, std::atomic<std::uint64_t>* rows_read);
+
+  /// Runs `work(Connection&) -> Result<T>` on one consistent state of the store.
+  template <class Work>
+  auto read(Work work) -> decltype(work(std::declval<Connection&>())) {
+    try {
+      auto connection = take();
+      auto result = [&] {
+        const Snapshot snapshot(*connection);
+        return work(*connection);
+      }();
+      give_back(std::move(connection));
+      return result;
+    } catch (const SqliteError& error) {
+      return std::unexpected(error.to_error());
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<Connection> open() const;
+
+ private:
+  class Snapshot {
+   public:
+    explicit Snapshot(Connection& connection) : connection_(connection) { connection.run("BEGIN"); }
+    ~Snapshot();
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
+
+   private:
+    Connection& connection_;
+  };
+
+  std::unique_ptr<Connection> take();
+  void give_back(std::unique_ptr<Connection> connection);
+
+  const std::string path_;
+  const std::string vfs_;
+  std::atomic<std::uint64_t>* rows_read_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+}  // namespace perdure::sqlite

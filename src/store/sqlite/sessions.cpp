@@ -1,0 +1,206 @@
+// Sessions over SQLite. A list sorts and pages by number in SQL and then looks at
+// one row at a time: what the query says about it is decided in C++ (rules/match.hpp).
+
+#include "perdure/store/sessions.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "rules/chain.hpp"
+#include "rules/checks.hpp"
+#include "rules/cursor.hpp"
+#include "rules/match.hpp"
+#include "sqlite/commit.hpp"
+#include "sqlite/line.hpp"
+#include "sqlite/roles.hpp"
+#include "sqlite/rows.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+std::optional<Session> find(Connection& db, const Workers& workers, std::int64_t number) {
+  Rows rows = db.query(sql(select_session, "WHERE s.num = ?"), number);
+  if (!rows.next()) return std::nullopt;
+  return read_session(rows, workers);
+}
+
+Result<Session> require(Connection& db, const Workers& workers, const SessionId& id) {
+  auto number = require_session(db, id);
+  if (!number) return forward(number);
+  return *find(db, workers, *number);
+}
+
+std::string_view sort_column(SessionSort sort) {
+  switch (sort) {
+    case SessionSort::updated:
+      return "updated_at";
+    case SessionSort::created:
+      return "created_at";
+    case SessionSort::title:
+      return "title";
+    case SessionSort::turns:
+      return "turns";
+    case SessionSort::cost:
+      break;
+  }
+  return "cost_micros";
+}
+
+std::string list_sql(const SessionQuery& query, bool from_mark) {
+  return fmt::format("SELECT num FROM session {} ORDER BY {} {}, id {}",
+                     from_mark ? fmt::format("WHERE ({}, id) {} (?, ?)", sort_column(query.sort),
+                                             query.descending ? "<" : ">")
+                               : std::string(),
+                     sort_column(query.sort), query.descending ? "DESC" : "ASC",
+                     query.descending ? "DESC" : "ASC");
+}
+
+std::vector<std::int64_t> numbers(Rows rows) {
+  std::vector<std::int64_t> found;
+  while (rows.next()) found.push_back(rows.integer(0));
+  return found;
+}
+
+std::vector<std::int64_t> candidates(Connection& db, const SessionQuery& query,
+                                     const std::optional<rules::Mark>& mark) {
+  const std::string statement = list_sql(query, mark.has_value());
+  if (!mark) return numbers(db.query(statement));
+  return std::visit([&](const auto& key) { return numbers(db.query(statement, key, mark->id)); },
+                    mark->key);
+}
+
+// When a worker should have taken it up; empty if nobody needs to.
+std::optional<Timestamp> due_since(const Session& session, Timestamp now) {
+  if (session.holder && session.holder->alive) return std::nullopt;
+  if (session.status == Status::active) return session.updated_at;
+  if (session.wake_at && *session.wake_at <= now) return session.wake_at;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<void> insert_session(Connection& db, const NewSession& session, Timestamp now) {
+  if (find_session(db, session.id)) {
+    return fail(ErrorCode::already_exists,
+                fmt::format("session {} exists already", session.id.text()), session.id.text());
+  }
+  std::optional<Place> place;
+  if (session.origin) {
+    auto parent = require_session(db, session.origin->session);
+    if (!parent) return forward(parent);
+    auto resolved = resolve(db, *parent, session.origin->at);
+    if (!resolved) return forward(resolved);
+    place = *resolved;
+  }
+  const bool fork = session.origin && session.origin->lineage == Lineage::fork;
+  const Position head = fork ? place->position : 0;
+  const Tally tally = fork ? tally_at(db, *place) : Tally{};
+  std::optional<std::string> parent;
+  std::optional<Position> parent_position;
+  std::optional<std::string_view> lineage;
+  if (session.origin) {
+    parent = session.origin->session.text();
+    parent_position = place->position;
+    lineage = fork ? "fork" : "child";
+  }
+  db.run(
+      "INSERT INTO session (id, created_at, updated_at, status, wait_reason, wake_at, title, "
+      "opening, tags, metadata, parent, parent_position, lineage, segment, head, next, version, "
+      "commits, revision, chain, turns, steps, tokens_in, tokens_out, cost_micros, attention, "
+      "fence) VALUES (?, ?, ?, ?, ?, ?, '', '', '[]', '{}', ?, ?, ?, 0, ?, ?, 0, 0, 1, ?, ?, ?, "
+      "?, ?, ?, 0, 0)",
+      session.id.text(), now, now, to_string(session.status), session.wait_reason, session.wake_at,
+      parent, parent_position, lineage, head, head + 1, blob_view(rules::chain_start(session.id)),
+      tally.turns, tally.steps, tally.tokens_in, tally.tokens_out, tally.cost_micros);
+  const std::int64_t number = db.last_rowid();
+  update_annotation(db, number, session.annotation);
+  const SegmentId segment =
+      open_segment(db, number, head + 1, fork ? place : std::optional<Place>{});
+  db.run("UPDATE session SET segment = ? WHERE num = ?", segment, number);
+  return {};
+}
+
+void update_annotation(Connection& db, std::int64_t session, const Annotation& annotation) {
+  std::optional<std::string> tags;
+  if (annotation.tags) tags = tags_text(*annotation.tags);
+  db.run(
+      "UPDATE session SET title = coalesce(?, title), opening = coalesce(?, opening), "
+      "tags = coalesce(?, tags), metadata = coalesce(?, metadata) WHERE num = ?",
+      annotation.title, annotation.opening, tags, annotation.metadata, session);
+}
+
+Result<Session> SqliteSessions::create(const NewSession& session) {
+  if (auto checked = rules::check(session); !checked) return forward(checked);
+  return access_.writer.write([&](Connection& db) -> Result<Session> {
+    if (auto made = insert_session(db, session, access_.clock.now()); !made) return forward(made);
+    return require(db, access_.workers, session.id);
+  });
+}
+
+Result<Session> SqliteSessions::read(const SessionId& id) {
+  return access_.readers.read([&](Connection& db) { return require(db, access_.workers, id); });
+}
+
+Result<SessionPage> SqliteSessions::list(const SessionQuery& query) {
+  if (auto checked = rules::check(query); !checked) return forward(checked);
+  std::optional<rules::Mark> mark;
+  if (!query.cursor.empty()) {
+    auto read = rules::from_cursor(query);
+    if (!read) return forward(read);
+    mark = *std::move(read);
+  }
+  return access_.readers.read([&](Connection& db) -> Result<SessionPage> {
+    SessionPage page;
+    for (const std::int64_t number : candidates(db, query, mark)) {
+      auto session = find(db, access_.workers, number);
+      if (!session || !rules::matches(query, *session)) continue;
+      if (page.sessions.size() == query.limit) {
+        page.next = rules::to_cursor(query, rules::mark_of(page.sessions.back(), query.sort));
+        break;
+      }
+      page.sessions.push_back(*std::move(session));
+    }
+    return page;
+  });
+}
+
+Result<std::vector<Session>> SqliteSessions::due(std::size_t limit) {
+  if (auto checked = rules::check_limit(limit); !checked) return forward(checked);
+  return access_.readers.read([&](Connection& db) -> Result<std::vector<Session>> {
+    const Timestamp now = access_.clock.now();
+    using Since = std::pair<Timestamp, Session>;
+    std::vector<Since> waiting;
+    // Both halves repeat the condition of the index on runnable sessions, so that it is used.
+    Rows rows = db.query(
+        sql(select_session,
+            "WHERE s.num IN (SELECT num FROM session WHERE status IN ('active', 'waiting') AND "
+            "status = 'active' UNION ALL SELECT num FROM session WHERE status IN ('active', "
+            "'waiting') AND status = 'waiting' AND wake_at <= ?)"),
+        now);
+    while (rows.next()) {
+      Session session = read_session(rows, access_.workers);
+      if (auto since = due_since(session, now)) waiting.emplace_back(*since, std::move(session));
+    }
+    std::ranges::sort(waiting, {}, [](const Since& s) { return std::pair(s.first, s.second.id); });
+    std::vector<Session> sessions;
+    for (auto& entry : waiting) {
+      if (sessions.size() == limit) break;
+      sessions.push_back(std::move(entry.second));
+    }
+    return sessions;
+  });
+}
+
+Result<Session> SqliteSessions::annotate(const SessionId& id, const Annotation& part) {
+  if (auto checked = rules::check(part); !checked) return forward(checked);
+  return access_.writer.write([&](Connection& db) -> Result<Session> {
+    auto number = require_session(db, id);
+    if (!number) return forward(number);
+    update_annotation(db, *number, part);
+    db.run("UPDATE session SET updated_at = ?, revision = revision + 1 WHERE num = ?",
+           access_.clock.now(), *number);
+    return *find(db, access_.workers, *number);
+  });
+}
+
+}  // namespace perdure::sqlite

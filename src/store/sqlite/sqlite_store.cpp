@@ -1,0 +1,130 @@
+// Opening the file, and the store object that holds everything together. Members
+// are in the order they depend on each other; the watcher's thread ends first.
+
+#include "sqlite/sqlite_store.hpp"
+
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "rules/checks.hpp"
+#include "sqlite/commit.hpp"
+#include "sqlite/roles.hpp"
+#include "sqlite/schema.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+class SqliteStore final : public Store, private Upkeep {
+ public:
+  SqliteStore(const SqliteOptions& options, LockFile lock_file)
+      : options_(options),
+        lock_file_(std::move(lock_file)),
+        connection_(options.path, options.vfs,
+                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, &rows_read_) {
+  }
+
+  Result<void> prepare() {
+    auto turn = lock_file_.take_turn();
+    if (!turn) return turn;
+    auto prepared = prepare_in_turn();
+    lock_file_.end_turn();
+    return prepared;
+  }
+
+  Result<Receipt> commit(const Lease& lease, const Batch& batch) override {
+    if (auto checked = rules::check(batch); !checked) return forward(checked);
+    const rules::Sealed sealed = rules::seal(batch, options_.open.clock->now());
+    auto committed = writer_.write(
+        [&](Connection& db) { return apply_batch(db, lease, batch, sealed); }, batch.sync);
+    if (!committed) return forward(committed);
+    if (!committed->repeated) ++commits_;
+    return std::move(committed->receipt);
+  }
+
+  Sessions& sessions() override { return sessions_; }
+  Ownership& ownership() override { return ownership_; }
+  Log& log() override { return log_; }
+  Ledger& ledger() override { return ledger_; }
+  Inbox& inbox() override { return inbox_; }
+  Blobs& blobs() override { return blobs_; }
+  Changes& changes() override { return changes_; }
+  Upkeep& upkeep() override { return *this; }
+
+ private:
+  StoreInfo info() const override {
+    return {.backend = "sqlite",
+            .location = options_.location,
+            .engine = fmt::format("SQLite {}", sqlite3_libversion()),
+            .format = format_number,
+            .incarnation = incarnation_,
+            .durability = options_.open.durability};
+  }
+
+  Counters counters() const override {
+    return {.commits = commits_, .transactions = writer_.transactions(), .rows_read = rows_read_};
+  }
+
+  // A frame of its own, because a sync covers all frames before it in the WAL.
+  Result<void> sync() override {
+    return writer_.write([](Connection& db) -> Result<void> {
+      db.run("UPDATE meta SET value = value + 1 WHERE key = 'syncs'");
+      return {};
+    });
+  }
+
+  Result<void> prepare_in_turn() {
+    try {
+      connection_.execute("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -16000;");
+      // Savepoints keep what they may have to undo in memory, not in a file.
+      connection_.execute("PRAGMA temp_store = MEMORY;");
+      if (is_empty(connection_)) set_file_layout(connection_);
+      connection_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+      connection_.run("BEGIN IMMEDIATE");
+      auto prepared = prepare_schema(connection_, *options_.open.ids);
+      connection_.run(prepared ? "COMMIT" : "ROLLBACK");
+      if (!prepared) return prepared;
+      incarnation_ = read_incarnation(connection_);
+      return {};
+    } catch (const SqliteError& error) {
+      return std::unexpected(error.to_error());
+    }
+  }
+
+  const SqliteOptions options_;
+  std::string incarnation_;
+  std::atomic<std::uint64_t> rows_read_ = 0;
+  std::atomic<std::uint64_t> commits_ = 0;
+  LockFile lock_file_;
+  Connection connection_;
+  Writer writer_{connection_, lock_file_, options_.open.durability};
+  Readers readers_{options_.path, options_.vfs, &rows_read_};
+  Workers workers_{lock_file_, *options_.open.clock};
+  Access access_{writer_, readers_, workers_, *options_.open.clock};
+  SqliteSessions sessions_{access_};
+  SqliteOwnership ownership_{access_};
+  SqliteLog log_{access_};
+  SqliteLedger ledger_{access_};
+  SqliteInbox inbox_{access_};
+  SqliteBlobs blobs_{access_};
+  SqliteChanges changes_{readers_, lock_file_};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& options) {
+  std::error_code ignored;
+  if (!options.open.create && !std::filesystem::exists(options.path, ignored)) {
+    return fail(ErrorCode::not_found, fmt::format("there is no store at {}", options.path));
+  }
+  auto lock_file = LockFile::open(options.path + "-lock");
+  if (!lock_file) return forward(lock_file);
+  try {
+    auto store = std::make_unique<SqliteStore>(options, *std::move(lock_file));
+    if (auto prepared = store->prepare(); !prepared) return forward(prepared);
+    return store;
+  } catch (const SqliteError& error) {
+    return std::unexpected(error.to_error());
+  }
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,96 @@
+// `PRAGMA data_version` changes exactly when another connection committed, and this
+// connection never writes: so it counts every commit of every process, our own
+// writer's included.
+
+#include "sqlite/watcher.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+namespace perdure::sqlite {
+namespace {
+
+constexpr int look_every_ms = 1000;
+// The steady clock's nanoseconds would run over at Duration::max().
+constexpr Duration wait_max = std::chrono::hours(24 * 365);
+
+}  // namespace
+
+Watcher::Watcher(Readers& readers, const LockFile& lock_file)
+    : readers_(readers), lock_file_(lock_file) {}
+
+Watcher::~Watcher() {
+  if (thread_.joinable()) {
+    eventfd_write(stop_, 1);
+    thread_.join();
+  }
+  if (notify_ >= 0) ::close(notify_);
+  if (stop_ >= 0) ::close(stop_);
+}
+
+Result<std::uint64_t> Watcher::current() {
+  std::unique_lock lock(mutex_);
+  if (auto started = start(lock); !started) return forward(started);
+  if (auto looked = look(lock); !looked) return forward(looked);
+  return number_;
+}
+
+Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
+  std::unique_lock lock(mutex_);
+  if (auto started = start(lock); !started) return forward(started);
+  if (auto looked = look(lock); !looked) return forward(looked);
+  changed_.wait_for(lock, std::min(timeout, wait_max), [&] { return number_ > since; });
+  return number_;
+}
+
+Result<void> Watcher::start(const std::unique_lock<std::mutex>& held) {
+  if (thread_.joinable()) return {};
+  if (notify_ < 0) notify_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  if (stop_ < 0) stop_ = eventfd(0, EFD_CLOEXEC);
+  if (notify_ < 0 || stop_ < 0 ||
+      inotify_add_watch(notify_, lock_file_.path().c_str(), IN_MODIFY) < 0) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot watch {}: {}", lock_file_.path(), std::strerror(errno)));
+  }
+  if (auto looked = look(held); !looked) return looked;
+  thread_ = std::thread(&Watcher::watch, this);
+  return {};
+}
+
+Result<void> Watcher::look(const std::unique_lock<std::mutex>& /*held*/) {
+  try {
+    if (!connection_) connection_ = readers_.open();
+    Rows rows = connection_->query("PRAGMA data_version");
+    if (!rows.next() || rows.integer(0) == data_version_) return {};
+    data_version_ = rows.integer(0);
+  } catch (const SqliteError& error) {
+    connection_.reset();
+    return std::unexpected(error.to_error());
+  }
+  ++number_;
+  changed_.notify_all();
+  return {};
+}
+
+void Watcher::watch() {
+  std::array<pollfd, 2> files{pollfd{notify_, POLLIN, 0}, pollfd{stop_, POLLIN, 0}};
+  while (true) {
+    poll(files.data(), files.size(), look_every_ms);
+    if (files[1].revents != 0) return;
+    std::array<char, 4096> events{};
+    while (::read(notify_, events.data(), events.size()) > 0) {
+    }
+    std::unique_lock lock(mutex_);
+    // A look that failed is repeated at the next wake-up.
+    [[maybe_unused]] const auto looked = look(lock);
+  }
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,45 @@
+// The kernel's boot id tells a lease of this machine start from one before it,
+// whose uptime means nothing any more.
+
+#include "sqlite/workers.hpp"
+
+#include <fstream>
+
+namespace perdure::sqlite {
+namespace {
+
+std::string read_boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+}  // namespace
+
+Workers::Workers(LockFile& lock_file, const Clock& clock)
+    : lock_file_(lock_file), clock_(clock), boot_(read_boot_id()) {}
+
+Result<void> Workers::hold(std::int64_t number) {
+  auto held = lock_file_.hold_worker(number);
+  if (!held) return held;
+  const std::scoped_lock lock(mutex_);
+  own_.insert(number);
+  return {};
+}
+
+void Workers::drop(std::int64_t number) {
+  const std::scoped_lock lock(mutex_);
+  if (own_.erase(number) > 0) lock_file_.drop_worker(number);
+}
+
+bool Workers::is_alive(const WorkerRow& worker) const {
+  if (worker.boot != boot_ || worker.until <= clock_.uptime()) return false;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (own_.contains(worker.number)) return true;
+  }
+  return lock_file_.is_held_elsewhere(worker.number);
+}
+
+}  // namespace perdure::sqlite

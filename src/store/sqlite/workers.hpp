@@ -1,0 +1,44 @@
+// Which workers live, as this process can tell.
+//
+// A worker's row lives while its lease time runs on the machine start it was
+// written under. Beyond that, its process must hold its lock; a process of this
+// machine that lost the lock is dead, whatever the row says.
+
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "perdure/core/time.hpp"
+#include "sqlite/lock_file.hpp"
+
+namespace perdure::sqlite {
+
+struct WorkerRow {
+  std::int64_t number = 0;
+  std::string boot;
+  Uptime until{};
+};
+
+class Workers {
+ public:
+  Workers(LockFile& lock_file, const Clock& clock);
+
+  [[nodiscard]] Result<void> hold(std::int64_t number);
+  void drop(std::int64_t number);
+  [[nodiscard]] bool is_alive(const WorkerRow& worker) const;
+
+  /// Names this start of the machine.
+  [[nodiscard]] const std::string& boot() const { return boot_; }
+
+ private:
+  LockFile& lock_file_;
+  const Clock& clock_;
+  const std::string boot_;
+  mutable std::mutex mutex_;
+  std::set<std::int64_t> own_;
+};
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,178 @@
+// Group commit, led by the callers themselves: a thread of its own would cost the
+// lone caller two switches, which is a fifth of a commit here.
+//
+// What a death does: before COMMIT nothing happened; after it, all that was
+// accepted did, whether or not anybody was told. A failed COMMIT may be either
+// (its frames may lie in the WAL, whole), so it is reported as unknown; a failed
+// sync also closes the store, because the kernel may have dropped the pages that
+// it could not write and will not say so again.
+
+#include "sqlite/writer.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace perdure::sqlite {
+namespace {
+
+// Large enough to share the cost of writing the file, small enough that the WAL is
+// soon overwritten in place, which syncs faster than a file that grows.
+constexpr int checkpoint_pages = 1000;
+
+int remember_pages(void* pages, sqlite3* /*handle*/, const char* /*name*/, int count) {
+  *static_cast<int*>(pages) = count;
+  return SQLITE_OK;
+}
+
+bool is_failed_sync(const SqliteError& error) {
+  return error.code() == SQLITE_IOERR_FSYNC || error.code() == SQLITE_IOERR_DIR_FSYNC;
+}
+
+}  // namespace
+
+// The hook also takes the place of SQLite's own automatic checkpoint, which would
+// make callers wait for it before they are answered.
+Writer::Writer(Connection& connection, LockFile& lock_file, Durability durability)
+    : connection_(connection), lock_file_(lock_file), durability_(durability) {
+  sqlite3_wal_hook(connection_.handle(), remember_pages, &wal_pages_);
+}
+
+void Writer::submit(Request& request) {
+  std::unique_lock lock(mutex_);
+  queue_.push_back(&request);
+  request.ready.wait(lock,
+                     [&] { return request.answered || (!leading_ && queue_.front() == &request); });
+  if (request.answered) return;
+
+  leading_ = true;
+  const Group group(queue_.begin(), queue_.end());
+  queue_.clear();
+  lock.unlock();
+  process(group);
+  lock.lock();
+  leading_ = false;
+  if (!queue_.empty()) queue_.front()->ready.notify_one();
+}
+
+void Writer::process(const Group& group) {
+  if (closed_) {
+    reject_all(group, *closed_);
+    return answer(group);
+  }
+  if (auto turn = lock_file_.take_turn(); !turn) {
+    reject_all(group, turn.error());
+    return answer(group);
+  }
+  try {
+    commit(group);
+  } catch (const SqliteError& error) {
+    reject_all(group, error.to_error());
+    roll_back();
+  }
+  answer(group);
+  checkpoint_if_large();
+  lock_file_.end_turn();
+}
+
+void Writer::commit(const Group& group) {
+  const bool now = std::ranges::any_of(group, [](auto* r) { return r->sync == Sync::now; });
+  set_synchronous(now && durability_ == Durability::full);
+  connection_.run("BEGIN IMMEDIATE");
+  if (!apply_all(group)) return roll_back();
+  try {
+    connection_.run("COMMIT");
+  } catch (const SqliteError& error) {
+    const bool lost_sync = is_failed_sync(error);
+    if (lost_sync) {
+      closed_ = Error{
+          ErrorCode::closed, "a sync of the store failed; it takes no more writes. Reopen it.", {}};
+    }
+    Error unknown{ErrorCode::commit_unknown,
+                  std::string("the commit may or may not have happened (") + error.what() +
+                      "). Repeat the same batch to find out.",
+                  {}};
+    for (Request* request : group) {
+      if (request->accepted) request->reject(unknown);
+    }
+    return roll_back();
+  }
+  ++transactions_;
+  lock_file_.touch();
+}
+
+// False if nothing is left to commit.
+bool Writer::apply_all(const Group& group) {
+  const bool shared = group.size() > 1;
+  for (Request* request : group) {
+    apply_one(*request, shared);
+    // Some errors, a full disk among them, end the whole transaction: then nobody's
+    // writes are there, also not those applied before.
+    if (connection_.is_idle()) {
+      reject_all(group,
+                 {ErrorCode::unavailable, "the transaction was undone by another write", {}});
+      return false;
+    }
+  }
+  return std::ranges::any_of(group, [](auto* r) { return r->accepted; });
+}
+
+void Writer::apply_one(Request& request, bool shared) {
+  if (shared) connection_.run("SAVEPOINT request");
+  try {
+    request.accepted = request.apply(connection_);
+  } catch (const SqliteError& error) {
+    request.reject(error.to_error());
+  } catch (const std::bad_alloc&) {
+    request.reject({ErrorCode::unavailable, "out of memory", {}});
+  }
+  if (!shared || connection_.is_idle()) return;
+  if (!request.accepted) connection_.run("ROLLBACK TO request");
+  connection_.run("RELEASE request");
+}
+
+void Writer::roll_back() {
+  if (connection_.is_idle()) return;
+  try {
+    connection_.run("ROLLBACK");
+  } catch (const SqliteError& error) {
+    closed_ = Error{ErrorCode::closed,
+                    std::string("a rollback failed (") + error.what() + "). Reopen the store.",
+                    {}};
+  }
+}
+
+void Writer::set_synchronous(bool full) {
+  if (synchronous_full_ == full) return;
+  connection_.run(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+  synchronous_full_ = full;
+}
+
+void Writer::answer(const Group& group) {
+  const std::scoped_lock lock(mutex_);
+  for (Request* request : group) {
+    request->answered = true;
+    request->ready.notify_one();
+  }
+}
+
+// Done while it is still this process's turn: beside a busy writer a checkpoint
+// never reaches the end of the WAL, and the WAL grows without bound.
+void Writer::checkpoint_if_large() {
+  if (wal_pages_ < checkpoint_pages) return;
+  const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
+                                             SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  if (code == SQLITE_IOERR_FSYNC) {
+    closed_ = Error{
+        ErrorCode::closed, "a sync of the store failed; it takes no more writes. Reopen it.", {}};
+  }
+  wal_pages_ = 0;
+}
+
+void Writer::reject_all(const Group& group, const Error& error) {
+  for (Request* request : group) {
+    request->accepted = false;
+    request->reject(error);
+  }
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,107 @@
+// The one place that writes: group commit.
+//
+// Whoever has something to write queues it. The first in the queue becomes the
+// leader: it takes all that waits, applies it in one transaction with one sync,
+// and answers everybody after COMMIT, never before. So a lone caller commits at
+// once on its own thread, and n waiting callers share one sync. Processes on the
+// same file take turns by the lock file.
+//
+// Each request of a group runs in a savepoint of its own: one that fails leaves no
+// trace, and the others go on.
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/lock_file.hpp"
+
+namespace perdure::sqlite {
+
+class Writer {
+ public:
+  /// `connection` and `lock_file` must outlive this.
+  Writer(Connection& connection, LockFile& lock_file, Durability durability);
+
+  /// Runs `work(Connection&) -> Result<T>` in a transaction, and returns its value
+  /// once that is committed. A failed result is rolled back.
+  template <class Work>
+  auto write(Work work, Sync sync = Sync::now) -> decltype(work(std::declval<Connection&>())) {
+    Task<Work> task(std::move(work), sync);
+    submit(task);
+    return *std::move(task.result);
+  }
+
+  [[nodiscard]] std::uint64_t transactions() const { return transactions_; }
+
+ private:
+  /// One caller's write, on that caller's stack until it is answered.
+  struct Request {
+    explicit Request(Sync when) : sync(when) {}
+    virtual ~Request() = default;
+    Request(const Request&) = delete;
+    Request& operator=(const Request&) = delete;
+
+    /// False: roll back what it did.
+    virtual bool apply(Connection& connection) = 0;
+    virtual void reject(Error error) = 0;
+
+    Sync sync;
+    bool accepted = false;
+    bool answered = false;
+    std::condition_variable ready;
+  };
+
+  template <class Work>
+  struct Task final : Request {
+    using Outcome = decltype(std::declval<Work>()(std::declval<Connection&>()));
+    Task(Work w, Sync when) : Request(when), work(std::move(w)) {}
+
+    bool apply(Connection& connection) override {
+      result.emplace(work(connection));
+      return result->has_value();
+    }
+    void reject(Error error) override { result.emplace(std::unexpected(std::move(error))); }
+
+    Work work;
+    std::optional<Outcome> result;
+  };
+
+  using Group = std::vector<Request*>;
+
+  void submit(Request& request);
+  void process(const Group& group);
+  void commit(const Group& group);
+  bool apply_all(const Group& group);
+  void apply_one(Request& request, bool shared);
+  void roll_back();
+  void set_synchronous(bool full);
+  void answer(const Group& group);
+  void checkpoint_if_large();
+  static void reject_all(const Group& group, const Error& error);
+
+  Connection& connection_;
+  LockFile& lock_file_;
+  const Durability durability_;
+  std::optional<bool> synchronous_full_;
+  int wal_pages_ = 0;
+  std::atomic<std::uint64_t> transactions_ = 0;
+  std::optional<Error> closed_;
+
+  std::mutex mutex_;
+  std::deque<Request*> queue_;
+  bool leading_ = false;
+};
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,18 @@
+# Installs the build at BUILD into an emptied PREFIX, and checks what a package must hold.
+
+file(REMOVE_RECURSE "${PREFIX}")
+execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREFIX}"
+                OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+
+file(GLOB_RECURSE installed RELATIVE "${PREFIX}" "${PREFIX}/*")
+foreach(wanted "perdure-config.cmake" "perdure.pc" "libperdure_store.a" "perdure/core/error.hpp"
+               "share/doc/perdure/LICENSE")
+  if(NOT "${installed}" MATCHES "${wanted}")
+    message(FATAL_ERROR "not installed: ${wanted}")
+  endif()
+endforeach()
+foreach(unwanted "sqlite3\\.h" "gtest" "_test")
+  if("${installed}" MATCHES "${unwanted}")
+    message(FATAL_ERROR "installed, but is none of a user's business: ${unwanted}")
+  endif()
+endforeach()

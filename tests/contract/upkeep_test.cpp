@@ -1,0 +1,152 @@
+// upkeep.hpp and open.hpp made executable.
+
+#include <fstream>
+
+#include "contract/store_contract.hpp"
+
+namespace perdure {
+namespace {
+
+class UpkeepContract : public StoreContract {
+ protected:
+  Upkeep& upkeep() { return store->upkeep(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(EveryBackend, UpkeepContract, testing::ValuesIn(every_backend()), name_of);
+
+TEST_P(UpkeepContract, AStoreSaysWhatItIs) {
+  const StoreInfo info = upkeep().info();
+
+  EXPECT_EQ(info.backend, GetParam().name);
+  EXPECT_EQ(info.location, GetParam().location(folder));
+  EXPECT_NE(info.engine, "");
+  EXPECT_GE(info.format, 1);
+  EXPECT_NE(info.incarnation, "");
+}
+
+TEST_P(UpkeepContract, EveryStoreHasAnIncarnationOfItsOwn) {
+  const TempFolder elsewhere;
+  const auto another =
+      must(open_store(GetParam().location(elsewhere), {.clock = &clock, .ids = &ids}));
+
+  EXPECT_NE(another->upkeep().info().incarnation, upkeep().info().incarnation);
+}
+
+TEST_P(UpkeepContract, CommitsAreCountedRepeatsAndFailuresAreNot) {
+  const Lease lease = own(create());
+  const auto before = upkeep().counters();
+  const Batch made = batch_of(lease.session, {message("one")});
+
+  commit(lease, made);
+  commit(lease, made);
+  Batch refused = batch_of(lease.session, {message("two")});
+  refused.expected_head = 99;
+  EXPECT_FALSE(store->commit(lease, refused));
+
+  EXPECT_EQ(upkeep().counters().commits, before.commits + 1);
+}
+
+TEST_P(UpkeepContract, ALoneCommitIsOneTransaction) {
+  const Lease lease = own(create());
+  for (int i = 0; i < 3; ++i) {
+    const Batch made = batch_of(lease.session, {message("one"), message("two")});
+    const auto before = upkeep().counters();
+    commit(lease, made);
+
+    EXPECT_EQ(upkeep().counters().transactions, before.transactions + 1);
+  }
+}
+
+TEST_P(UpkeepContract, RowsHandedOutAreCounted) {
+  const Lease lease = own(create());
+  Batch made = batch(lease.session);
+  for (int i = 0; i < 100; ++i) made.entries.push_back(message("x"));
+  commit(lease, made);
+  const auto before = upkeep().counters();
+
+  EXPECT_EQ(texts(lease.session).size(), 100U);
+
+  const auto read = upkeep().counters().rows_read - before.rows_read;
+  EXPECT_GE(read, 100U);
+  EXPECT_LE(read, 110U) << "each row of the log is read once";
+}
+
+TEST_P(UpkeepContract, SyncSucceedsWithAndWithoutAnythingLeft) {
+  EXPECT_TRUE(upkeep().sync());
+  const Lease lease = own(create());
+  Batch made = batch_of(lease.session, {message("one")});
+  made.sync = Sync::later;
+  commit(lease, made);
+
+  EXPECT_TRUE(upkeep().sync());
+  EXPECT_TRUE(upkeep().sync());
+}
+
+TEST_P(SurvivingStore, TheIncarnationStaysWhenAStoreIsReopened) {
+  const std::string incarnation = store->upkeep().info().incarnation;
+  store.reset();
+  store = must(open());
+
+  EXPECT_EQ(store->upkeep().info().incarnation, incarnation);
+}
+
+TEST_P(SurvivingStore, ItsDurabilityIsAsItWasOpened) {
+  EXPECT_EQ(store->upkeep().info().durability, Durability::full);
+  store.reset();
+
+  store = must(open({.durability = Durability::process}));
+
+  EXPECT_EQ(store->upkeep().info().durability, Durability::process);
+}
+
+TEST_P(SurvivingStore, IsNotFoundWhenItIsNotThereAndCreateIsOff) {
+  const TempFolder empty;
+
+  const auto opened = open_store(GetParam().location(empty), {.create = false});
+
+  EXPECT_EQ(code_of(opened), ErrorCode::not_found);
+  EXPECT_TRUE(std::filesystem::is_empty(empty.path()));
+  EXPECT_TRUE(open({.create = false})) << "the fixture's own store is there";
+}
+
+TEST_P(SurvivingStore, NeedsAFolderThatExists) {
+  const auto opened = open_store(GetParam().scheme + folder.file("no/such/folder/store.db"));
+
+  EXPECT_TRUE(code_of(opened) == ErrorCode::not_found || code_of(opened) == ErrorCode::unavailable)
+      << describe(code_of(opened));
+}
+
+TEST_P(SurvivingStore, IsCorruptedIfTheFileIsNotAStore) {
+  const std::string path = folder.file("letter.txt");
+  const std::string content(10'000, 'x');
+  std::ofstream(path) << content;
+
+  EXPECT_EQ(code_of(open_store(GetParam().scheme + path)), ErrorCode::corrupted);
+
+  std::string after;
+  std::getline(std::ifstream(path), after);
+  EXPECT_TRUE(after == content) << "somebody else's file is left alone";
+}
+
+TEST(OpenStore, APathNeedsNoScheme) {
+  const TempFolder folder;
+  const auto store = must(open_store(folder.file("store.db")));
+
+  EXPECT_EQ(store->upkeep().info().backend, "sqlite");
+  EXPECT_TRUE(open_store("sqlite:" + folder.file("store.db"), {.create = false}));
+}
+
+TEST(OpenStore, AnUnknownSchemeIsUnsupported) {
+  EXPECT_EQ(code_of(open_store("postgresql://localhost/x")), ErrorCode::unsupported);
+}
+
+TEST(OpenStore, EveryMemoryStoreIsAStoreOfItsOwn) {
+  const auto one = must(open_store("memory:"));
+  const auto two = must(open_store("memory:"));
+  must(one->sessions().create({.id = session_id("a")}));
+
+  EXPECT_EQ(code_of(two->sessions().read(session_id("a"))), ErrorCode::not_found);
+}
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,8 @@
+# Counted, not timed: syncs, pages, bytes and rows.
+
+perdure_test(
+  counted_test
+  SOURCES counted/counted_store.cpp counted/growth_test.cpp counted/syncs_test.cpp
+          doubles/counting_vfs.cpp
+  LABELS counted
+  TIMEOUT 120)

@@ -1,0 +1,177 @@
+// How often a store waits for the disk: once a commit, once for all that wait, and not
+// at all for what may be synced later.
+
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <thread>
+#include <unistd.h>
+
+#include "counted/counted_store.hpp"
+#include "store/sqlite/lock_file.hpp"
+
+namespace perdure {
+namespace {
+
+TEST(Syncs, ALoneCommitSyncsOnce) {
+  CountedStore counted;
+  const Lease lease = counted.open_session("lone");
+  counted.take_turns(lease,
+                     1);  // The first frames of a WAL are preceded by its header, with a sync.
+  const auto wal = counted.wal().syncs;
+  const auto database = counted.database().syncs;
+
+  counted.take_turns(lease, 30);
+
+  EXPECT_EQ(counted.wal().syncs - wal, 30U);
+  EXPECT_EQ(counted.database().syncs - database, 0U);
+}
+
+TEST(Syncs, OverAThousandTurnsOnlyCheckpointsOfTheWalAddToThem) {
+  CountedStore counted;
+  const Lease lease = counted.open_session("long");
+  const auto wal = counted.wal().syncs;
+  const auto database = counted.database().syncs;
+
+  counted.take_turns(lease, 1000);
+
+  // A checkpoint syncs the WAL, then the file; the WAL then begins anew with its header.
+  const auto checkpoints = counted.database().syncs - database;
+  const auto extra = counted.wal().syncs - wal - 1000;
+  RecordProperty("checkpoints", static_cast<int>(checkpoints));
+  RecordProperty("extra_wal_syncs", static_cast<int>(extra));
+  EXPECT_GT(checkpoints, 0U);
+  EXPECT_LE(checkpoints, 15U);
+  EXPECT_LE(extra, 2 * checkpoints + 1);
+}
+
+TEST(Syncs, WhatIsSyncedLaterSyncsNothingUntilAskedTo) {
+  CountedStore counted;
+  const Lease lease = counted.open_session("later");
+  counted.take_turns(lease, 1);
+  const auto before = counted.syncs();
+
+  counted.take_turns(lease, 30, Sync::later);
+  EXPECT_EQ(counted.syncs() - before, 0U);
+
+  ASSERT_TRUE(counted.store().upkeep().sync());
+  EXPECT_EQ(counted.syncs() - before, 1U);
+}
+
+TEST(Syncs, ASyncedCommitCoversTheLaterOnesBeforeIt) {
+  CountedStore counted;
+  const Lease lease = counted.open_session("mixed");
+  counted.take_turns(lease, 1);
+  const auto before = counted.wal().syncs;
+
+  counted.take_turns(lease, 10, Sync::later);
+  counted.take_turns(lease, 1, Sync::now);
+
+  EXPECT_EQ(counted.wal().syncs - before, 1U);
+}
+
+TEST(Syncs, DurabilityOfTheProcessNeedsNone) {
+  CountedStore counted(Durability::process);
+  const Lease lease = counted.open_session("process");
+  counted.take_turns(lease, 1);
+  const auto before = counted.syncs();
+
+  counted.take_turns(lease, 30);
+
+  EXPECT_EQ(counted.syncs() - before, 0U);
+}
+
+// Counts who asks for the time: a commit does so just before it queues.
+class AskedClock final : public Clock {
+ public:
+  [[nodiscard]] Timestamp now() const override {
+    ++asked_;
+    return system_clock().now();
+  }
+  [[nodiscard]] Uptime uptime() const override { return system_clock().uptime(); }
+  [[nodiscard]] int asked() const { return asked_; }
+
+ private:
+  mutable std::atomic<int> asked_ = 0;
+};
+
+// One commit on a thread of its own.
+class Committer {
+ public:
+  Committer(CountedStore& counted, const Lease& lease)
+      : batch_(counted.next_turn(lease.session)), thread_([this, &counted, lease] {
+          id_ = gettid();
+          committed_ = counted.store().commit(lease, batch_).has_value();
+        }) {}
+
+  [[nodiscard]] bool is_asleep() const {
+    if (id_ == 0) return false;
+    std::ifstream file(fmt::format("/proc/self/task/{}/stat", id_.load()));
+    std::stringstream text;
+    text << file.rdbuf();
+    const std::size_t name_end = text.str().rfind(')');
+    return name_end != std::string::npos && text.str().substr(name_end + 2, 1) == "S";
+  }
+
+  bool finish() {
+    thread_.join();
+    return committed_;
+  }
+
+ private:
+  Batch batch_;
+  bool committed_ = false;
+  std::atomic<pid_t> id_ = 0;
+  std::thread thread_;
+};
+
+// True once all of them wait. A thread may also sleep for a moment to get at the queue,
+// but then another one is awake in it: several looks in a row see all of them asleep only
+// when they are queued.
+bool wait_until_queued(const std::vector<std::unique_ptr<Committer>>& committers,
+                       const AskedClock& clock, int asked) {
+  const Uptime deadline = system_clock().uptime() + std::chrono::seconds(30);
+  int looks = 0;
+  while (looks < 5 && system_clock().uptime() < deadline) {
+    const bool all = clock.asked() >= asked &&
+                     std::ranges::all_of(committers, [](const auto& c) { return c->is_asleep(); });
+    looks = all ? looks + 1 : 0;
+    std::this_thread::yield();
+  }
+  return looks == 5;
+}
+
+TEST(Syncs, CommitsThatWaitTogetherShareOne) {
+  constexpr int followers = 12;
+  AskedClock clock;
+  CountedStore counted(Durability::full, clock);
+  std::vector<Lease> leases;
+  for (int i = 0; i <= followers; ++i)
+    leases.push_back(counted.open_session(fmt::format("s{}", i)));
+  counted.take_turns(leases[0], 1);
+  auto turn = sqlite::LockFile::open(counted.path() + "-lock").value();
+  ASSERT_TRUE(turn.take_turn());
+  const auto syncs = counted.syncs();
+  const auto transactions = counted.counters().transactions;
+  const int asked = clock.asked();
+
+  // The first is alone in the queue and waits for its turn; the others queue behind it.
+  std::vector<std::unique_ptr<Committer>> committers;
+  committers.push_back(std::make_unique<Committer>(counted, leases[0]));
+  ASSERT_TRUE(wait_until_queued(committers, clock, asked + 1));
+  for (int i = 1; i <= followers; ++i) {
+    committers.push_back(std::make_unique<Committer>(counted, leases[static_cast<std::size_t>(i)]));
+  }
+  ASSERT_TRUE(wait_until_queued(committers, clock, asked + 1 + followers));
+  turn.end_turn();
+  for (const auto& committer : committers) EXPECT_TRUE(committer->finish());
+
+  EXPECT_EQ(counted.counters().transactions - transactions, 2U);
+  EXPECT_EQ(counted.syncs() - syncs, 2U);
+}
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,65 @@
+// The invariant of every crash test on the script, judged against a store in memory
+// that ran it undisturbed:
+//
+// - acknowledged: present, in order, once, and equal in content;
+// - not acknowledged: wholly present or wholly absent;
+// - repeated: the first answer, and nothing twice;
+// - the dead owner is known to be dead, and its successor has a higher fence;
+// - the file is whole, and its hash chain follows from its rows.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "crash/portrait.hpp"
+#include "crash/script.hpp"
+#include "doubles/counting_vfs.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+
+/// What writer children said before they died.
+class Testimony {
+ public:
+  void hear(const std::string& line);
+
+  [[nodiscard]] std::size_t acknowledged() const { return answers_.size(); }
+  [[nodiscard]] const std::vector<std::string>& answers() const { return answers_; }
+  [[nodiscard]] Fence fence(const SessionId& session) const;
+  /// Only if a run came to its end.
+  [[nodiscard]] std::optional<std::uint64_t> writes() const { return writes_; }
+  /// The first line that should not have been said.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+
+ private:
+  std::vector<std::string> answers_;
+  std::map<std::string, Fence> fences_;
+  std::optional<std::uint64_t> writes_;
+  std::string trouble_;
+};
+
+class CrashCheck {
+ public:
+  explicit CrashCheck(Load load = Load::small);
+
+  [[nodiscard]] std::size_t steps() const { return answers_.size(); }
+  /// Empty if the store at `path` keeps the invariant, else what breaks it. Runs the
+  /// script to its end there.
+  [[nodiscard]] std::string find_fault(const std::string& path, const Testimony& testimony) const;
+
+ private:
+  [[nodiscard]] std::string compare(Store& store, const Testimony& testimony) const;
+  [[nodiscard]] std::string go_on(Store& store, FakeClock& clock, const Testimony& testimony) const;
+
+  Load load_;
+  CountingVfs vfs_;
+  AskFor ask_for_;
+  std::vector<std::string> answers_;
+  std::vector<std::string> portraits_;  ///< One more than answers: the first is of an empty store.
+};
+
+}  // namespace perdure

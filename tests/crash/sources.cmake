@@ -1,0 +1,23 @@
+# The death of writers: at every store write, during recovery, and at random under load.
+
+perdure_test_program(
+  crash_writer SOURCES crash/writer_child.cpp crash/script.cpp contract/describe.cpp
+                       doubles/counting_vfs.cpp)
+perdure_test_program(crash_loader SOURCES crash/load_child.cpp crash/load.cpp contract/describe.cpp)
+
+perdure_test(
+  crash_test
+  SOURCES crash/main.cpp
+          crash/child_process.cpp
+          crash/crash_check.cpp
+          crash/load.cpp
+          crash/portrait.cpp
+          crash/script.cpp
+          crash/stored_file.cpp
+          crash/sweep_test.cpp
+          crash/under_load_test.cpp
+          contract/describe.cpp
+          doubles/counting_vfs.cpp
+  PROGRAMS crash_writer crash_loader
+  LABELS crash
+  TIMEOUT 600)

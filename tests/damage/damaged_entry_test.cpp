@@ -1,0 +1,80 @@
+// What a reader sees of an entry whose stored bytes are not what was handed in.
+// Looking after whole files (check, salvage) is not built yet; this is the promise
+// that every read already keeps.
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "doubles/temp_folder.hpp"
+#include "perdure/store/open.hpp"
+#include "sqlite/connection.hpp"
+
+namespace perdure {
+namespace {
+
+class DamagedEntry : public testing::Test {
+ protected:
+  DamagedEntry() {
+    auto store = open_store(path).value();
+    EXPECT_TRUE(store->sessions().create({.id = session}));
+    EXPECT_TRUE(store->ownership().enroll({.id = worker}));
+    const Lease lease = store->ownership().acquire(session, worker).value();
+    Batch batch{.id = mint<BatchTag>(random_ids())};
+    for (const char* text : {"one", "two", "three"}) {
+      batch.entries.push_back(
+          {.channel = "transcript", .kind = "message", .body = Body::from_text(text)});
+    }
+    EXPECT_TRUE(store->commit(lease, batch));
+  }
+
+  void edit(const std::string& sql) {
+    std::atomic<std::uint64_t> rows = 0;
+    sqlite::Connection connection(path, "", SQLITE_OPEN_READWRITE, &rows);
+    connection.execute(sql);
+  }
+
+  std::vector<Entry> read() { return open_store(path).value()->log().read(session, {}).value(); }
+
+  TempFolder folder;
+  const std::string path = folder.file("store.db");
+  const SessionId session = SessionId::parse("session").value();
+  const WorkerId worker = mint<WorkerTag>(random_ids());
+};
+
+TEST_F(DamagedEntry, IsReturnedAsSuchAndDoesNotHideItsNeighbours) {
+  edit("UPDATE entry SET body = x'74776f21' WHERE id & 0xFFFFFFFF = 2");
+
+  const auto entries = read();
+
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].condition, Condition::intact);
+  EXPECT_EQ(entries[1].condition, Condition::damaged);
+  EXPECT_EQ(entries[1].body.bytes(), "two!");
+  EXPECT_EQ(entries[2].condition, Condition::intact);
+}
+
+TEST_F(DamagedEntry, OrOneErasedKeepsTheHashOfWhatItWas) {
+  edit("UPDATE entry SET body = NULL WHERE id & 0xFFFFFFFF = 2");
+
+  const auto entries = read();
+
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[1].condition, Condition::erased);
+  EXPECT_EQ(entries[1].hash, sha256("two"));
+  EXPECT_EQ(entries[2].body.bytes(), "three");
+}
+
+TEST_F(DamagedEntry, InABlobIsAnErrorOfItsReader) {
+  const BlobRef ref = open_store(path).value()->blobs().put("large").value();
+  edit("UPDATE blob SET bytes = x'00'");
+
+  const auto bytes = open_store(path).value()->blobs().get(ref);
+
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().code, ErrorCode::corrupted);
+}
+
+}  // namespace
+}  // namespace perdure

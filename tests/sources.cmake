@@ -1,0 +1,40 @@
+# The tests that cross layers: the store contract for every backend, and the property tests.
+
+perdure_test(
+  store_contract_test
+  SOURCES contract/describe.cpp
+          contract/everything.cpp
+          contract/store_contract.cpp
+          contract/blobs_test.cpp
+          contract/branch_and_fork_test.cpp
+          contract/changes_test.cpp
+          contract/checks_test.cpp
+          contract/commit_test.cpp
+          contract/inbox_test.cpp
+          contract/ledger_test.cpp
+          contract/lists_test.cpp
+          contract/log_test.cpp
+          contract/ownership_test.cpp
+          contract/sessions_test.cpp
+          contract/survival_test.cpp
+          contract/threads_test.cpp
+          contract/upkeep_test.cpp
+  LABELS contract)
+
+perdure_test(
+  store_property_test
+  SOURCES contract/describe.cpp
+          contract/everything.cpp
+          property/equal_stores_test.cpp
+          property/history_model.cpp
+          property/history_test.cpp
+          property/script.cpp
+          property/script_batch.cpp
+          property/script_query.cpp
+          property/seeds.cpp
+  LABELS property
+  TIMEOUT 600)
+
+foreach(folder crash counted damage views docs)
+  include(${folder}/sources.cmake)
+endforeach()
