@@ -1,0 +1,177 @@
+"""What is measured: each cell runs our side and its comparators once, on the same turns.
+
+A cell returns {name in bars.json: (ours, the comparator's or None)}. The order of the programs
+is turned round in every other round, so that what drifts during a cell hits both sides.
+"""
+
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+from collections.abc import Callable
+
+TURNS = 1000  # of the lone session; what size and load are judged at
+GROUP_SESSIONS, GROUP_TURNS = 64, 100
+PROCESSES, PROCESS_SESSIONS, PROCESS_TURNS = 4, 16, 50
+LOADS = 5
+SECONDS_MAX = 600  # for one program; a disk shared with a busy machine can be slow
+
+Figures = dict[str, tuple[float, float | None]]
+
+
+class Failed(Exception):
+    """A program failed, or the two sides did not do the same work."""
+
+
+class Bench:
+    """The programs, a scratch folder, and the workload in it."""
+
+    def __init__(self, programs: pathlib.Path, scratch: pathlib.Path, generator: pathlib.Path):
+        self.programs = programs
+        self.scratch = scratch
+        self.workload = scratch / "workload.tsv"
+        self.reverse = False
+        subprocess.run(
+            ["python3", str(generator), str(self.workload), str(TURNS)],
+            check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def command(self, program: str, *words: object) -> list[str]:
+        return [str(self.programs / program), *map(str, words)]
+
+    def run(self, program: str, *words: object) -> dict:
+        """The JSON line that the program printed. What earlier programs left is on disk first."""
+        os.sync()
+        command = self.command(program, *words)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX)
+        if done.returncode != 0:
+            raise Failed(f"{program} {words[0]} ended with {done.returncode}: {done.stderr.strip()}")
+        result = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}
+        if result.get("errors"):
+            raise Failed(f"{program} {words[0]}: {result['errors']} errors: {result['first_error']}")
+        return result
+
+    def in_turn(self, *sides: Callable[[], dict]) -> list[dict]:
+        order = range(len(sides))
+        results = {i: sides[i]() for i in (reversed(order) if self.reverse else order)}
+        return [results[i] for i in order]
+
+    def write_bare_rows(self, file: pathlib.Path, sessions: int, turns: int, sync: str) -> dict:
+        self.run("store_bench", "prepare", file, sessions)
+        return self.run("bare_rows", "write", file, self.workload, turns, sync)
+
+    def require_same_rows(self, ours: pathlib.Path, bare: pathlib.Path) -> None:
+        """The comparator is only one if it wrote what we wrote, in every table and index."""
+        mine, theirs = (self.run("bare_rows", "tables", file) for file in (ours, bare))
+        for name in sorted(mine.keys() | theirs.keys()):
+            if mine.get(name) != theirs.get(name):
+                raise Failed(f"bare_rows.c does not write our rows: {name}: {theirs.get(name)}, ours {mine.get(name)}")
+
+
+def stored_bytes(file: pathlib.Path) -> int:
+    """Of the database and all that lies beside it: what the files say, or take if that is more."""
+    stats = [path.stat() for path in file.parent.glob(file.name + "*")]
+    return sum(max(stat.st_size, stat.st_blocks * 512) for stat in stats)
+
+
+def measure_session(bench: Bench, folder: pathlib.Path) -> Figures:
+    ours_file, bare_file = folder / "ours.db", folder / "bare.db"
+    ours, bare, append = bench.in_turn(
+        lambda: bench.run("store_bench", "session", ours_file, bench.workload, TURNS),
+        lambda: bench.write_bare_rows(bare_file, 1, TURNS, "full"),
+        lambda: bench.run("limits", "session", "append4k", bench.workload, folder, TURNS, 1),
+    )
+    size = stored_bytes(ours_file)
+    bench.require_same_rows(ours_file, bare_file)
+    return {
+        "session_vs_bare_rows": (ours["p50_us"], bare["p50_us"]),
+        "session_vs_append": (ours["p50_us"], append["all_p50_us"]),
+        "session_p99": (ours["p99_us"], bare["p99_us"]),
+        "size": (size, ours["bytes"]),
+    }
+
+
+def measure_group(bench: Bench, folder: pathlib.Path) -> Figures:
+    ours_file, bare_file = folder / "ours.db", folder / "bare.db"
+    ours, bare = bench.in_turn(
+        lambda: bench.run("store_bench", "threads", ours_file, bench.workload, GROUP_TURNS, GROUP_SESSIONS),
+        lambda: bench.write_bare_rows(bare_file, GROUP_SESSIONS, GROUP_TURNS, "full"),
+    )
+    bench.require_same_rows(ours_file, bare_file)
+    return {
+        "group_throughput": (ours["turns_per_s"], bare["turns_per_s"]),
+        "group_p99": (ours["p99_us"], ours["p50_us"]),
+        "group_size": (ours["turns"] / ours["transactions"], None),
+    }
+
+
+def measure_processes(bench: Bench, folder: pathlib.Path) -> Figures:
+    """All processes are set up before any of them starts; then they all start at once."""
+    words = [folder / "ours.db", bench.workload, PROCESS_TURNS, PROCESS_SESSIONS]
+    os.sync()
+    workers = [
+        subprocess.Popen(
+            bench.command("store_bench", "worker", *words, number),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for number in range(PROCESSES)
+    ]  # fmt: skip
+    try:
+        for worker in workers:
+            if worker.stdout.readline() != "ready\n":
+                raise Failed(f"store_bench worker did not start: {worker.stderr.read().strip()}")
+        for worker in workers:
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        results = [json.loads(worker.communicate(timeout=SECONDS_MAX)[0]) for worker in workers]
+    finally:
+        for worker in workers:
+            if worker.poll() is None:
+                worker.kill()
+                worker.wait()
+    latencies = sorted(latency for result in results for latency in result["latency_us"])
+    return {
+        "processes_errors": (sum(result["errors"] for result in results), None),
+        "processes_p99": (latencies[round(0.99 * (len(latencies) - 1))] / 1e3, None),
+        "processes_throughput": (sum(result["turns_per_s"] for result in results), None),
+    }
+
+
+def measure_load(bench: Bench, folder: pathlib.Path) -> Figures:
+    store, flat = folder / "ours.db", folder / "flat"
+    bench.run("store_bench", "cpu", store, bench.workload, TURNS)
+    bench.run("store_bench", "flatten", store, flat)
+    pairs = [
+        bench.in_turn(
+            lambda: bench.run("store_bench", "load", store), lambda: bench.run("store_bench", "flat", flat)
+        )
+        for _ in range(LOADS)
+    ]
+    for ours, theirs in pairs:
+        if any(ours[key] != theirs[key] for key in ("entries", "bytes", "channels")):
+            raise Failed(f"store and flat file gave different states: {ours}, {theirs}")
+    ours, theirs = (statistics.median(pair[side]["load_us"] for pair in pairs) for side in (0, 1))
+    return {"load": (ours, theirs)}
+
+
+def measure_cpu(bench: Bench, folder: pathlib.Path) -> Figures:
+    ours_file, bare_file = folder / "ours.db", folder / "bare.db"
+    ours, bare = bench.in_turn(
+        lambda: bench.run("store_bench", "cpu", ours_file, bench.workload, TURNS),
+        lambda: bench.write_bare_rows(bare_file, 1, TURNS, "normal"),
+    )
+    bench.require_same_rows(ours_file, bare_file)
+    return {
+        "cpu": (ours["cpu_us_per_turn"], None),
+        "cpu_vs_bare_rows": (ours["cpu_us_per_turn"], bare["cpu_us_per_turn"]),
+    }
+
+
+CELLS: dict[str, Callable[[Bench, pathlib.Path], Figures]] = {
+    "session": measure_session,
+    "group": measure_group,
+    "processes": measure_processes,
+    "load": measure_load,
+    "cpu": measure_cpu,
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""The benchmark: bench/run.py [--rounds N] [--only NAME] [--quick]. `make bench` builds first.
+
+Runs every cell once a round, compares with the bars in bars.json, prints a table, writes all
+figures to build/bench/results.json, and fails if a bar is missed. docs/benchmarks.md says what
+is measured and why.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+
+import cells
+import report
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAMS = ["store_bench", "bare_rows", "limits"]
+# Beyond this, a program that waited for the disk waits for a core next, and that hides what the
+# library costs: everything takes one tick of the scheduler.
+OTHERS_SHARE_MAX = 0.15
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure Perdure against the physical limits.")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each cell runs (5)")
+    parser.add_argument("--only", choices=cells.CELLS, action="append", metavar="NAME",
+                        help="only this cell; may be repeated: " + ", ".join(cells.CELLS))  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="one round: does it run, roughly how fast")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
+                        help="the build folder that holds the programs (build/release)")  # fmt: skip
+    arguments = parser.parse_args()
+    if arguments.rounds < 1:
+        parser.error("--rounds: at least 1")
+    if arguments.quick:
+        arguments.rounds = 1
+    return arguments
+
+
+def file_system_of(folder: pathlib.Path) -> str:
+    """The type of the file system that the folder lies on, as /proc/self/mounts has it."""
+    best, kind = "", "unknown"
+    for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
+        _, point, this_kind, *_ = line.split()
+        inside = point == "/" or str(folder) == point or str(folder).startswith(point + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, this_kind
+    return kind
+
+
+def describe_machine(folder: pathlib.Path) -> dict:
+    models = [line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+              if line.startswith("model name")]  # fmt: skip
+    return {
+        "cores": os.cpu_count(),
+        "cpu": models[0] if models else platform.machine(),
+        "kernel": platform.release(),
+        "file_system": file_system_of(folder),
+    }
+
+
+class CpuOfOthers:
+    """What share of the machine's CPU time others take, from its making on."""
+
+    def __init__(self) -> None:
+        self.start = self._read()
+
+    def share(self) -> float:
+        (busy, total, own), (busy_before, total_before, own_before) = self._read(), self.start
+        others = (busy - busy_before) - (own - own_before)
+        return max(0.0, others / max(total - total_before, 1e-9))
+
+    @staticmethod
+    def _read() -> tuple[float, float, float]:
+        user, nice, system, idle, waiting, *rest = map(
+            int, pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+        )
+        busy = user + nice + system + sum(rest)  # rest: interrupts, and what the host took
+        ticks = os.sysconf("SC_CLK_TCK")
+        return busy / ticks, (busy + idle + waiting) / ticks, sum(os.times()[:4])
+
+
+def progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def run_rounds(bench: cells.Bench, names: list[str], rounds: int) -> list[dict]:
+    all_figures = []
+    for number in range(rounds):
+        figures: cells.Figures = {}
+        bench.reverse = number % 2 == 1
+        for name in names:
+            progress(f"round {number + 1} of {rounds}: {name}")
+            with tempfile.TemporaryDirectory(dir=bench.scratch) as folder:
+                figures |= cells.CELLS[name](bench, pathlib.Path(folder))
+        all_figures.append(figures)
+    progress("")
+    return all_figures
+
+
+def write_results(path: pathlib.Path, machine: dict, rows: list[report.Row]) -> None:
+    results = {
+        "finished_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "machine": machine,
+        "figures": {row.name: report.to_json(row) for row in rows},
+    }
+    path.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    programs = arguments.build / "bench"
+    missing = [name for name in PROGRAMS if not (programs / name).exists()]
+    if missing:
+        print(f"not built: {', '.join(missing)}. Run `make bench`.", file=sys.stderr)
+        return 2
+    output = ROOT / "build/bench"
+    output.mkdir(parents=True, exist_ok=True)
+    machine = describe_machine(output)
+    if machine["file_system"] in {"tmpfs", "ramfs"}:
+        print(f"the build folder lies on {machine['file_system']}: a sync costs nothing there, "
+              "so there is nothing to measure", file=sys.stderr)  # fmt: skip
+        return 2
+
+    others = CpuOfOthers()
+    bars = json.loads((ROOT / "bench/bars.json").read_text())
+    names = [name for name in cells.CELLS if not arguments.only or name in arguments.only]
+    try:
+        with tempfile.TemporaryDirectory(dir=output, prefix="scratch-") as scratch:
+            bench = cells.Bench(programs, pathlib.Path(scratch), ROOT / "bench/gen_workload.py")
+            rows = report.judge(bars, run_rounds(bench, names, arguments.rounds))
+    except (cells.Failed, subprocess.SubprocessError) as error:
+        progress("")
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    machine["cpu_share_of_others"] = round(others.share(), 3)
+    write_results(output / "results.json", machine, rows)
+    report.print_table(rows)
+    missed = [row.name for row in rows if row.verdict == "miss"]
+    rounds = f"{arguments.rounds} round{'s' if arguments.rounds > 1 else ''}"
+    verdict = f"missed: {', '.join(missed)}" if missed else "every bar held"
+    print(f"\n{rounds}; {verdict}. All figures: build/bench/results.json")
+    if machine["cpu_share_of_others"] > OTHERS_SHARE_MAX:
+        print(f"Others took {machine['cpu_share_of_others']:.0%} of this machine's CPU meanwhile: "
+              "the timings are not to be trusted. Run it on a quiet machine.")  # fmt: skip
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+// Our side of the benchmark, through the public interface alone. run.py calls it; each call is a
+// fresh process and prints one line of JSON.
+//
+//   store_bench prepare FILE SESSIONS                     an empty store with sessions, for
+//   bare_rows store_bench session FILE WORKLOAD TURNS               one session, a sync at every
+//   commit store_bench cpu     FILE WORKLOAD TURNS               the same without syncs
+//   (Durability::process) store_bench threads FILE WORKLOAD TURNS SESSIONS      as many sessions, a
+//   thread each store_bench worker  FILE WORKLOAD TURNS SESSIONS N    the same as one of several
+//   processes: says
+//                                                         "ready", then waits for a line on stdin
+//   store_bench flatten FILE FLAT                         session 0 as a flat file
+//   store_bench load FILE | flat FLAT                     session 0 brought back, timed
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "load.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "sessions.hpp"
+#include "workload.hpp"
+
+namespace perdure::bench {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+void print(const Json& line) { std::printf("%s\n", line.text().c_str()); }
+
+Json describe(const Measured& measured, const Counters& counters) {
+  const auto turns = static_cast<double>(measured.latency_us.size());
+  return Json::Object{{"turns", measured.latency_us.size()},
+                      {"p50_us", percentile(measured.latency_us, 0.5)},
+                      {"p99_us", percentile(measured.latency_us, 0.99)},
+                      {"turns_per_s", turns / measured.wall_s},
+                      {"cpu_us_per_turn", measured.cpu_s * 1e6 / turns},
+                      {"bytes", measured.bytes},
+                      {"transactions", counters.transactions},
+                      {"errors", measured.errors},
+                      {"first_error", measured.first_error}};
+}
+
+void prepare(const Arguments& arguments) {
+  auto store = open_or_stop(arguments.at(0), Durability::full);
+  print(Json::Object{{"sessions", start_sessions(*store, 0, std::stoul(arguments.at(1))).size()}});
+}
+
+struct Run {
+  Durability durability = Durability::full;
+  std::size_t sessions = 1;
+  std::size_t first = 0;
+  bool waits = false;
+};
+
+void commit_turns(const Arguments& arguments, const Run& run) {
+  const auto workload = read_workload(arguments.at(1));
+  auto store = open_or_stop(arguments.at(0), run.durability);
+  const auto leases = start_sessions(*store, run.first, run.sessions);
+  if (run.waits) {
+    std::printf("ready\n");
+    std::fflush(stdout);
+    std::string go;
+    std::getline(std::cin, go);
+  }
+  const Counters before = store->upkeep().counters();
+  const Measured measured = run_sessions(*store, leases, workload, std::stoul(arguments.at(2)));
+  Counters counters = store->upkeep().counters();
+  counters.transactions -= before.transactions;
+  Json line = describe(measured, counters);
+  if (run.waits) {
+    line.set("latency_us", Json::Array(measured.latency_us.begin(), measured.latency_us.end()));
+  }
+  print(line);
+}
+
+void print_loaded(const Loaded& loaded) {
+  Json::Object elements;
+  for (const auto& [name, values] : loaded.channels) elements.emplace_back(name, values.size());
+  print(Json::Object{{"load_us", loaded.took_us},
+                     {"entries", loaded.entries},
+                     {"bytes", loaded.bytes},
+                     {"channels", std::move(elements)}});
+}
+
+bool dispatch(std::string_view command, const Arguments& arguments) {
+  if (command == "prepare") {
+    prepare(arguments);
+  } else if (command == "session") {
+    commit_turns(arguments, {});
+  } else if (command == "cpu") {
+    commit_turns(arguments, {.durability = Durability::process});
+  } else if (command == "threads") {
+    commit_turns(arguments, {.sessions = std::stoul(arguments.at(3))});
+  } else if (command == "worker") {
+    const std::size_t sessions = std::stoul(arguments.at(3));
+    commit_turns(
+        arguments,
+        {.sessions = sessions, .first = sessions * std::stoul(arguments.at(4)), .waits = true});
+  } else if (command == "flatten") {
+    write_flat(arguments.at(0), arguments.at(1));
+  } else if (command == "load") {
+    print_loaded(load_store(arguments.at(0)));
+  } else if (command == "flat") {
+    print_loaded(load_flat(arguments.at(0)));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace perdure::bench
+
+int main(int count, char** words) {
+  const perdure::bench::Arguments arguments(words + std::min(count, 2), words + count);
+  try {
+    if (count > 1 && perdure::bench::dispatch(words[1], arguments)) return 0;
+    std::fprintf(stderr, "see the head of store_bench.cpp\n");
+  } catch (const std::exception& error) {  // an argument is missing or no number
+    std::fprintf(stderr, "%s: see the head of store_bench.cpp\n", error.what());
+  }
+  return 2;
+}
