@@ -59,7 +59,7 @@ static long long now_ms(void) {
 /* The settings that are not kept in the file are those of sqlite_store.cpp. */
 static void open_file(const char* path, const char* sync) {
   if (sqlite3_open(path, &db)) fail(path);
-  run("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 1000;");
+  run("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 500;");
   run(!strcmp(sync, "full") ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 }
 static void prepare_all(void) {

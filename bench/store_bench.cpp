@@ -1,15 +1,14 @@
 // Our side of the benchmark, through the public interface alone. run.py calls it; each call is a
 // fresh process and prints one line of JSON.
 //
-//   store_bench prepare FILE SESSIONS                     an empty store with sessions, for
-//   bare_rows store_bench session FILE WORKLOAD TURNS               one session, a sync at every
-//   commit store_bench cpu     FILE WORKLOAD TURNS               the same without syncs
-//   (Durability::process) store_bench threads FILE WORKLOAD TURNS SESSIONS      as many sessions, a
-//   thread each store_bench worker  FILE WORKLOAD TURNS SESSIONS N    the same as one of several
-//   processes: says
-//                                                         "ready", then waits for a line on stdin
-//   store_bench flatten FILE FLAT                         session 0 as a flat file
-//   store_bench load FILE | flat FLAT                     session 0 brought back, timed
+//   prepare FILE SESSIONS                     an empty store with sessions, for bare_rows
+//   session FILE WORKLOAD TURNS               one session, a sync at every commit
+//   cpu     FILE WORKLOAD TURNS               the same without syncs (Durability::process)
+//   threads FILE WORKLOAD TURNS SESSIONS      as many sessions, a thread each
+//   worker  FILE WORKLOAD TURNS SESSIONS N    the same as one of several processes: says
+//                                             "ready", then waits for a line on stdin
+//   flatten FILE FLAT                         session 0 as a flat file
+//   load FILE | flat FLAT                     session 0 brought back, timed
 
 #include <algorithm>
 #include <cstdio>

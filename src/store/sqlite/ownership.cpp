@@ -84,8 +84,10 @@ Result<void> SqliteOwnership::enroll(const NewWorker& worker) {
                       fmt::format("worker {} is enrolled already", worker.id.text()),
                       worker.id.text());
         }
+        db.run("UPDATE meta SET value = value + 1 WHERE key = 'workers'");
         db.run(
-            "INSERT INTO worker (id, host, pid, boot, lease_time, until) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO worker (num, id, host, pid, boot, lease_time, until) VALUES "
+            "((SELECT value FROM meta WHERE key = 'workers'), ?, ?, ?, ?, ?, ?)",
             worker.id.text(), worker.host, worker.pid, access_.workers.boot(),
             worker.lease_time.count(), (access_.clock.uptime() + worker.lease_time).count());
         return access_.workers.hold(db.last_rowid());

@@ -60,7 +60,6 @@ CREATE TABLE session (
   fence INTEGER NOT NULL
 );
 CREATE INDEX session_runnable ON session(status, wake_at) WHERE status IN ('active', 'waiting');
-CREATE INDEX session_parent ON session(parent) WHERE parent IS NOT NULL;
 CREATE INDEX session_owner ON session(owner) WHERE owner IS NOT NULL;
 
 CREATE TABLE segment (
@@ -170,7 +169,7 @@ CREATE TABLE blob (
 );
 
 CREATE TABLE worker (
-  num INTEGER PRIMARY KEY AUTOINCREMENT,
+  num INTEGER PRIMARY KEY,  -- never used twice: it also names a lock
   id TEXT NOT NULL UNIQUE,
   host TEXT NOT NULL,
   pid INTEGER NOT NULL,
@@ -185,11 +184,10 @@ CREATE TABLE resource (
   fence INTEGER NOT NULL,
   since INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX resource_worker ON resource(worker) WHERE worker IS NOT NULL;
 )sql";
 
-// For a person with the plain sqlite3 shell: the three tables of the book's
-// chapter 21, each checkpoint as of its version.
+// For a person with the plain sqlite3 shell: the log in words, and the three tables
+// of the book's chapter 21, each checkpoint as of its version.
 constexpr const char* views = R"sql(
 CREATE VIEW sessions AS
 SELECT id AS session_id,
@@ -197,6 +195,16 @@ SELECT id AS session_id,
        strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1000.0, 'unixepoch') AS updated_at,
        status
 FROM session;
+
+CREATE VIEW entries AS
+SELECT s.id AS session_id,
+       e.id & 0xFFFFFFFF AS position,
+       e.channel,
+       e.kind,
+       strftime('%Y-%m-%dT%H:%M:%fZ', e.at / 1000.0, 'unixepoch') AS created_at,
+       e.body
+FROM entry e JOIN segment g ON g.num = e.id >> 32
+             JOIN session s ON s.num = g.session;
 
 CREATE VIEW checkpoints AS
 SELECT s.id AS session_id,
@@ -273,30 +281,19 @@ std::int64_t pragma(Connection& connection, const char* statement) {
   return rows.next() ? rows.integer(0) : 0;
 }
 
-void create(Connection& connection, IdSource& ids) {
-  connection.execute(tables);
-  connection.execute(views);
-  connection.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
-                                 application_id, format_number));
-  connection.run("INSERT INTO meta VALUES ('incarnation', ?), ('syncs', 0)",
-                 mint<StoreTag>(ids).text());
-}
-
-}  // namespace
-
 bool is_empty(Connection& connection) {
   return pragma(connection, "SELECT count(*) FROM sqlite_schema") == 0;
 }
 
+}  // namespace
+
 void set_file_layout(Connection& connection) {
-  connection.execute("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL;");
+  if (!is_empty(connection)) return;
+  connection.execute("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;");
 }
 
-Result<void> prepare_schema(Connection& connection, IdSource& ids) {
-  if (is_empty(connection)) {
-    create(connection, ids);
-    return {};
-  }
+Result<void> check_format(Connection& connection) {
+  if (is_empty(connection)) return {};
   if (pragma(connection, "PRAGMA application_id") != application_id) {
     return fail(ErrorCode::corrupted,
                 "the file is an SQLite database of another program, not a Perdure store");
@@ -313,6 +310,16 @@ Result<void> prepare_schema(Connection& connection, IdSource& ids) {
                 fmt::format("the store's format {} was never released", found));
   }
   return {};
+}
+
+void create_if_empty(Connection& connection, IdSource& ids) {
+  if (!is_empty(connection)) return;
+  connection.execute(tables);
+  connection.execute(views);
+  connection.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
+                                 application_id, format_number));
+  connection.run("INSERT INTO meta VALUES ('incarnation', ?), ('syncs', 0), ('workers', 0)",
+                 mint<StoreTag>(ids).text());
 }
 
 std::string read_incarnation(Connection& connection) {

@@ -15,14 +15,17 @@ namespace perdure::sqlite {
 /// What this build writes. An older file is migrated, a newer one refused.
 inline constexpr std::int64_t format_number = 1;
 
-/// Makes or migrates the tables, inside the caller's transaction.
-/// Fails: `unsupported` for a newer format; `corrupted` if the file belongs to another program.
-[[nodiscard]] Result<void> prepare_schema(Connection& connection, IdSource& ids);
+/// Reads only, so that a file of another program stays as it is.
+/// Fails: `unsupported` for a newer format; `corrupted` if the file is neither a store nor empty.
+[[nodiscard]] Result<void> check_format(Connection& connection);
 
-[[nodiscard]] bool is_empty(Connection& connection);
-/// What cannot be changed once a file has pages: their size, and the bookkeeping that lets a
-/// vacuum go step by step.
+/// Sets in an empty file what cannot be changed once it has pages: their size, and the
+/// bookkeeping that lets a vacuum go step by step. Pages of 8 KiB, because messages of about 1 KB
+/// leave a seventh of a smaller page empty.
 void set_file_layout(Connection& connection);
+
+/// Makes the tables and views in an empty file, inside the caller's transaction.
+void create_if_empty(Connection& connection, IdSource& ids);
 
 /// The id given to the store when it was made.
 [[nodiscard]] std::string read_incarnation(Connection& connection);

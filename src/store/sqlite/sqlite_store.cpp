@@ -77,12 +77,12 @@ class SqliteStore final : public Store, private Upkeep {
       connection_.execute("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -16000;");
       // Savepoints keep what they may have to undo in memory, not in a file.
       connection_.execute("PRAGMA temp_store = MEMORY;");
-      if (is_empty(connection_)) set_file_layout(connection_);
+      if (auto checked = check_format(connection_); !checked) return checked;
+      set_file_layout(connection_);
       connection_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
       connection_.run("BEGIN IMMEDIATE");
-      auto prepared = prepare_schema(connection_, *options_.open.ids);
-      connection_.run(prepared ? "COMMIT" : "ROLLBACK");
-      if (!prepared) return prepared;
+      create_if_empty(connection_, *options_.open.ids);
+      connection_.run("COMMIT");
       incarnation_ = read_incarnation(connection_);
       return {};
     } catch (const SqliteError& error) {

@@ -17,7 +17,7 @@ namespace {
 
 // Large enough to share the cost of writing the file, small enough that the WAL is
 // soon overwritten in place, which syncs faster than a file that grows.
-constexpr int checkpoint_pages = 1000;
+constexpr int checkpoint_pages = 500;
 
 int remember_pages(void* pages, sqlite3* /*handle*/, const char* /*name*/, int count) {
   *static_cast<int*>(pages) = count;

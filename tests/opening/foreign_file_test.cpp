@@ -1,0 +1,66 @@
+// What opening does to files that are not a store of this build: it says so, and
+// leaves every byte as it was.
+
+#include <atomic>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <string>
+
+#include "doubles/temp_folder.hpp"
+#include "perdure/store/open.hpp"
+#include "sqlite/connection.hpp"
+
+namespace perdure {
+namespace {
+
+class ForeignFile : public testing::Test {
+ protected:
+  void edit(const std::string& sql) {
+    std::atomic<std::uint64_t> rows = 0;
+    sqlite::Connection connection(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &rows);
+    connection.execute(sql);
+  }
+
+  std::string bytes() {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  ErrorCode refused() {
+    const std::string before = bytes();
+    const auto store = open_store(path);
+    EXPECT_FALSE(store);
+    EXPECT_EQ(bytes(), before);
+    return store ? ErrorCode{} : store.error().code;
+  }
+
+  TempFolder folder;
+  const std::string path = folder.file("store.db");
+};
+
+TEST_F(ForeignFile, OfAnotherProgramIsCorruptedAndUntouched) {
+  edit("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
+  EXPECT_EQ(refused(), ErrorCode::corrupted);
+}
+
+TEST_F(ForeignFile, ThatIsNoDatabaseIsCorruptedAndUntouched) {
+  std::ofstream(path) << std::string(5000, 'x');
+  EXPECT_EQ(refused(), ErrorCode::corrupted);
+}
+
+TEST_F(ForeignFile, OfANewerFormatIsUnsupportedAndUntouched) {
+  ASSERT_TRUE(open_store(path));
+  edit("PRAGMA user_version = 1000");
+  EXPECT_EQ(refused(), ErrorCode::unsupported);
+}
+
+TEST_F(ForeignFile, OpeningAStoreAgainDoesNotWriteToIt) {
+  ASSERT_TRUE(open_store(path));
+  const std::string before = bytes();
+  ASSERT_TRUE(open_store(path));
+  EXPECT_EQ(bytes(), before);
+}
+
+}  // namespace
+}  // namespace perdure
