@@ -68,7 +68,9 @@ std::optional<Options> read_options(std::span<char*> words) {
       options.json = true;
     } else if (word == "--help" || word == "-h") {
       options.help = true;
-    } else if (i + 1 >= words.size() || !read_value(options, word, words[++i])) {
+    } else if (i + 1 < words.size() && read_value(options, word, words[i + 1])) {
+      ++i;
+    } else {
       fmt::print(stderr, "perdure_demo: cannot use \"{}\"\n\n{}", word, usage);
       return std::nullopt;
     }

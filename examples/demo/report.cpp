@@ -51,6 +51,7 @@ struct Spread {
 
 Spread spread(const std::vector<Milliseconds>& times) {
   std::vector<double> sorted;
+  sorted.reserve(times.size());
   for (const auto time : times) sorted.push_back(time.count());
   std::ranges::sort(sorted);
   if (sorted.empty()) return {};

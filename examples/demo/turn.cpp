@@ -21,7 +21,7 @@ std::string filler(Version turn, std::size_t size) {
 }
 
 NewEntry message(std::string role, std::string text) {
-  Json body(Json::Object{{"role", Json(std::move(role))}, {"text", Json(std::move(text))}});
+  const Json body(Json::Object{{"role", Json(std::move(role))}, {"text", Json(std::move(text))}});
   return {.channel = "transcript", .kind = "message", .body = Body::from_json(body)};
 }
 

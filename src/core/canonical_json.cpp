@@ -5,12 +5,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <fmt/format.h>
+#include <functional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "es6_number.hpp"
 #include "json_number.hpp"
 #include "json_string.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
 #include "utf8.hpp"
 
 namespace perdure {

@@ -5,11 +5,18 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "es6_number.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
 
 namespace perdure {
 namespace {

@@ -2,6 +2,12 @@
 
 #include "perdure/core/error.hpp"
 
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
 namespace perdure {
 
 std::unexpected<Error> fail(ErrorCode code, std::string message, std::string subject) {

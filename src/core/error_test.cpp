@@ -2,11 +2,15 @@
 
 #include "perdure/core/error.hpp"
 
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <string>
+#include <string_view>
 
 namespace perdure {
 namespace {

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <fmt/format.h>
+#include <string>
 #include <string_view>
 
 namespace perdure {

@@ -5,9 +5,13 @@
 
 #include "perdure/core/id.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <fmt/format.h>
+#include <string_view>
 
+#include "perdure/core/error.hpp"
 #include "utf8.hpp"
 
 namespace perdure {

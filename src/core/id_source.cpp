@@ -6,6 +6,8 @@
 #include "perdure/core/id_source.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace perdure {

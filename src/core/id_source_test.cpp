@@ -3,7 +3,9 @@
 #include "perdure/core/id_source.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <set>
@@ -14,6 +16,7 @@
 
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
+#include "perdure/core/id.hpp"
 #include "random_ids.hpp"
 
 namespace perdure {

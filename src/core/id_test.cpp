@@ -3,8 +3,11 @@
 #include "perdure/core/id.hpp"
 
 #include <gtest/gtest.h>
+#include <string>
 #include <type_traits>
 #include <unordered_set>
+
+#include "perdure/core/error.hpp"
 
 namespace perdure {
 namespace {

@@ -6,10 +6,17 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
+#include <variant>
 
 #include "json_number.hpp"
+#include "perdure/core/error.hpp"
 #include "require.hpp"
 
 namespace perdure {

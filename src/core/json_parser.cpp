@@ -13,9 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <string_view>
 
 #include "json_number.hpp"
 #include "json_string.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "utf8.hpp"
 

@@ -1,10 +1,17 @@
 // JSON text: what is read, what is refused and where, and round trips.
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <ostream>
 #include <rapidcheck/gtest.h>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure {
@@ -167,7 +174,7 @@ TEST(JsonParser, NestingEndsAtTheLimit) {
   const std::string inside = nested(json_depth_max, "{\"a\":", "}");
   expect_read(inside.substr(0, inside.find('}')) + "1" + inside.substr(inside.find('}')));
   expect_refused(nested(json_depth_max + 1, "{\"a\":", "}"));
-  expect_refused(std::string(10'000'000, '['));
+  expect_refused(std::string(1'000'000, '['));
 }
 
 TEST(JsonParser, TheMessageSaysWhereAndWhatWasExpected) {

@@ -47,8 +47,8 @@ TEST(Json, ADoubleGetsItsShortestToken) {
   EXPECT_EQ(Json(0.1).text(), "0.1");
   EXPECT_EQ(Json(5e-324).text(), "5e-324");
   EXPECT_EQ(Json(-0.0).text(), "-0");
-  EXPECT_DEATH(Json(std::nan("")), "NaN");
-  EXPECT_DEATH(Json(std::numeric_limits<double>::infinity()), "infinity");
+  EXPECT_DEATH((void)Json{std::nan("")}, "NaN");
+  EXPECT_DEATH((void)Json{std::numeric_limits<double>::infinity()}, "infinity");
 }
 
 TEST(Json, ANumberKeepsItsToken) {

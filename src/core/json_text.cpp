@@ -4,6 +4,9 @@
 // can be written.
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "json_string.hpp"
 #include "perdure/core/json.hpp"

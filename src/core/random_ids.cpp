@@ -14,11 +14,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
-#include <cstddef>
+#include <cstdint>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "never_destroyed.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
 #include "require.hpp"
 
 namespace perdure {

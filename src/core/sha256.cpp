@@ -8,8 +8,14 @@
 
 #include "perdure/core/sha256.hpp"
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <openssl/evp.h>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "require.hpp"
 

@@ -3,8 +3,12 @@
 #include "perdure/core/sha256.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <gtest/gtest.h>
+#include <optional>
 #include <rapidcheck/gtest.h>
+#include <utility>
 
 namespace perdure {
 namespace {

@@ -3,6 +3,7 @@
 // CLOCK_BOOTTIME and not CLOCK_MONOTONIC: the latter stands still while the
 // machine sleeps, and a lease must not outlive a night with the lid closed.
 
+#include <chrono>
 #include <time.h>
 
 #include "never_destroyed.hpp"

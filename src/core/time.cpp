@@ -6,8 +6,12 @@
 
 #include "perdure/core/time.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace perdure {
 

@@ -2,10 +2,15 @@
 
 #include "perdure/core/time.hpp"
 
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <limits>
+#include <optional>
 #include <rapidcheck/gtest.h>
+#include <string>
+#include <string_view>
 
 #include "doubles/fake_clock.hpp"
 

@@ -51,6 +51,7 @@ inline const char* skip_ascii_words(const char* p, const char* end) {
 
 inline bool is_utf8(std::string_view text) {
   const char* const end = text.data() + text.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): `end` bounds it.
   for (const char* p = skip_ascii_words(text.data(), end); p != end;) {
     const std::size_t bytes = utf8_sequence_bytes(p, end);
     if (bytes == 0) return false;

@@ -5,8 +5,12 @@
 
 #include "perdure/store/body.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
+
+#include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
 
 namespace perdure {
 

@@ -2,8 +2,14 @@
 
 #include "perdure/store/body.hpp"
 
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
+#include <optional>
+#include <string>
+
+#include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
 
 namespace perdure {
 namespace {

@@ -7,10 +7,16 @@
 #include "perdure/store/open.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "memory/memory_store.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/sqlite_store.hpp"
 
 namespace perdure {

@@ -3,8 +3,10 @@
 #include "perdure/store/open.hpp"
 
 #include <gtest/gtest.h>
+#include <string>
 
 #include "doubles/temp_folder.hpp"
+#include "perdure/core/error.hpp"
 
 namespace perdure {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {

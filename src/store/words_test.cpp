@@ -1,7 +1,9 @@
 // The words that stand in database files: a change here breaks stores that exist.
 
 #include <gtest/gtest.h>
+#include <optional>
 
+#include "perdure/core/id.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 

@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Every, CrashSweep,
 class LargeSweep : public testing::TestWithParam<Part> {};
 
 TEST_P(LargeSweep, NorDoesADeathWhileTheWalIsWrittenBack) {
-  const std::uint64_t stride = scale().full ? 1 : 53;
+  const std::uint64_t stride = scale().full ? 1 : 37;
   const int deaths =
       sweep({.load = Load::large, .moment = GetParam().moment, .write = 1 + scale().seed % stride},
             stride);

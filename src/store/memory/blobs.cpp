@@ -1,9 +1,17 @@
 // Blobs of a memory store. A reference names a blob by hash and size; one with
 // another size names nothing.
 
+#include <cstdint>
+#include <expected>
 #include <fmt/format.h>
+#include <string>
+#include <string_view>
 
 #include "memory/roles.hpp"
+#include "memory/state.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/store/body.hpp"
 #include "perdure/store/limits.hpp"
 
 namespace perdure::memory {

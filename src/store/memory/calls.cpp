@@ -4,10 +4,18 @@
 #include "memory/calls.hpp"
 
 #include <fmt/format.h>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "memory/lines.hpp"
+#include "memory/state.hpp"
+#include "memory/undo.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
 #include "rules/calls.hpp"
 
 namespace perdure::memory {

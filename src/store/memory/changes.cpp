@@ -1,6 +1,11 @@
 // Waiting for a change of a memory store: only this process can make one.
 
+#include <cstdint>
+
 #include "memory/roles.hpp"
+#include "memory/state.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 
 namespace perdure::memory {
 

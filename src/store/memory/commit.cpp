@@ -3,13 +3,27 @@
 
 #include "memory/commit.hpp"
 
+#include <cstddef>
 #include <fmt/format.h>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "memory/calls.hpp"
 #include "memory/lines.hpp"
 #include "memory/rows.hpp"
+#include "memory/state.hpp"
 #include "memory/undo.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 #include "rules/chain.hpp"
 
 namespace perdure::memory {

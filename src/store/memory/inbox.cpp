@@ -1,7 +1,18 @@
 // The inbox of a memory store. Messages leave it by a commit only.
 
+#include "perdure/store/inbox.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "memory/lines.hpp"
 #include "memory/roles.hpp"
+#include "memory/state.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/sessions.hpp"
 #include "rules/checks.hpp"
 
 namespace perdure::memory {

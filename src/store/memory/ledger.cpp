@@ -1,12 +1,21 @@
 // Reading the ledger of a memory store. It is written by commits only.
 
+#include "perdure/store/ledger.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "memory/lines.hpp"
 #include "memory/roles.hpp"
+#include "memory/state.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/store/entry.hpp"
 #include "rules/checks.hpp"
 
 namespace perdure::memory {
@@ -25,6 +34,7 @@ Result<std::vector<const SessionTable*>> sessions_of(const State& state, const C
     return std::vector<const SessionTable*>{*table};
   }
   std::vector<const SessionTable*> tables;
+  tables.reserve(state.sessions.size());
   for (const auto& [id, table] : state.sessions) tables.push_back(&table);
   std::ranges::sort(tables, {}, &SessionTable::born);
   return tables;

@@ -6,8 +6,16 @@
 #include "memory/lines.hpp"
 
 #include <algorithm>
+#include <expected>
 #include <fmt/format.h>
 #include <ranges>
+#include <vector>
+
+#include "memory/state.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/point.hpp"
 
 namespace perdure::memory {
 

@@ -1,12 +1,22 @@
 // The log of a memory store: lines are walked segment by segment, in the order
 // that was asked for, and no further than needed.
 
+#include "perdure/store/log.hpp"
+
 #include <algorithm>
+#include <optional>
 #include <ranges>
 #include <span>
+#include <vector>
 
 #include "memory/lines.hpp"
 #include "memory/roles.hpp"
+#include "memory/state.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/point.hpp"
 #include "rules/checks.hpp"
 #include "rules/match.hpp"
 

@@ -3,11 +3,22 @@
 
 #include "memory/memory_store.hpp"
 
+#include <cstdint>
 #include <gtest/gtest.h>
 
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/inbox.hpp"
 #include "perdure/store/limits.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure {
 namespace {

@@ -1,12 +1,20 @@
 // Ownership in a memory store. A worker is alive while its time has not run out;
 // there is no other process whose death could be recognised earlier.
 
+#include "perdure/store/ownership.hpp"
+
+#include <expected>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 
 #include "memory/lines.hpp"
 #include "memory/roles.hpp"
 #include "memory/rows.hpp"
+#include "memory/state.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
 #include "rules/checks.hpp"
 
 namespace perdure::memory {

@@ -3,9 +3,19 @@
 #include "memory/rows.hpp"
 
 #include <fmt/format.h>
+#include <optional>
 #include <utility>
 
 #include "memory/lines.hpp"
+#include "memory/state.hpp"
+#include "memory/undo.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "rules/chain.hpp"
 
 namespace perdure::memory {

@@ -110,8 +110,8 @@ Result<std::vector<Session>> MemorySessions::due(std::size_t limit) {
       const auto since = due_since(session, now);
       if (since) found.emplace_back(*since, std::move(session));
     }
-    // Sessions come by id, so a stable sort leaves ties in that order.
-    std::ranges::stable_sort(found, {}, &std::pair<Timestamp, Session>::first);
+    std::ranges::sort(found, {},
+                      [](const auto& due) { return std::pair(due.first, due.second.id); });
     std::vector<Session> sessions;
     for (auto& [since, session] : found) {
       if (sessions.size() == limit) break;

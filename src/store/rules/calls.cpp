@@ -6,6 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <string>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/ownership.hpp"
 
 namespace perdure::rules {
 

@@ -4,8 +4,15 @@
 
 #include <array>
 #include <gtest/gtest.h>
+#include <optional>
 #include <set>
 #include <utility>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/ledger.hpp"
 
 namespace perdure::rules {
 namespace {

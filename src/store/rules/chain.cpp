@@ -3,8 +3,15 @@
 #include "rules/chain.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 
 namespace perdure::rules {
 

@@ -5,6 +5,13 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <set>
+#include <vector>
+
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 
 namespace perdure::rules {
 namespace {

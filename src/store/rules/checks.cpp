@@ -5,15 +5,29 @@
 #include "rules/checks.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <expected>
 #include <fmt/format.h>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/inbox.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure::rules {
 

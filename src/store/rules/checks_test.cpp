@@ -2,12 +2,25 @@
 
 #include "rules/checks.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/inbox.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure::rules {
 namespace {
@@ -97,7 +110,7 @@ TEST(Checks, Workers) {
 }
 
 TEST(Checks, Messages) {
-  NewMessage good{session_id("ses_1"), message_id("msg_1"), "note", Body::from_bytes("\xff")};
+  NewMessage const good{session_id("ses_1"), message_id("msg_1"), "note", Body::from_bytes("\xff")};
   expect_refused<NewMessage>(
       good, {{"no session", [](auto& m) { m.session = {}; }},
              {"no id", [](auto& m) { m.id = {}; }},

@@ -8,14 +8,21 @@
 
 #include "rules/cursor.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <variant>
 
+#include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure::rules {
 
@@ -65,7 +72,7 @@ std::optional<Mark> mark_from(std::string_view text) {
   const char* const end = text.data() + colon;
   const auto read = std::from_chars(text.data() + 1, end, number);
   if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
-  std::string_view rest = text.substr(colon + 1);
+  std::string_view const rest = text.substr(colon + 1);
   if (text.front() == 'n') return Mark{number, std::string(rest)};
   if (number < 0 || std::cmp_greater(number, rest.size())) return std::nullopt;
   const auto size = static_cast<std::size_t>(number);

@@ -2,10 +2,18 @@
 
 #include "rules/cursor.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
 #include <limits>
+#include <string>
 #include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure::rules {
 namespace {

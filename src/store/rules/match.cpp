@@ -7,6 +7,9 @@
 #include <string_view>
 
 #include "perdure/core/canonical_json.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure::rules {
 

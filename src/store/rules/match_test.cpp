@@ -3,6 +3,12 @@
 #include "rules/match.hpp"
 
 #include <gtest/gtest.h>
+#include <utility>
+
+#include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure::rules {
 namespace {

@@ -3,10 +3,19 @@
 #include "perdure/store/blobs.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
+#include <perdure_sqlite3_names.h>
+#include <string>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/store/body.hpp"
 #include "perdure/store/limits.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/roles.hpp"
 
 namespace perdure::sqlite {

@@ -102,30 +102,36 @@ Result<void> check_blob(Connection& db, const Body& body) {
       fmt::format("blob {} was not put before the entry that names it", to_hex(ref->digest)));
 }
 
+struct EntryKey {
+  std::int64_t id = 0;
+  Timestamp at{};
+  const Digest& hash;
+};
+
 template <class BodyValue>
-void insert_entry(Connection& db, std::int64_t key, const NewEntry& entry, const Digest& hash,
-                  Timestamp at, BodyValue body) {
+void insert_entry(Connection& db, const EntryKey& key, const NewEntry& entry, BodyValue body) {
   const Tally& tally = entry.tally;
   db.run(
       "INSERT INTO entry (id, channel, kind, fold, codec, at, turns, steps, tokens_in, tokens_out, "
       "cost_micros, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      key, entry.channel, entry.kind, static_cast<int>(entry.fold),
-      static_cast<int>(entry.body.codec()), at, unless_zero(tally.turns), unless_zero(tally.steps),
-      unless_zero(tally.tokens_in), unless_zero(tally.tokens_out), unless_zero(tally.cost_micros),
-      blob_view(hash), body);
+      key.id, entry.channel, entry.kind, static_cast<int>(entry.fold),
+      static_cast<int>(entry.body.codec()), key.at, unless_zero(tally.turns),
+      unless_zero(tally.steps), unless_zero(tally.tokens_in), unless_zero(tally.tokens_out),
+      unless_zero(tally.cost_micros), blob_view(key.hash), body);
 }
 
 Result<void> append(Connection& db, State& state, const Batch& batch, const rules::Sealed& sealed) {
   for (std::size_t i = 0; i < batch.entries.size(); ++i) {
     const NewEntry& entry = batch.entries[i];
     if (auto staged = check_blob(db, entry.body); !staged) return staged;
-    const std::int64_t key = entry_key(state.segment, state.next);
-    const Timestamp at = entry.at.value_or(sealed.at);
+    const EntryKey key{.id = entry_key(state.segment, state.next),
+                       .at = entry.at.value_or(sealed.at),
+                       .hash = sealed.hashes[i]};
     const std::string_view bytes = entry.body.bytes();
     if (entry.body.codec() == Codec::bytes) {
-      insert_entry(db, key, entry, sealed.hashes[i], at, BlobView{bytes});
+      insert_entry(db, key, entry, BlobView{bytes});
     } else {
-      insert_entry(db, key, entry, sealed.hashes[i], at, bytes);
+      insert_entry(db, key, entry, bytes);
     }
     state.head = state.next++;
     state.tally += entry.tally;

@@ -84,8 +84,7 @@ class Connection {
   template <class... Args>
   void run(std::string_view sql, const Args&... args) {
     sqlite3_stmt* statement = prepared(sql);
-    int index = 0;
-    (bind(statement, ++index, args, SQLITE_STATIC), ...);
+    bind_all(statement, SQLITE_STATIC, args...);
     finish(statement);
   }
 
@@ -93,8 +92,7 @@ class Connection {
   template <class... Args>
   [[nodiscard]] Rows query(std::string_view sql, const Args&... args) {
     sqlite3_stmt* statement = prepared(sql);
-    int index = 0;
-    (bind(statement, ++index, args, SQLITE_TRANSIENT), ...);
+    bind_all(statement, SQLITE_TRANSIENT, args...);
     return Rows(statement, rows_read_);
   }
 
@@ -125,6 +123,13 @@ class Connection {
   sqlite3_stmt* prepared(std::string_view sql);
   void finish(sqlite3_stmt* statement);
   [[noreturn]] void raise(int code) const;
+
+  template <class... Args>
+  void bind_all([[maybe_unused]] sqlite3_stmt* statement, [[maybe_unused]] Destructor keep,
+                const Args&... args) const {
+    int index = 0;  // NOLINT(misc-const-correctness): constant only where nothing is bound.
+    (bind(statement, ++index, args, keep), ...);
+  }
 
   void check(int code) const {
     if (code != SQLITE_OK) raise(code);

@@ -15,10 +15,11 @@ namespace perdure::sqlite {
 namespace {
 
 std::vector<Call> calls_by_key(Connection& db, const Digest& key) {
-  Rows rows = db.query(sql(select_call, "WHERE c.key = ?"), blob_view(key));
+  Rows rows =
+      db.query(sql(select_call, "WHERE c.key = ? ORDER BY c.intended_at, c.session, c.position"),
+               blob_view(key));
   std::vector<Call> calls;
   while (rows.next()) calls.push_back(read_call(rows));
-  std::ranges::stable_sort(calls, {}, &Call::intended_at);
   return calls;
 }
 

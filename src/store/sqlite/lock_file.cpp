@@ -4,11 +4,16 @@
 #include "sqlite/lock_file.hpp"
 
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <string>
 #include <unistd.h>
 #include <utility>
+
+#include "perdure/core/error.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -36,7 +36,7 @@ Watcher::~Watcher() {
 }
 
 Result<std::uint64_t> Watcher::current() {
-  std::unique_lock lock(mutex_);
+  const std::unique_lock lock(mutex_);
   if (auto started = start(lock); !started) return forward(started);
   if (auto looked = look(lock); !looked) return forward(looked);
   return number_;
@@ -87,7 +87,7 @@ void Watcher::watch() {
     std::array<char, 4096> events{};
     while (::read(notify_, events.data(), events.size()) > 0) {
     }
-    std::unique_lock lock(mutex_);
+    const std::unique_lock lock(mutex_);
     // A look that failed is repeated at the next wake-up.
     [[maybe_unused]] const auto looked = look(lock);
   }

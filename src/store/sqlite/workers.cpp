@@ -3,7 +3,14 @@
 
 #include "sqlite/workers.hpp"
 
+#include <cstdint>
 #include <fstream>
+#include <mutex>
+#include <string>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "sqlite/lock_file.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -87,10 +87,10 @@ void Writer::commit(const Group& group) {
       closed_ = Error{
           ErrorCode::closed, "a sync of the store failed; it takes no more writes. Reopen it.", {}};
     }
-    Error unknown{ErrorCode::commit_unknown,
-                  std::string("the commit may or may not have happened (") + error.what() +
-                      "). Repeat the same batch to find out.",
-                  {}};
+    const Error unknown{ErrorCode::commit_unknown,
+                        std::string("the commit may or may not have happened (") + error.what() +
+                            "). Repeat the same batch to find out.",
+                        {}};
     for (Request* request : group) {
       if (request->accepted) request->reject(unknown);
     }

@@ -1,9 +1,8 @@
 // Uses a Perdure store and the system's SQLite in one process; each must get its own SQLite.
 // Argument: a folder for the store.
 
-#include <sqlite3.h>
-
 #include <cstdio>
+#include <sqlite3.h>
 #include <string>
 
 #include <perdure/store/open.hpp>
@@ -39,8 +38,10 @@ int main(int argc, char** argv) {
   session.id = id;
   const auto created = (*store)->sessions().create(session);
 
-  std::printf("the program's SQLite is %s, its header %s\n", version_by_sql().c_str(), SQLITE_VERSION);
-  if (sqlite3_libversion() != std::string(SQLITE_VERSION) || version_by_sql() != SQLITE_VERSION) return 1;
+  std::printf("the program's SQLite is %s, its header %s\n", version_by_sql().c_str(),
+              SQLITE_VERSION);
+  if (sqlite3_libversion() != std::string(SQLITE_VERSION) || version_by_sql() != SQLITE_VERSION)
+    return 1;
 
   const auto found = (*store)->sessions().read(id);
   std::printf("session %s: %s\n", id.text().c_str(), found ? "found again" : "lost");
