@@ -273,6 +273,21 @@ TEST_P(CommitContract, AMessageIsConsumedInTheCommitThatNamesIt) {
   EXPECT_EQ(left[0].id, message_id("m2"));
 }
 
+TEST_P(CommitContract, AMessageTakesEffectOnce) {
+  post(session, "m1");
+  Batch first = batch_of(session, {message("moved")});
+  first.consumed = {message_id("m1")};
+  commit(lease, first);
+  Batch second = batch_of(session, {message("moved again")});
+  second.consumed = {message_id("m1")};
+
+  const auto refused = store->commit(lease, second);
+
+  EXPECT_EQ(code_of(refused), ErrorCode::conflict);
+  EXPECT_EQ(subject_of(refused), "m1");
+  EXPECT_EQ(must(store->sessions().read(session)).head, 1U);
+}
+
 TEST_P(CommitContract, ChildrenAreCreatedWithTheCommit) {
   say(lease, "one");
   Batch made = batch_of(session, {message("spawn")});

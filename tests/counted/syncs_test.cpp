@@ -102,7 +102,9 @@ class AskedClock final : public Clock {
 class Committer {
  public:
   Committer(CountedStore& counted, const Lease& lease)
-      : batch_(counted.next_turn(lease.session)), thread_([this, &counted, lease] {
+      : Committer(counted, lease, counted.next_turn(lease.session)) {}
+  Committer(CountedStore& counted, const Lease& lease, Batch batch)
+      : batch_(std::move(batch)), thread_([this, &counted, lease] {
           id_ = gettid();
           committed_ = counted.store().commit(lease, batch_).has_value();
         }) {}
@@ -171,6 +173,38 @@ TEST(Syncs, CommitsThatWaitTogetherShareOne) {
 
   EXPECT_EQ(counted.counters().transactions - transactions, 2U);
   EXPECT_EQ(counted.syncs() - syncs, 2U);
+}
+
+TEST(Groups, ABatchRefusedLateLeavesNoTraceInTheTransactionItShares) {
+  constexpr std::size_t followers = 3;
+  AskedClock clock;
+  CountedStore counted(Durability::full, clock);
+  std::vector<Lease> leases;
+  for (std::size_t i = 0; i <= followers; ++i) {
+    leases.push_back(counted.open_session(fmt::format("s{}", i)));
+  }
+  // It is refused only when its entries are already written.
+  Batch bad = counted.next_turn(leases[2].session);
+  bad.consumed = {mint<MessageTag>(random_ids())};
+  auto turn = sqlite::LockFile::open(counted.path() + "-lock").value();
+  ASSERT_TRUE(turn.take_turn());
+  const int asked = clock.asked();
+
+  std::vector<std::unique_ptr<Committer>> committers;
+  committers.push_back(std::make_unique<Committer>(counted, leases[0]));
+  ASSERT_TRUE(wait_until_queued(committers, clock, asked + 1));
+  committers.push_back(std::make_unique<Committer>(counted, leases[1]));
+  committers.push_back(std::make_unique<Committer>(counted, leases[2], bad));
+  committers.push_back(std::make_unique<Committer>(counted, leases[3]));
+  ASSERT_TRUE(wait_until_queued(committers, clock, asked + 1 + static_cast<int>(followers)));
+  turn.end_turn();
+
+  for (std::size_t i = 0; i <= followers; ++i) EXPECT_EQ(committers[i]->finish(), i != 2) << i;
+  EXPECT_TRUE(counted.store().log().read(leases[2].session, {})->empty());
+  EXPECT_EQ(counted.store().sessions().read(leases[2].session)->next, 1U);
+  EXPECT_EQ(counted.store().log().read(leases[3].session, {})->size(),
+            CountedStore::entries_per_turn);
+  counted.take_turns(leases[2], 1);
 }
 
 }  // namespace
