@@ -288,6 +288,27 @@ TEST_P(CommitContract, AMessageTakesEffectOnce) {
   EXPECT_EQ(must(store->sessions().read(session)).head, 1U);
 }
 
+TEST_P(CommitContract, WaitingWithAMessageInTheInboxIsDueAtOnce) {
+  post(session, "just before");
+  Batch made = batch(session);
+  made.status = StatusChange{.status = Status::waiting, .wait_reason = "an answer"};
+  commit(lease, made);
+  must(store->ownership().release(lease));
+
+  const auto due = must(store->sessions().due(10));
+
+  ASSERT_EQ(due.size(), 1U);
+  EXPECT_EQ(due[0].id, session);
+}
+
+TEST_P(CommitContract, NobodyOwnsASessionThatHasNoOwner) {
+  must(store->ownership().release(lease));
+
+  const auto forged = store->commit({.session = session, .fence = lease.fence}, batch(session));
+
+  EXPECT_EQ(code_of(forged), ErrorCode::lease_lost);
+}
+
 TEST_P(CommitContract, ChildrenAreCreatedWithTheCommit) {
   say(lease, "one");
   Batch made = batch_of(session, {message("spawn")});

@@ -84,6 +84,33 @@ TEST(Syncs, DurabilityOfTheProcessNeedsNone) {
   EXPECT_EQ(counted.syncs() - before, 0U);
 }
 
+TEST(Syncs, ARepeatDoesNotRestOnLessThanItsFirst) {
+  CountedStore counted;
+  const Lease lease = counted.open_session("s");
+  Batch batch = counted.next_turn(lease.session);
+  batch.sync = Sync::later;
+  ASSERT_TRUE(counted.store().commit(lease, batch));
+  const auto before = counted.syncs();
+
+  batch.sync = Sync::now;
+  ASSERT_TRUE(counted.store().commit(lease, batch));
+
+  EXPECT_EQ(counted.syncs() - before, 1U);
+}
+
+TEST(Syncs, ACallIsNeverDispatchedOnWhatIsSyncedLater) {
+  CountedStore counted;
+  const Lease lease = counted.open_session("s");
+  Batch batch = counted.next_turn(lease.session);
+  batch.sync = Sync::later;
+  batch.calls = {Intend{.call = 1, .args = 1, .tool = "pay"}, Dispatch{.call = 1}};
+  const auto before = counted.syncs();
+
+  ASSERT_TRUE(counted.store().commit(lease, batch));
+
+  EXPECT_EQ(counted.syncs() - before, 1U);
+}
+
 // Counts who asks for the time: a commit does so just before it queues.
 class AskedClock final : public Clock {
  public:

@@ -2,6 +2,7 @@
 // leaves every byte as it was.
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -60,6 +61,41 @@ TEST_F(ForeignFile, OpeningAStoreAgainDoesNotWriteToIt) {
   const std::string before = bytes();
   ASSERT_TRUE(open_store(path));
   EXPECT_EQ(bytes(), before);
+}
+
+class OneFile : public testing::Test {
+ protected:
+  TempFolder folder;
+  const std::string path = folder.file("store.db");
+  const WorkerId worker = mint<WorkerTag>(random_ids());
+  const SessionId session = mint<SessionTag>(random_ids());
+};
+
+TEST_F(OneFile, ByTwoNamesHasOneOwner) {
+  auto store = open_store(path).value();
+  ASSERT_TRUE(store->sessions().create({.id = session}));
+  ASSERT_TRUE(store->ownership().enroll({.id = worker}));
+  ASSERT_TRUE(store->ownership().acquire(session, worker));
+  std::filesystem::create_symlink(path, folder.file("link.db"));
+  auto linked = open_store(folder.file("link.db")).value();
+  const auto other = mint<WorkerTag>(random_ids());
+  ASSERT_TRUE(linked->ownership().enroll({.id = other}));
+
+  const auto robbed = linked->ownership().acquire(session, other);
+
+  ASSERT_FALSE(robbed);
+  EXPECT_EQ(robbed.error().code, ErrorCode::lease_held);
+}
+
+TEST_F(OneFile, StaysTheSameWhenTheWorkingFolderChanges) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  auto store = open_store("store.db").value();
+  ASSERT_TRUE(store->sessions().create({.id = session}));
+  std::filesystem::current_path(before);
+
+  EXPECT_TRUE(store->sessions().read(session));
+  EXPECT_TRUE(store->changes().current());
 }
 
 }  // namespace

@@ -34,8 +34,10 @@ struct StatusChange {
 };
 
 enum class Sync : std::uint8_t {
-  now,    ///< On disk when commit returns.
-  later,  ///< Survives the process at once, the machine from the next sync on.
+  now,  ///< On disk when commit returns.
+  /// Survives the process at once, the machine from the next sync on. A batch that
+  /// intends or dispatches a call is synced now all the same.
+  later,
 };
 
 struct Batch {

@@ -74,7 +74,8 @@ class Ownership {
 
   /// Starts the worker's lease time anew. Coming late is not an error: what
   /// others took meanwhile stays theirs, behind a higher fence.
-  /// Fails: `lease_lost` if the worker is unknown or has retired.
+  /// Fails: `lease_lost` if the worker has retired or this store object did not
+  /// enroll it.
   [[nodiscard]] virtual Result<void> renew(const WorkerId& worker) = 0;
 
   /// Gives up all the worker holds and forgets it: its id is free again. Doing so

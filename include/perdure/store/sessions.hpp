@@ -138,9 +138,9 @@ class Sessions {
   /// cursor of another query.
   [[nodiscard]] virtual Result<SessionPage> list(const SessionQuery& query) = 0;
 
-  /// Sessions a worker should take up now, longest due first: active without a
-  /// living owner, or waiting with a wake time that has come. A message posted
-  /// to a waiting session makes it due at once.
+  /// Sessions without a living owner that a worker should take up now, longest due
+  /// first: active, or waiting with a wake time that has come. A waiting session
+  /// with a message in its inbox is due at once, whichever came first.
   /// Fails: `invalid_argument` for a bad limit.
   [[nodiscard]] virtual Result<std::vector<Session>> due(std::size_t limit) = 0;
 

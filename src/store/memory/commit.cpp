@@ -132,11 +132,16 @@ void name_head(Undo& undo, SessionTable& table, const NewCheckpoint& checkpoint,
                                table.segments.back()});
 }
 
-void update_row(Session& row, const Batch& batch, Timestamp at) {
+void update_row(SessionTable& table, const Batch& batch, Timestamp at) {
+  Session& row = table.row;
   if (batch.status) {
     row.status = batch.status->status;
     row.wait_reason = batch.status->wait_reason;
     row.wake_at = batch.status->wake_at;
+    // A message posted just before the session began to wait must not wait with it.
+    if (row.status == Status::waiting && !table.inbox.pending.empty()) {
+      row.wake_at = std::min(row.wake_at.value_or(at), at);
+    }
   }
   if (batch.annotation) annotate(row, *batch.annotation);
   row.updated_at = at;
@@ -166,7 +171,7 @@ Result<Receipt> apply(State& state, Undo& undo, SessionTable& table, const Batch
 
   table.chain = rules::chain_next(table.chain, sealed.seal, from, first);
   if (batch.checkpoint) name_head(undo, table, *batch.checkpoint, sealed.at);
-  update_row(table.row, batch, sealed.at);
+  update_row(table, batch, sealed.at);
   // Last, so that a child of this very session sees the batch applied.
   for (const NewSession& child : batch.children) {
     auto added = add_session(state, undo, child, sealed.at);

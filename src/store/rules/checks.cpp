@@ -259,6 +259,13 @@ Result<void> check(const LogQuery& query) { return check_limit(query.limit); }
 
 Result<void> check(const CheckpointQuery& query) { return check_limit(query.limit); }
 
+Sync sync_of(const Batch& batch) {
+  const bool acts = std::ranges::any_of(batch.calls, [](const CallChange& change) {
+    return !std::holds_alternative<Settle>(change);
+  });
+  return acts ? Sync::now : batch.sync;
+}
+
 Result<void> check_limit(std::size_t limit) {
   if (limit >= 1 && limit <= limit_max) return {};
   return refuse(fmt::format("the limit is {}, it must be 1 to {}", limit, limit_max));

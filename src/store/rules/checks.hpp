@@ -21,6 +21,8 @@ namespace perdure::rules {
 [[nodiscard]] Result<void> check(const SessionQuery& query);
 [[nodiscard]] Result<void> check(const LogQuery& query);
 [[nodiscard]] Result<void> check(const CheckpointQuery& query);
+/// A batch that intends or dispatches a call is synced now, whatever it says.
+[[nodiscard]] Sync sync_of(const Batch& batch);
 [[nodiscard]] Result<void> check_limit(std::size_t limit);
 [[nodiscard]] Result<void> check_resource(const std::string& name);
 

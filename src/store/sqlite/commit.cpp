@@ -25,7 +25,7 @@ struct State {
   Tally tally;
   std::int64_t attention = 0;
   Fence fence = 0;
-  std::string owner;
+  std::optional<std::string> owner;
 };
 
 Result<State> read_state(Connection& db, const SessionId& id) {
@@ -37,6 +37,8 @@ Result<State> read_state(Connection& db, const SessionId& id) {
   if (!rows.next()) {
     return fail(ErrorCode::not_found, fmt::format("there is no session {}", id.text()), id.text());
   }
+  std::optional<std::string> owner;
+  if (!rows.is_null(14)) owner = rows.string(14);
   return State{.session = rows.integer(0),
                .segment = rows.number(1),
                .head = rows.number(2),
@@ -47,7 +49,7 @@ Result<State> read_state(Connection& db, const SessionId& id) {
                .tally = read_tally(rows, 7),
                .attention = rows.integer(12),
                .fence = rows.number(13),
-               .owner = rows.string(14)};
+               .owner = std::move(owner)};
 }
 
 std::optional<Receipt> find_receipt(Connection& db, std::int64_t session, const BatchId& batch) {
@@ -62,7 +64,7 @@ Result<void> check_right_to_write(const State& state, const Lease& lease, const 
                 fmt::format("session {} is at fence {}, this lease has {}: another worker took it "
                             "over or it was released. Stop, and acquire it anew.",
                             lease.session.text(), state.fence, lease.fence),
-                state.owner);
+                state.owner.value_or(std::string()));
   }
   if (state.head != batch.expected_head) {
     return fail(ErrorCode::conflict,
@@ -167,6 +169,15 @@ void name_head(Connection& db, State& state, const NewCheckpoint& checkpoint, Ti
       tally.tokens_out, tally.cost_micros);
 }
 
+// A message posted just before the session began to wait must not wait with it.
+void wake_if_messages_wait(Connection& db, const State& state, Timestamp now) {
+  db.run(
+      "UPDATE session SET wake_at = min(coalesce(wake_at, ?1), ?1) WHERE num = ?2 "
+      "AND status = 'waiting' AND EXISTS "
+      "(SELECT 1 FROM message WHERE session = ?2 AND consumed = 0)",
+      now, state.session);
+}
+
 void update_session(Connection& db, const State& state, const Batch& batch, Timestamp at) {
   const Tally& tally = state.tally;
   db.run(
@@ -181,6 +192,7 @@ void update_session(Connection& db, const State& state, const Batch& batch, Time
     db.run("UPDATE session SET status = ?, wait_reason = ?, wake_at = ? WHERE num = ?",
            to_string(batch.status->status), batch.status->wait_reason, batch.status->wake_at,
            state.session);
+    wake_if_messages_wait(db, state, at);
   }
   if (batch.annotation) update_annotation(db, state.session, *batch.annotation);
 }
@@ -196,11 +208,19 @@ void insert_receipt(Connection& db, const State& state, const Receipt& receipt) 
 
 }  // namespace
 
+void write_frame(Connection& db) {
+  db.run("UPDATE meta SET value = value + 1 WHERE key = 'syncs'");
+}
+
 Result<Committed> apply_batch(Connection& db, const Lease& lease, const Batch& batch,
                               const rules::Sealed& sealed) {
   auto state = read_state(db, lease.session);
   if (!state) return forward(state);
-  if (auto known = find_receipt(db, state->session, batch.id)) return Committed{*known, true};
+  if (auto known = find_receipt(db, state->session, batch.id)) {
+    // The first answer may have been lost before its sync: this one must not rest on less.
+    if (batch.sync == Sync::now) write_frame(db);
+    return Committed{*std::move(known), true};
+  }
   if (auto right = check_right_to_write(*state, lease, batch); !right) return forward(right);
 
   if (batch.branch_from) {

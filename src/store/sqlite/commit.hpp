@@ -15,6 +15,9 @@ struct Committed {
   bool repeated = false;
 };
 
+/// Writes something that changes nothing: a sync covers all frames before it in the WAL.
+void write_frame(Connection& db);
+
 /// As Store::commit; the batch has passed rules::check.
 [[nodiscard]] Result<Committed> apply_batch(Connection& db, const Lease& lease, const Batch& batch,
                                             const rules::Sealed& sealed);

@@ -75,10 +75,12 @@ std::unexpected<Error> held(std::string_view what, const Holder& holder) {
 
 }  // namespace
 
+// The lock is taken after the row is there: until then the worker passes for dead,
+// which harms nobody while it owns nothing.
 Result<void> SqliteOwnership::enroll(const NewWorker& worker) {
   if (auto checked = rules::check(worker); !checked) return checked;
-  return access_.writer.write(
-      [&](Connection& db) -> Result<void> {
+  auto number = access_.writer.write(
+      [&](Connection& db) -> Result<std::int64_t> {
         if (db.query("SELECT 1 FROM worker WHERE id = ?", worker.id.text()).next()) {
           return fail(ErrorCode::already_exists,
                       fmt::format("worker {} is enrolled already", worker.id.text()),
@@ -90,20 +92,25 @@ Result<void> SqliteOwnership::enroll(const NewWorker& worker) {
             "((SELECT value FROM meta WHERE key = 'workers'), ?, ?, ?, ?, ?, ?)",
             worker.id.text(), worker.host, worker.pid, access_.workers.boot(),
             worker.lease_time.count(), (access_.clock.uptime() + worker.lease_time).count());
-        return access_.workers.hold(db.last_rowid());
+        return db.last_rowid();
       },
       Sync::later);
+  if (!number) return forward(number);
+  return access_.workers.hold(*number);
 }
 
 Result<void> SqliteOwnership::renew(const WorkerId& worker) {
   return access_.writer.write(
       [&](Connection& db) -> Result<void> {
-        db.run("UPDATE worker SET until = ? + lease_time WHERE id = ? AND boot = ?",
-               access_.clock.uptime().count(), worker.text(), access_.workers.boot());
-        if (db.changes() == 1) return {};
-        return fail(ErrorCode::lease_lost,
-                    fmt::format("worker {} is unknown or has retired", worker.text()),
-                    worker.text());
+        Rows rows = db.query("SELECT num FROM worker WHERE id = ?", worker.text());
+        if (!rows.next() || !access_.workers.holds(rows.integer(0))) {
+          return fail(ErrorCode::lease_lost,
+                      fmt::format("worker {} is unknown here or has retired", worker.text()),
+                      worker.text());
+        }
+        db.run("UPDATE worker SET until = ? + lease_time WHERE num = ?",
+               access_.clock.uptime().count(), rows.integer(0));
+        return {};
       },
       Sync::later);
 }

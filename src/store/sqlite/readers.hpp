@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ class Readers {
       return result;
     } catch (const SqliteError& error) {
       return std::unexpected(error.to_error());
+    } catch (const std::bad_alloc&) {
+      return fail(ErrorCode::unavailable, "out of memory");
     }
   }
 

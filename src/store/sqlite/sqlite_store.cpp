@@ -14,6 +14,11 @@
 namespace perdure::sqlite {
 namespace {
 
+bool use_wal(Connection& connection) {
+  Rows rows = connection.query("PRAGMA journal_mode = WAL");
+  return rows.next() && rows.text(0) == "wal";
+}
+
 class SqliteStore final : public Store, private Upkeep {
  public:
   SqliteStore(const SqliteOptions& options, LockFile lock_file)
@@ -34,8 +39,9 @@ class SqliteStore final : public Store, private Upkeep {
   Result<Receipt> commit(const Lease& lease, const Batch& batch) override {
     if (auto checked = rules::check(batch); !checked) return forward(checked);
     const rules::Sealed sealed = rules::seal(batch, options_.open.clock->now());
-    auto committed = writer_.write(
-        [&](Connection& db) { return apply_batch(db, lease, batch, sealed); }, batch.sync);
+    auto committed =
+        writer_.write([&](Connection& db) { return apply_batch(db, lease, batch, sealed); },
+                      rules::sync_of(batch));
     if (!committed) return forward(committed);
     if (!committed->repeated) ++commits_;
     return std::move(committed->receipt);
@@ -64,10 +70,9 @@ class SqliteStore final : public Store, private Upkeep {
     return {.commits = commits_, .transactions = writer_.transactions(), .rows_read = rows_read_};
   }
 
-  // A frame of its own, because a sync covers all frames before it in the WAL.
   Result<void> sync() override {
     return writer_.write([](Connection& db) -> Result<void> {
-      db.run("UPDATE meta SET value = value + 1 WHERE key = 'syncs'");
+      write_frame(db);
       return {};
     });
   }
@@ -79,7 +84,11 @@ class SqliteStore final : public Store, private Upkeep {
       connection_.execute("PRAGMA temp_store = MEMORY;");
       if (auto checked = check_format(connection_); !checked) return checked;
       set_file_layout(connection_);
-      connection_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+      if (!use_wal(connection_)) {
+        return fail(ErrorCode::unavailable,
+                    fmt::format("{} cannot use a write-ahead log: is it on a network file system?",
+                                options_.path));
+      }
       connection_.run("BEGIN IMMEDIATE");
       create_if_empty(connection_, *options_.open.ids);
       connection_.run("COMMIT");
@@ -111,9 +120,13 @@ class SqliteStore final : public Store, private Upkeep {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& options) {
-  std::error_code ignored;
-  if (!options.open.create && !std::filesystem::exists(options.path, ignored)) {
+// One file, one lock file: whatever link or working folder the path goes through.
+Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& asked) {
+  SqliteOptions options = asked;
+  std::error_code unresolved;
+  const auto path = std::filesystem::weakly_canonical(asked.path, unresolved);
+  if (!unresolved) options.path = std::filesystem::absolute(path, unresolved).string();
+  if (!options.open.create && !std::filesystem::exists(options.path, unresolved)) {
     return fail(ErrorCode::not_found, fmt::format("there is no store at {}", options.path));
   }
   auto lock_file = LockFile::open(options.path + "-lock");

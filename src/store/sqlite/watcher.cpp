@@ -72,6 +72,7 @@ Result<void> Watcher::look(const std::unique_lock<std::mutex>& /*held*/) {
     data_version_ = rows.integer(0);
   } catch (const SqliteError& error) {
     connection_.reset();
+    data_version_ = 0;
     return std::unexpected(error.to_error());
   }
   ++number_;

@@ -40,13 +40,14 @@ void Workers::drop(std::int64_t number) {
   if (own_.erase(number) > 0) lock_file_.drop_worker(number);
 }
 
+bool Workers::holds(std::int64_t number) const {
+  const std::scoped_lock lock(mutex_);
+  return own_.contains(number);
+}
+
 bool Workers::is_alive(const WorkerRow& worker) const {
   if (worker.boot != boot_ || worker.until <= clock_.uptime()) return false;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (own_.contains(worker.number)) return true;
-  }
-  return lock_file_.is_held_elsewhere(worker.number);
+  return holds(worker.number) || lock_file_.is_held_elsewhere(worker.number);
 }
 
 }  // namespace perdure::sqlite

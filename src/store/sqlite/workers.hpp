@@ -28,6 +28,8 @@ class Workers {
 
   [[nodiscard]] Result<void> hold(std::int64_t number);
   void drop(std::int64_t number);
+  /// Whether this store object enrolled it.
+  [[nodiscard]] bool holds(std::int64_t number) const;
   [[nodiscard]] bool is_alive(const WorkerRow& worker) const;
 
   /// Names this start of the machine.

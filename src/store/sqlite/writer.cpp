@@ -18,14 +18,13 @@ namespace {
 // Large enough to share the cost of writing the file, small enough that the WAL is
 // soon overwritten in place, which syncs faster than a file that grows.
 constexpr int checkpoint_pages = 500;
+// Readers that always overlap keep the WAL from being begun anew; from here on the
+// writer waits for them.
+constexpr int wal_pages_max = 16 * checkpoint_pages;
 
 int remember_pages(void* pages, sqlite3* /*handle*/, const char* /*name*/, int count) {
   *static_cast<int*>(pages) = count;
   return SQLITE_OK;
-}
-
-bool is_failed_sync(const SqliteError& error) {
-  return error.code() == SQLITE_IOERR_FSYNC || error.code() == SQLITE_IOERR_DIR_FSYNC;
 }
 
 }  // namespace
@@ -33,7 +32,10 @@ bool is_failed_sync(const SqliteError& error) {
 // The hook also takes the place of SQLite's own automatic checkpoint, which would
 // make callers wait for it before they are answered.
 Writer::Writer(Connection& connection, LockFile& lock_file, Durability durability)
-    : connection_(connection), lock_file_(lock_file), durability_(durability) {
+    : connection_(connection),
+      lock_file_(lock_file),
+      durability_(durability),
+      checkpoint_at_(checkpoint_pages) {
   sqlite3_wal_hook(connection_.handle(), remember_pages, &wal_pages_);
 }
 
@@ -45,8 +47,8 @@ void Writer::submit(Request& request) {
   if (request.answered) return;
 
   leading_ = true;
-  const Group group(queue_.begin(), queue_.end());
-  queue_.clear();
+  Group group;
+  group.swap(queue_);
   lock.unlock();
   process(group);
   lock.lock();
@@ -82,18 +84,13 @@ void Writer::commit(const Group& group) {
   try {
     connection_.run("COMMIT");
   } catch (const SqliteError& error) {
-    const bool lost_sync = is_failed_sync(error);
-    if (lost_sync) {
-      closed_ = Error{
-          ErrorCode::closed, "a sync of the store failed; it takes no more writes. Reopen it.", {}};
-    }
+    close_after(error);
     const Error unknown{ErrorCode::commit_unknown,
                         std::string("the commit may or may not have happened (") + error.what() +
                             "). Repeat the same batch to find out.",
                         {}};
-    for (Request* request : group) {
-      if (request->accepted) request->reject(unknown);
-    }
+    // Also those refused: they may have been refused because of what another did here.
+    reject_all(group, unknown);
     return roll_back();
   }
   ++transactions_;
@@ -121,6 +118,7 @@ void Writer::apply_one(Request& request, bool shared) {
   try {
     request.accepted = request.apply(connection_);
   } catch (const SqliteError& error) {
+    close_after(error);
     request.reject(error.to_error());
   } catch (const std::bad_alloc&) {
     request.reject({ErrorCode::unavailable, "out of memory", {}});
@@ -141,6 +139,12 @@ void Writer::roll_back() {
   }
 }
 
+void Writer::close_after(const SqliteError& error) {
+  if (error.code() != SQLITE_IOERR_FSYNC && error.code() != SQLITE_IOERR_DIR_FSYNC) return;
+  closed_ = Error{
+      ErrorCode::closed, "a sync of the store failed; it takes no more writes. Reopen it.", {}};
+}
+
 void Writer::set_synchronous(bool full) {
   if (synchronous_full_ == full) return;
   connection_.run(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
@@ -158,14 +162,17 @@ void Writer::answer(const Group& group) {
 // Done while it is still this process's turn: beside a busy writer a checkpoint
 // never reaches the end of the WAL, and the WAL grows without bound.
 void Writer::checkpoint_if_large() {
-  if (wal_pages_ < checkpoint_pages) return;
-  const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
-                                             SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-  if (code == SQLITE_IOERR_FSYNC) {
-    closed_ = Error{
-        ErrorCode::closed, "a sync of the store failed; it takes no more writes. Reopen it.", {}};
-  }
-  wal_pages_ = 0;
+  if (wal_pages_ < checkpoint_at_) return;
+  const bool far_beyond = wal_pages_ >= wal_pages_max;
+  int pages = 0;
+  int written_back = 0;
+  const int code = sqlite3_wal_checkpoint_v2(
+      connection_.handle(), nullptr,
+      far_beyond ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, &pages, &written_back);
+  close_after(SqliteError(code, "checkpoint"));
+  // What a reader held back is tried again when as much has come on top of it.
+  const bool complete = code == SQLITE_OK && pages == written_back;
+  checkpoint_at_ = complete ? checkpoint_pages : wal_pages_ + checkpoint_pages;
 }
 
 void Writer::reject_all(const Group& group, const Error& error) {

@@ -13,7 +13,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -86,6 +85,7 @@ class Writer {
   bool apply_all(const Group& group);
   void apply_one(Request& request, bool shared);
   void roll_back();
+  void close_after(const SqliteError& error);
   void set_synchronous(bool full);
   void answer(const Group& group);
   void checkpoint_if_large();
@@ -96,11 +96,12 @@ class Writer {
   const Durability durability_;
   std::optional<bool> synchronous_full_;
   int wal_pages_ = 0;
+  int checkpoint_at_;
   std::atomic<std::uint64_t> transactions_ = 0;
   std::optional<Error> closed_;
 
   std::mutex mutex_;
-  std::deque<Request*> queue_;
+  Group queue_;
   bool leading_ = false;
 };
 
