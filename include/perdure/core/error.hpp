@@ -26,8 +26,8 @@ enum class ErrorCode {
   conflict,          ///< The caller's view was stale: read again, then decide.
   lease_held,        ///< Another worker owns it: wait, or go elsewhere.
   lease_lost,        ///< This worker no longer owns it: stop, write nothing.
-  commit_unknown,    ///< The commit may or may not have happened: repeat the same batch, or find
-                     ///< its receipt, before anything else.
+  commit_unknown,    ///< The commit may or may not have happened: repeat the same batch before
+                     ///< anything else.
   unavailable,       ///< The outside world failed: the same call may succeed later.
   closed,            ///< This store object takes no more writes: reopen it.
   unsupported,       ///< Made by a newer version, or this build lacks it: upgrade.

@@ -101,7 +101,8 @@ class Log {
   [[nodiscard]] virtual Result<std::vector<Segment>> line(const SessionId& session,
                                                           Point as_of) = 0;
 
-  /// The receipt of a batch that was committed to the session.
+  /// The receipt of a batch that was committed to the session. To rest on a commit
+  /// whose answer was lost, repeat the batch instead: that also syncs it.
   /// Fails: `not_found` for the session.
   [[nodiscard]] virtual Result<std::optional<Receipt>> find_receipt(const SessionId& session,
                                                                     const BatchId& batch) = 0;

@@ -11,6 +11,8 @@
 
 #include "sqlite/schema.hpp"
 
+#include <array>
+#include <cstddef>
 #include <fmt/format.h>
 
 #include "perdure/core/id.hpp"
@@ -285,6 +287,19 @@ bool is_empty(Connection& connection) {
   return pragma(connection, "SELECT count(*) FROM sqlite_schema") == 0;
 }
 
+void make_format_1(Connection& connection, IdSource& ids) {
+  connection.execute(tables);
+  connection.execute(views);
+  connection.execute(fmt::format("PRAGMA application_id = {}", application_id));
+  connection.run("INSERT INTO meta VALUES ('incarnation', ?), ('syncs', 0), ('workers', 0)",
+                 mint<StoreTag>(ids).text());
+}
+
+using Step = void (*)(Connection&, IdSource&);
+
+// Step n leads from format n to n + 1. An empty file has format 0.
+constexpr std::array<Step, format_number> steps = {make_format_1};
+
 }  // namespace
 
 void set_file_layout(Connection& connection) {
@@ -305,21 +320,16 @@ Result<void> check_format(Connection& connection) {
                             "use a newer Perdure",
                             found, format_number));
   }
-  if (found < format_number) {
-    return fail(ErrorCode::corrupted,
-                fmt::format("the store's format {} was never released", found));
-  }
+  if (found < 1) return fail(ErrorCode::corrupted, "the store has no format number");
   return {};
 }
 
-void create_if_empty(Connection& connection, IdSource& ids) {
-  if (!is_empty(connection)) return;
-  connection.execute(tables);
-  connection.execute(views);
-  connection.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
-                                 application_id, format_number));
-  connection.run("INSERT INTO meta VALUES ('incarnation', ?), ('syncs', 0), ('workers', 0)",
-                 mint<StoreTag>(ids).text());
+void migrate(Connection& connection, IdSource& ids) {
+  const auto found = static_cast<std::size_t>(pragma(connection, "PRAGMA user_version"));
+  for (std::size_t format = found; format < steps.size(); ++format) {
+    steps[format](connection, ids);
+    connection.execute(fmt::format("PRAGMA user_version = {}", format + 1));
+  }
 }
 
 std::string read_incarnation(Connection& connection) {

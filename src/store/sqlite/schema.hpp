@@ -24,8 +24,9 @@ inline constexpr std::int64_t format_number = 1;
 /// leave a seventh of a smaller page empty.
 void set_file_layout(Connection& connection);
 
-/// Makes the tables and views in an empty file, inside the caller's transaction.
-void create_if_empty(Connection& connection, IdSource& ids);
+/// Brings the file to this build's format, step by step, inside the caller's transaction. The first
+/// step makes the tables of an empty file.
+void migrate(Connection& connection, IdSource& ids);
 
 /// The id given to the store when it was made.
 [[nodiscard]] std::string read_incarnation(Connection& connection);

@@ -90,7 +90,7 @@ class SqliteStore final : public Store, private Upkeep {
                                 options_.path));
       }
       connection_.run("BEGIN IMMEDIATE");
-      create_if_empty(connection_, *options_.open.ids);
+      migrate(connection_, *options_.open.ids);
       connection_.run("COMMIT");
       incarnation_ = read_incarnation(connection_);
       return {};
