@@ -40,7 +40,7 @@ build: build/dev/build.ninja ## Build the library, the tests and the examples fo
 	@cmake --build --preset dev -j $(JOBS)
 
 .PHONY: bench
-bench: setup-test build/release/build.ninja ## Measure against the physical limits and the peers; fails on a missed bar.
+bench: setup-test build/release/build.ninja ## Measure against the physical limits; fails on a missed bar.
 	@cmake --build --preset release -j $(JOBS)
 	@$(BENCH) $(BENCH_ARGS)
 
