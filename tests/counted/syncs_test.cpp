@@ -107,8 +107,11 @@ TEST(Syncs, ACallIsNeverDispatchedOnWhatIsSyncedLater) {
   const auto before = counted.syncs();
 
   ASSERT_TRUE(counted.store().commit(lease, batch));
-
   EXPECT_EQ(counted.syncs() - before, 1U);
+
+  // Nor on a repeat whose first may not have been synced.
+  ASSERT_TRUE(counted.store().commit(lease, batch));
+  EXPECT_EQ(counted.syncs() - before, 2U);
 }
 
 // Counts who asks for the time: a commit does so just before it queues.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rules/checks.hpp"
 #include "sqlite/calls.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"
@@ -218,7 +219,7 @@ Result<Committed> apply_batch(Connection& db, const Lease& lease, const Batch& b
   if (!state) return forward(state);
   if (auto known = find_receipt(db, state->session, batch.id)) {
     // The first answer may have been lost before its sync: this one must not rest on less.
-    if (batch.sync == Sync::now) write_frame(db);
+    if (rules::sync_of(batch) == Sync::now) write_frame(db);
     return Committed{*std::move(known), true};
   }
   if (auto right = check_right_to_write(*state, lease, batch); !right) return forward(right);
