@@ -24,6 +24,10 @@ set(PERDURE_STORE_SOURCES
     sqlite/calls.cpp
     sqlite/commit.cpp
     sqlite/connection.cpp
+    sqlite/file_lock.cpp
+    sqlite/format_1.cpp
+    sqlite/format_2.cpp
+    sqlite/gate.cpp
     sqlite/inbox.cpp
     sqlite/ledger.cpp
     sqlite/line.cpp
@@ -35,6 +39,8 @@ set(PERDURE_STORE_SOURCES
     sqlite/schema.cpp
     sqlite/sessions.cpp
     sqlite/sqlite_store.cpp
+    sqlite/turn.cpp
+    sqlite/views.cpp
     sqlite/watcher.cpp
     sqlite/workers.cpp
     sqlite/writer.cpp
@@ -51,5 +57,7 @@ set(PERDURE_STORE_TESTS
     rules/checks_test.cpp
     rules/cursor_test.cpp
     rules/match_test.cpp
+    sqlite/gate_test.cpp
+    sqlite/turn_test.cpp
     summary_test.cpp
     words_test.cpp)

@@ -90,7 +90,24 @@ TEST_P(SurvivingStore, AWorkerOfAClosedObjectIsNotLiveInAnother) {
   store = must(open());
 
   EXPECT_EQ(code_of(store->ownership().acquire(session, worker_id("a"))), ErrorCode::lease_lost);
+}
+
+TEST_P(SurvivingStore, AWorkerOfAClosedObjectThatHeldNothingIsForgotten) {
+  enroll("a");
+  store.reset();
+  store = must(open());
+
+  EXPECT_TRUE(store->ownership().enroll({.id = worker_id("a")}));
+}
+
+TEST_P(SurvivingStore, AWorkerOfAClosedObjectIsKnownWhileASessionNamesIt) {
+  const SessionId session = create();
+  own(session, "a");
+  store.reset();
+  store = must(open());
+
   EXPECT_EQ(code_of(store->ownership().enroll({.id = worker_id("a")})), ErrorCode::already_exists);
+  EXPECT_EQ(must(store->sessions().read(session)).holder->worker, worker_id("a"));
 }
 
 TEST_P(SurvivingStore, AMessagePostedThroughOneObjectIsReadThroughAnother) {

@@ -185,7 +185,7 @@ TEST(Syncs, CommitsThatWaitTogetherShareOne) {
     leases.push_back(counted.open_session(fmt::format("s{}", i)));
   counted.take_turns(leases[0], 1);
   auto turn = sqlite::LockFile::open(counted.path() + "-lock").value();
-  ASSERT_TRUE(turn.take_turn());
+  ASSERT_TRUE(turn.take_turn(Duration{0}));
   const auto syncs = counted.syncs();
   const auto transactions = counted.counters().transactions;
   const int asked = clock.asked();
@@ -217,7 +217,7 @@ TEST(Groups, ABatchRefusedLateLeavesNoTraceInTheTransactionItShares) {
   Batch bad = counted.next_turn(leases[2].session);
   bad.consumed = {mint<MessageTag>(random_ids())};
   auto turn = sqlite::LockFile::open(counted.path() + "-lock").value();
-  ASSERT_TRUE(turn.take_turn());
+  ASSERT_TRUE(turn.take_turn(Duration{0}));
   const int asked = clock.asked();
 
   std::vector<std::unique_ptr<Committer>> committers;

@@ -16,6 +16,8 @@ struct OpenOptions {
   Durability durability = Durability::full;
   /// Make the store if it is not there.
   bool create = true;
+  /// How long a write waits for another process that is writing, before `unavailable`.
+  Duration write_wait{10'000};
   /// Both must outlive the store.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();

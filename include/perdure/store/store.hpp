@@ -3,7 +3,9 @@
 // A store keeps, for each session, an ordered log of entries, the positions that
 // are named in it, the ledger of its calls, its inbox, and who may write. Every
 // method of every role is one transaction: it happens entirely or not at all, and
-// once it returns a value, its effect survives as `Durability` says.
+// once it returns a value, its effect survives as `Durability` says. (Enrolling,
+// renewing, retiring and releasing survive the process only: a machine that dies
+// takes its workers with it.)
 //
 // Any method may fail with `unavailable` (the outside world; the same call may
 // succeed later), any write also with `commit_unknown` (see `commit`) or `closed`

@@ -25,28 +25,16 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/chain.hpp"
+#include "rules/checks.hpp"
 
 namespace perdure::memory {
 
 namespace {
 
-Result<void> check_right_to_write(const SessionTable& table, const Lease& lease,
-                                  const Batch& batch) {
-  const Grant& grant = table.grant;
-  if (!grant.owner || grant.owner->worker != lease.worker || grant.fence != lease.fence) {
-    return fail(ErrorCode::lease_lost,
-                fmt::format("session {} is at fence {}, this lease has {}: another worker took it "
-                            "over or it was released. Stop, and acquire it anew.",
-                            lease.session.text(), grant.fence, lease.fence),
-                grant.owner ? grant.owner->worker.text() : std::string());
-  }
-  if (table.row.head != batch.expected_head) {
-    return fail(ErrorCode::conflict,
-                fmt::format("session {} is at position {}, the batch expected {}",
-                            lease.session.text(), table.row.head, batch.expected_head),
-                std::to_string(table.row.head));
-  }
-  return {};
+rules::Standing standing_of(const SessionTable& table) {
+  rules::Standing standing{.owner = {}, .fence = table.grant.fence, .head = table.row.head};
+  if (table.grant.owner) standing.owner = table.grant.owner->worker;
+  return standing;
 }
 
 Result<void> branch(State& state, Undo& undo, SessionTable& table, Point point) {
@@ -196,7 +184,7 @@ Result<Receipt> commit(State& state, const Lease& lease, const Batch& batch, Tim
   if (!table) return forward(table);
   const auto known = (*table)->receipts.find(batch.id);
   if (known != (*table)->receipts.end()) return known->second;
-  auto right = check_right_to_write(**table, lease, batch);
+  auto right = rules::check_right_to_write(standing_of(**table), lease, batch);
   if (!right) return forward(right);
 
   Undo undo;

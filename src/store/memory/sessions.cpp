@@ -42,15 +42,6 @@ std::vector<Candidate> candidates(const State& state, const SessionQuery& query,
   return found;
 }
 
-/// Since when a worker should take the session up; empty if none should.
-std::optional<Timestamp> due_since(const Session& session, Timestamp now) {
-  if (session.holder && session.holder->alive) return std::nullopt;
-  if (session.status == Status::active) return session.updated_at;
-  const bool is_woken =
-      session.status == Status::waiting && session.wake_at && *session.wake_at <= now;
-  return is_woken ? session.wake_at : std::nullopt;
-}
-
 }  // namespace
 
 Result<Session> MemorySessions::create(const NewSession& session) {
@@ -107,7 +98,7 @@ Result<std::vector<Session>> MemorySessions::due(std::size_t limit) {
     std::vector<std::pair<Timestamp, Session>> found;
     for (const auto& [id, table] : state.sessions) {
       Session session = shown(state, table, uptime);
-      const auto since = due_since(session, now);
+      const auto since = rules::due_since(session, now);
       if (since) found.emplace_back(*since, std::move(session));
     }
     std::ranges::sort(found, {},

@@ -266,6 +266,24 @@ Sync sync_of(const Batch& batch) {
   return acts ? Sync::now : batch.sync;
 }
 
+Result<void> check_right_to_write(const Standing& standing, const Lease& lease,
+                                  const Batch& batch) {
+  if (standing.owner != lease.worker || standing.fence != lease.fence) {
+    return fail(ErrorCode::lease_lost,
+                fmt::format("session {} is at fence {}, this lease has {}: another worker took it "
+                            "over or it was released. Stop, and acquire it anew.",
+                            lease.session.text(), standing.fence, lease.fence),
+                standing.owner ? standing.owner->text() : std::string());
+  }
+  if (standing.head != batch.expected_head) {
+    return fail(ErrorCode::conflict,
+                fmt::format("session {} is at position {}, the batch expected {}",
+                            lease.session.text(), standing.head, batch.expected_head),
+                std::to_string(standing.head));
+  }
+  return {};
+}
+
 Result<void> check_limit(std::size_t limit) {
   if (limit >= 1 && limit <= limit_max) return {};
   return refuse(fmt::format("the limit is {}, it must be 1 to {}", limit, limit_max));

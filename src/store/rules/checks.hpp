@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/commit.hpp"
@@ -23,6 +24,17 @@ namespace perdure::rules {
 [[nodiscard]] Result<void> check(const CheckpointQuery& query);
 /// A batch that intends or dispatches a call is synced now, whatever it says.
 [[nodiscard]] Sync sync_of(const Batch& batch);
+
+/// Who owns a session, and where it ends.
+struct Standing {
+  std::optional<WorkerId> owner;
+  Fence fence = 0;
+  Position head = 0;
+};
+/// Fails: `lease_lost`; `conflict` for another head.
+[[nodiscard]] Result<void> check_right_to_write(const Standing& standing, const Lease& lease,
+                                                const Batch& batch);
+
 [[nodiscard]] Result<void> check_limit(std::size_t limit);
 [[nodiscard]] Result<void> check_resource(const std::string& name);
 

@@ -4,10 +4,12 @@
 #include "rules/match.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "perdure/core/canonical_json.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
@@ -57,6 +59,14 @@ bool matches(const CheckpointQuery& query, const Checkpoint& checkpoint) {
     const Json* found = metadata->find(member.first);
     return found != nullptr && is_equal(*found, member.second);
   });
+}
+
+std::optional<Timestamp> due_since(const Session& session, Timestamp now) {
+  if (session.holder && session.holder->alive) return std::nullopt;
+  if (session.status == Status::active) return session.updated_at;
+  const bool is_woken =
+      session.status == Status::waiting && session.wake_at && *session.wake_at <= now;
+  return is_woken ? session.wake_at : std::nullopt;
 }
 
 }  // namespace perdure::rules

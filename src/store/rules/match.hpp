@@ -3,8 +3,10 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
@@ -13,5 +15,8 @@ namespace perdure::rules {
 /// Everything in the query but sort, limit and cursor.
 [[nodiscard]] bool matches(const SessionQuery& query, const Session& session);
 [[nodiscard]] bool matches(const CheckpointQuery& query, const Checkpoint& checkpoint);
+
+/// Since when a worker should take the session up; empty if none should.
+[[nodiscard]] std::optional<Timestamp> due_since(const Session& session, Timestamp now);
 
 }  // namespace perdure::rules

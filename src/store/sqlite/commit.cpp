@@ -26,7 +26,7 @@ struct State {
   Tally tally;
   std::int64_t attention = 0;
   Fence fence = 0;
-  std::optional<std::string> owner;
+  std::optional<WorkerId> owner;
 };
 
 Result<State> read_state(Connection& db, const SessionId& id) {
@@ -38,8 +38,8 @@ Result<State> read_state(Connection& db, const SessionId& id) {
   if (!rows.next()) {
     return fail(ErrorCode::not_found, fmt::format("there is no session {}", id.text()), id.text());
   }
-  std::optional<std::string> owner;
-  if (!rows.is_null(14)) owner = rows.string(14);
+  std::optional<WorkerId> owner;
+  if (!rows.is_null(14)) owner = stored_id<WorkerId>(rows.text(14));
   return State{.session = rows.integer(0),
                .segment = rows.number(1),
                .head = rows.number(2),
@@ -60,23 +60,12 @@ std::optional<Receipt> find_receipt(Connection& db, std::int64_t session, const 
 }
 
 Result<void> check_right_to_write(const State& state, const Lease& lease, const Batch& batch) {
-  if (state.owner != lease.worker.text() || state.fence != lease.fence) {
-    return fail(ErrorCode::lease_lost,
-                fmt::format("session {} is at fence {}, this lease has {}: another worker took it "
-                            "over or it was released. Stop, and acquire it anew.",
-                            lease.session.text(), state.fence, lease.fence),
-                state.owner.value_or(std::string()));
-  }
-  if (state.head != batch.expected_head) {
-    return fail(ErrorCode::conflict,
-                fmt::format("session {} is at position {}, the batch expected {}",
-                            lease.session.text(), state.head, batch.expected_head),
-                std::to_string(state.head));
-  }
-  if (state.next + batch.entries.size() > position_max) {
+  const rules::Standing standing{.owner = state.owner, .fence = state.fence, .head = state.head};
+  auto right = rules::check_right_to_write(standing, lease, batch);
+  if (right && state.next + batch.entries.size() > position_max) {
     return fail(ErrorCode::invalid_argument, "the session has no positions left: fork it");
   }
-  return {};
+  return right;
 }
 
 Result<void> branch(Connection& db, State& state, Point point) {

@@ -74,6 +74,7 @@ Connection::Connection(const std::string& path, const std::string& vfs, int flag
                                         handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code)));
   }
   sqlite3_extended_result_codes(handle, 1);
+  sqlite3_busy_timeout(handle, busy_wait_ms);
 }
 
 Connection::~Connection() = default;

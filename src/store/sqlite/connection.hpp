@@ -22,6 +22,9 @@
 
 namespace perdure::sqlite {
 
+/// For programs other than Perdure: processes of Perdure wait their turn before they touch the file.
+inline constexpr int busy_wait_ms = 10'000;
+
 class SqliteError : public std::exception {
  public:
   SqliteError(int code, std::string message) : code_(code), message_(std::move(message)) {}

@@ -137,9 +137,11 @@ SegmentId open_segment(Connection& db, std::int64_t session, Position first,
                        std::optional<Place> parent) {
   std::optional<SegmentId> above;
   if (parent) above = parent->segment;
-  db.run("INSERT INTO segment (session, first, parent, parent_position) VALUES (?, ?, ?, ?)",
-         session, first, above, parent ? parent->position : Position{0});
-  return static_cast<SegmentId>(db.last_rowid());
+  const auto number = static_cast<SegmentId>(next_number(db, "segments"));
+  db.run(
+      "INSERT INTO segment (num, session, first, parent, parent_position) VALUES (?, ?, ?, ?, ?)",
+      number, session, first, above, parent ? parent->position : Position{0});
+  return number;
 }
 
 }  // namespace perdure::sqlite

@@ -1,9 +1,6 @@
 // The file beside the store through which processes on this machine deal with each
-// other: whose turn it is to write, which workers are alive, that something changed.
-//
-// Locks are those of an open file description: the kernel drops them when the
-// process dies, however it dies, and no other descriptor of the process can drop
-// them by accident. Nothing of value is stored in the file.
+// other: whose turn it is to write, which workers are alive, that something changed,
+// that a sync failed. It holds nothing that must survive the machine.
 
 #pragma once
 
@@ -11,21 +8,20 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "sqlite/file_lock.hpp"
+#include "sqlite/turn.hpp"
 
 namespace perdure::sqlite {
 
 class LockFile {
  public:
+  /// Fails: `unavailable`.
   [[nodiscard]] static Result<LockFile> open(const std::string& path);
-  ~LockFile();
-  LockFile(LockFile&& other) noexcept;
-  LockFile& operator=(LockFile&&) = delete;
-  LockFile(const LockFile&) = delete;
-  LockFile& operator=(const LockFile&) = delete;
 
-  /// Waits for the turn to write. Among threads of one LockFile the caller sees to order.
-  [[nodiscard]] Result<void> take_turn();
-  void end_turn();
+  /// See turn.hpp. Among threads of one LockFile the caller sees to order.
+  [[nodiscard]] Result<void> take_turn(Duration wait) { return turn_.take(wait); }
+  void end_turn() { turn_.end(); }
 
   /// Shows others that worker `number` lives, until `drop_worker` or the end of this object.
   [[nodiscard]] Result<void> hold_worker(std::int64_t number);
@@ -36,13 +32,25 @@ class LockFile {
   /// Wakes whoever watches the file (watcher.hpp).
   void touch();
 
+  /// Syncs that failed, of any process, ever; and for how many of them the store was
+  /// since recovered. To be asked and told in one's turn.
+  struct Failures {
+    std::uint64_t seen = 0;
+    std::uint64_t recovered = 0;
+  };
+  [[nodiscard]] Failures failures() const;
+  void set_failures(Failures failures);
+
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  LockFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  LockFile(std::string path, Descriptor file, Turn turn)
+      : path_(std::move(path)), file_(std::move(file)), turn_(std::move(turn)) {}
 
   std::string path_;
-  int descriptor_;
+  Descriptor file_;
+  /// Opened apart: its thread may outlive this object, and must not keep workers alive.
+  Turn turn_;
 };
 
 }  // namespace perdure::sqlite

@@ -73,30 +73,48 @@ std::unexpected<Error> held(std::string_view what, const Holder& holder) {
               holder.worker.text());
 }
 
+// A worker that owns nothing and whose process is gone can never come back.
+void forget_the_gone(Connection& db, const Workers& workers) {
+  std::vector<std::int64_t> gone;
+  {
+    Rows rows = db.query(
+        "SELECT num, boot, until FROM worker "
+        "WHERE num NOT IN (SELECT owner FROM session WHERE owner IS NOT NULL) "
+        "AND num NOT IN (SELECT worker FROM resource WHERE worker IS NOT NULL)");
+    while (rows.next()) {
+      const WorkerRow row{
+          .number = rows.integer(0), .boot = rows.string(1), .until = Uptime(rows.integer(2))};
+      if (!workers.has_process(row)) gone.push_back(row.number);
+    }
+  }
+  for (const std::int64_t number : gone) db.run("DELETE FROM worker WHERE num = ?", number);
+}
+
 }  // namespace
 
-// The lock is taken after the row is there: until then the worker passes for dead,
-// which harms nobody while it owns nothing.
+// The lock is taken before anybody can see the row, so that nobody takes the worker for dead.
 Result<void> SqliteOwnership::enroll(const NewWorker& worker) {
   if (auto checked = rules::check(worker); !checked) return checked;
-  auto number = access_.writer.write(
-      [&](Connection& db) -> Result<std::int64_t> {
+  std::int64_t number = 0;
+  auto enrolled = access_.writer.write(
+      [&](Connection& db) -> Result<void> {
+        forget_the_gone(db, access_.workers);
         if (db.query("SELECT 1 FROM worker WHERE id = ?", worker.id.text()).next()) {
           return fail(ErrorCode::already_exists,
                       fmt::format("worker {} is enrolled already", worker.id.text()),
                       worker.id.text());
         }
-        db.run("UPDATE meta SET value = value + 1 WHERE key = 'workers'");
+        number = next_number(db, "workers");
         db.run(
-            "INSERT INTO worker (num, id, host, pid, boot, lease_time, until) VALUES "
-            "((SELECT value FROM meta WHERE key = 'workers'), ?, ?, ?, ?, ?, ?)",
-            worker.id.text(), worker.host, worker.pid, access_.workers.boot(),
+            "INSERT INTO worker (num, id, host, pid, boot, lease_time, until) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            number, worker.id.text(), worker.host, worker.pid, access_.workers.boot(),
             worker.lease_time.count(), (access_.clock.uptime() + worker.lease_time).count());
-        return db.last_rowid();
+        return access_.workers.hold(number);
       },
       Sync::later);
-  if (!number) return forward(number);
-  return access_.workers.hold(*number);
+  if (!enrolled && number != 0) access_.workers.drop(number);
+  return enrolled;
 }
 
 Result<void> SqliteOwnership::renew(const WorkerId& worker) {

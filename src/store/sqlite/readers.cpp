@@ -20,7 +20,7 @@ Readers::Snapshot::~Snapshot() {
 std::unique_ptr<Connection> Readers::open() const {
   auto connection = std::make_unique<Connection>(
       path_, vfs_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, rows_read_);
-  connection->execute("PRAGMA query_only = ON; PRAGMA busy_timeout = 10000;");
+  connection->execute("PRAGMA query_only = ON;");
   return connection;
 }
 

@@ -142,6 +142,14 @@ std::string tags_text(const std::vector<std::string>& tags) {
   return Json(std::move(array)).text();
 }
 
+std::int64_t next_number(Connection& db, std::string_view counter) {
+  Rows rows = db.query("UPDATE meta SET value = value + 1 WHERE key = ? RETURNING value", counter);
+  if (!rows.next()) throw SqliteError(SQLITE_CORRUPT, "a counter of the store is missing");
+  const std::int64_t number = rows.integer(0);
+  rows.next();
+  return number;
+}
+
 std::string sql(std::string_view select, std::string_view tail) {
   return std::string(select).append(tail);
 }

@@ -57,6 +57,10 @@ inline constexpr std::string_view select_receipt =
 
 [[nodiscard]] std::string tags_text(const std::vector<std::string>& tags);
 
+/// The next number of a counter in `meta`: sessions, segments or workers. None is given twice, also
+/// after what it named is gone.
+[[nodiscard]] std::int64_t next_number(Connection& db, std::string_view counter);
+
 /// `select` and `tail` as one statement.
 [[nodiscard]] std::string sql(std::string_view select, std::string_view tail);
 

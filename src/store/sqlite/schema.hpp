@@ -13,7 +13,7 @@
 namespace perdure::sqlite {
 
 /// What this build writes. An older file is migrated, a newer one refused.
-inline constexpr std::int64_t format_number = 1;
+inline constexpr std::int64_t format_number = 2;
 
 /// Reads only, so that a file of another program stays as it is.
 /// Fails: `unsupported` for a newer format; `corrupted` if the file is neither a store nor empty.

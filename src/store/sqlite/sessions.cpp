@@ -69,14 +69,6 @@ std::vector<std::int64_t> candidates(Connection& db, const SessionQuery& query,
                     mark->key);
 }
 
-// When a worker should have taken it up; empty if nobody needs to.
-std::optional<Timestamp> due_since(const Session& session, Timestamp now) {
-  if (session.holder && session.holder->alive) return std::nullopt;
-  if (session.status == Status::active) return session.updated_at;
-  if (session.wake_at && *session.wake_at <= now) return session.wake_at;
-  return std::nullopt;
-}
-
 }  // namespace
 
 Result<void> insert_session(Connection& db, const NewSession& session, Timestamp now) {
@@ -103,20 +95,20 @@ Result<void> insert_session(Connection& db, const NewSession& session, Timestamp
     parent_position = place->position;
     lineage = fork ? "fork" : "child";
   }
-  db.run(
-      "INSERT INTO session (id, created_at, updated_at, status, wait_reason, wake_at, title, "
-      "opening, tags, metadata, parent, parent_position, lineage, segment, head, next, version, "
-      "commits, revision, chain, turns, steps, tokens_in, tokens_out, cost_micros, attention, "
-      "fence) VALUES (?, ?, ?, ?, ?, ?, '', '', '[]', '{}', ?, ?, ?, 0, ?, ?, 0, 0, 1, ?, ?, ?, "
-      "?, ?, ?, 0, 0)",
-      session.id.text(), now, now, to_string(session.status), session.wait_reason, session.wake_at,
-      parent, parent_position, lineage, head, head + 1, blob_view(rules::chain_start(session.id)),
-      tally.turns, tally.steps, tally.tokens_in, tally.tokens_out, tally.cost_micros);
-  const std::int64_t number = db.last_rowid();
-  update_annotation(db, number, session.annotation);
+  const std::int64_t number = next_number(db, "sessions");
   const SegmentId segment =
       open_segment(db, number, head + 1, fork ? place : std::optional<Place>{});
-  db.run("UPDATE session SET segment = ? WHERE num = ?", segment, number);
+  db.run(
+      "INSERT INTO session (num, id, created_at, updated_at, status, wait_reason, wake_at, title, "
+      "opening, tags, metadata, parent, parent_position, lineage, segment, head, next, version, "
+      "commits, revision, chain, turns, steps, tokens_in, tokens_out, cost_micros, attention, "
+      "fence) VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '[]', '{}', ?, ?, ?, ?, ?, ?, 0, 0, 1, ?, ?, "
+      "?, ?, ?, ?, 0, 0)",
+      number, session.id.text(), now, now, to_string(session.status), session.wait_reason,
+      session.wake_at, parent, parent_position, lineage, segment, head, head + 1,
+      blob_view(rules::chain_start(session.id)), tally.turns, tally.steps, tally.tokens_in,
+      tally.tokens_out, tally.cost_micros);
+  update_annotation(db, number, session.annotation);
   return {};
 }
 
@@ -179,7 +171,8 @@ Result<std::vector<Session>> SqliteSessions::due(std::size_t limit) {
         now);
     while (rows.next()) {
       Session session = read_session(rows, access_.workers);
-      if (auto since = due_since(session, now)) waiting.emplace_back(*since, std::move(session));
+      if (auto since = rules::due_since(session, now))
+        waiting.emplace_back(*since, std::move(session));
     }
     std::ranges::sort(waiting, {}, [](const Since& s) { return std::pair(s.first, s.second.id); });
     std::vector<Session> sessions;

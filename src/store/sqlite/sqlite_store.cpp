@@ -29,7 +29,7 @@ class SqliteStore final : public Store, private Upkeep {
   }
 
   Result<void> prepare() {
-    auto turn = lock_file_.take_turn();
+    auto turn = lock_file_.take_turn(options_.open.write_wait);
     if (!turn) return turn;
     auto prepared = prepare_in_turn();
     lock_file_.end_turn();
@@ -79,7 +79,7 @@ class SqliteStore final : public Store, private Upkeep {
 
   Result<void> prepare_in_turn() {
     try {
-      connection_.execute("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -16000;");
+      connection_.execute("PRAGMA cache_size = -16000;");
       // Savepoints keep what they may have to undo in memory, not in a file.
       connection_.execute("PRAGMA temp_store = MEMORY;");
       if (auto checked = check_format(connection_); !checked) return checked;
@@ -89,14 +89,28 @@ class SqliteStore final : public Store, private Upkeep {
                     fmt::format("{} cannot use a write-ahead log: is it on a network file system?",
                                 options_.path));
       }
+      recover_from_failed_sync();
       connection_.run("BEGIN IMMEDIATE");
       migrate(connection_, *options_.open.ids);
       connection_.run("COMMIT");
       incarnation_ = read_incarnation(connection_);
+      gate_.open();
       return {};
     } catch (const SqliteError& error) {
       return std::unexpected(error.to_error());
     }
+  }
+
+  // What lies in the WAL may be in memory only. Written to the main file and synced there, with the
+  // WAL begun anew, it is safe.
+  void recover_from_failed_sync() {
+    auto failures = lock_file_.failures();
+    if (failures.seen == failures.recovered) return;
+    const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
+                                               SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+    if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(connection_.handle()));
+    failures.recovered = failures.seen;
+    lock_file_.set_failures(failures);
   }
 
   const SqliteOptions options_;
@@ -105,7 +119,11 @@ class SqliteStore final : public Store, private Upkeep {
   std::atomic<std::uint64_t> commits_ = 0;
   LockFile lock_file_;
   Connection connection_;
-  Writer writer_{connection_, lock_file_, options_.open.durability};
+  Gate gate_{options_.path, lock_file_};
+  Writer writer_{connection_,
+                 lock_file_,
+                 gate_,
+                 {.durability = options_.open.durability, .wait = options_.open.write_wait}};
   Readers readers_{options_.path, options_.vfs, &rows_read_};
   Workers workers_{lock_file_, *options_.open.clock};
   Access access_{writer_, readers_, workers_, *options_.open.clock};
@@ -118,6 +136,20 @@ class SqliteStore final : public Store, private Upkeep {
   SqliteChanges changes_{readers_, lock_file_};
 };
 
+Result<void> check_place(const SqliteOptions& options) {
+  std::error_code unknown;
+  const auto folder = std::filesystem::path(options.path).parent_path();
+  if (!std::filesystem::is_directory(folder, unknown)) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot open a store at {}: there is no folder {}", options.path,
+                            folder.string()));
+  }
+  if (options.open.create) return {};
+  const auto size = std::filesystem::file_size(options.path, unknown);
+  if (!unknown && size > 0) return {};
+  return fail(ErrorCode::not_found, fmt::format("there is no store at {}", options.path));
+}
+
 }  // namespace
 
 // One file, one lock file: whatever link or working folder the path goes through.
@@ -126,9 +158,7 @@ Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& asked) {
   std::error_code unresolved;
   const auto path = std::filesystem::weakly_canonical(asked.path, unresolved);
   if (!unresolved) options.path = std::filesystem::absolute(path, unresolved).string();
-  if (!options.open.create && !std::filesystem::exists(options.path, unresolved)) {
-    return fail(ErrorCode::not_found, fmt::format("there is no store at {}", options.path));
-  }
+  if (auto there = check_place(options); !there) return forward(there);
   auto lock_file = LockFile::open(options.path + "-lock");
   if (!lock_file) return forward(lock_file);
   try {

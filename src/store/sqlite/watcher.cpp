@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace perdure::sqlite {
@@ -60,7 +61,11 @@ Result<void> Watcher::start(const std::unique_lock<std::mutex>& held) {
                 fmt::format("cannot watch {}: {}", lock_file_.path(), std::strerror(errno)));
   }
   if (auto looked = look(held); !looked) return looked;
-  thread_ = std::thread(&Watcher::watch, this);
+  try {
+    thread_ = std::thread(&Watcher::watch, this);
+  } catch (const std::system_error& error) {
+    return fail(ErrorCode::unavailable, fmt::format("cannot start a thread: {}", error.what()));
+  }
   return {};
 }
 

@@ -45,9 +45,13 @@ bool Workers::holds(std::int64_t number) const {
   return own_.contains(number);
 }
 
+bool Workers::has_process(const WorkerRow& worker) const {
+  return worker.boot == boot_ &&
+         (holds(worker.number) || lock_file_.is_held_elsewhere(worker.number));
+}
+
 bool Workers::is_alive(const WorkerRow& worker) const {
-  if (worker.boot != boot_ || worker.until <= clock_.uptime()) return false;
-  return holds(worker.number) || lock_file_.is_held_elsewhere(worker.number);
+  return worker.until > clock_.uptime() && has_process(worker);
 }
 
 }  // namespace perdure::sqlite

@@ -30,6 +30,8 @@ class Workers {
   void drop(std::int64_t number);
   /// Whether this store object enrolled it.
   [[nodiscard]] bool holds(std::int64_t number) const;
+  /// Whether the process that enrolled it still has the store open, its lease time over or not.
+  [[nodiscard]] bool has_process(const WorkerRow& worker) const;
   [[nodiscard]] bool is_alive(const WorkerRow& worker) const;
 
   /// Names this start of the machine.

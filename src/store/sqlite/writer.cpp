@@ -19,8 +19,9 @@ namespace {
 // soon overwritten in place, which syncs faster than a file that grows.
 constexpr int checkpoint_pages = 500;
 // Readers that always overlap keep the WAL from being begun anew; from here on the
-// writer waits for them.
+// writer waits for them, a little each time.
 constexpr int wal_pages_max = 16 * checkpoint_pages;
+constexpr int readers_wait_ms = 50;
 
 int remember_pages(void* pages, sqlite3* /*handle*/, const char* /*name*/, int count) {
   *static_cast<int*>(pages) = count;
@@ -31,17 +32,22 @@ int remember_pages(void* pages, sqlite3* /*handle*/, const char* /*name*/, int c
 
 // The hook also takes the place of SQLite's own automatic checkpoint, which would
 // make callers wait for it before they are answered.
-Writer::Writer(Connection& connection, LockFile& lock_file, Durability durability)
+Writer::Writer(Connection& connection, LockFile& lock_file, Gate& gate, Options options)
     : connection_(connection),
       lock_file_(lock_file),
-      durability_(durability),
+      gate_(gate),
+      options_(options),
       checkpoint_at_(checkpoint_pages) {
   sqlite3_wal_hook(connection_.handle(), remember_pages, &wal_pages_);
 }
 
 void Writer::submit(Request& request) {
   std::unique_lock lock(mutex_);
-  queue_.push_back(&request);
+  try {
+    queue_.push_back(&request);
+  } catch (const std::bad_alloc&) {
+    return request.reject({ErrorCode::unavailable, "out of memory", {}});
+  }
   request.ready.wait(lock,
                      [&] { return request.answered || (!leading_ && queue_.front() == &request); });
   if (request.answered) return;
@@ -57,16 +63,17 @@ void Writer::submit(Request& request) {
 }
 
 void Writer::process(const Group& group) {
-  if (closed_) {
-    reject_all(group, *closed_);
-    return answer(group);
-  }
-  if (auto turn = lock_file_.take_turn(); !turn) {
+  if (auto turn = lock_file_.take_turn(options_.wait); !turn) {
     reject_all(group, turn.error());
-    return answer(group);
+    answer(group);
+    return reject_waiting(turn.error());
   }
   try {
-    commit(group);
+    if (auto open = gate_.check(); open) {
+      commit(group);
+    } else {
+      reject_all(group, open.error());
+    }
   } catch (const SqliteError& error) {
     reject_all(group, error.to_error());
     roll_back();
@@ -78,7 +85,7 @@ void Writer::process(const Group& group) {
 
 void Writer::commit(const Group& group) {
   const bool now = std::ranges::any_of(group, [](auto* r) { return r->sync == Sync::now; });
-  set_synchronous(now && durability_ == Durability::full);
+  set_synchronous(now && options_.durability == Durability::full);
   connection_.run("BEGIN IMMEDIATE");
   if (!apply_all(group)) return roll_back();
   try {
@@ -133,16 +140,24 @@ void Writer::roll_back() {
   try {
     connection_.run("ROLLBACK");
   } catch (const SqliteError& error) {
-    closed_ = Error{ErrorCode::closed,
-                    std::string("a rollback failed (") + error.what() + "). Reopen the store.",
-                    {}};
+    gate_.close(std::string("a rollback failed (") + error.what() + "). Reopen the store.");
   }
 }
 
 void Writer::close_after(const SqliteError& error) {
   if (error.code() != SQLITE_IOERR_FSYNC && error.code() != SQLITE_IOERR_DIR_FSYNC) return;
-  closed_ = Error{
-      ErrorCode::closed, "a sync of the store failed; it takes no more writes. Reopen it.", {}};
+  gate_.close_for_all();
+}
+
+// Whoever came while the leader waited would wait as long for the same process.
+void Writer::reject_waiting(const Error& error) {
+  Group late;
+  {
+    const std::scoped_lock lock(mutex_);
+    late.swap(queue_);
+  }
+  reject_all(late, error);
+  answer(late);
 }
 
 void Writer::set_synchronous(bool full) {
@@ -166,9 +181,11 @@ void Writer::checkpoint_if_large() {
   const bool far_beyond = wal_pages_ >= wal_pages_max;
   int pages = 0;
   int written_back = 0;
+  sqlite3_busy_timeout(connection_.handle(), readers_wait_ms);
   const int code = sqlite3_wal_checkpoint_v2(
       connection_.handle(), nullptr,
       far_beyond ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, &pages, &written_back);
+  sqlite3_busy_timeout(connection_.handle(), busy_wait_ms);
   close_after(SqliteError(code, "checkpoint"));
   // What a reader held back is tried again when as much has come on top of it.
   const bool complete = code == SQLITE_OK && pages == written_back;

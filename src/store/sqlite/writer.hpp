@@ -24,14 +24,20 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/gate.hpp"
 #include "sqlite/lock_file.hpp"
 
 namespace perdure::sqlite {
 
 class Writer {
  public:
-  /// `connection` and `lock_file` must outlive this.
-  Writer(Connection& connection, LockFile& lock_file, Durability durability);
+  struct Options {
+    Durability durability = Durability::full;
+    Duration wait{};  ///< For other processes.
+  };
+
+  /// All three must outlive this.
+  Writer(Connection& connection, LockFile& lock_file, Gate& gate, Options options);
 
   /// Runs `work(Connection&) -> Result<T>` in a transaction, and returns its value
   /// once that is committed. A failed result is rolled back.
@@ -86,6 +92,7 @@ class Writer {
   void apply_one(Request& request, bool shared);
   void roll_back();
   void close_after(const SqliteError& error);
+  void reject_waiting(const Error& error);
   void set_synchronous(bool full);
   void answer(const Group& group);
   void checkpoint_if_large();
@@ -93,12 +100,12 @@ class Writer {
 
   Connection& connection_;
   LockFile& lock_file_;
-  const Durability durability_;
+  Gate& gate_;
+  const Options options_;
   std::optional<bool> synchronous_full_;
   int wal_pages_ = 0;
   int checkpoint_at_;
   std::atomic<std::uint64_t> transactions_ = 0;
-  std::optional<Error> closed_;
 
   std::mutex mutex_;
   Group queue_;

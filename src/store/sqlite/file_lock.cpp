@@ -1,0 +1,66 @@
+// Linux's F_OFD_* commands, and the signals that interrupt them.
+
+#include "sqlite/file_lock.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+struct flock range(short type, off_t byte) {
+  struct flock lock{};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  return lock;
+}
+
+int apply(const Descriptor& file, int command, struct flock& lock) {
+  int code = 0;
+  do {
+    code = fcntl(file.number(), command, &lock);
+  } while (code != 0 && errno == EINTR);
+  return code == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+Result<Descriptor> Descriptor::open(const std::string& path) {
+  const int number = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (number >= 0) return Descriptor(number);
+  return fail(ErrorCode::unavailable,
+              fmt::format("cannot open the lock file {}: {}", path, std::strerror(errno)));
+}
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+
+int lock_byte(const Descriptor& file, off_t byte, LockWait wait) {
+  auto lock = range(F_WRLCK, byte);
+  return apply(file, wait == LockWait::yes ? F_OFD_SETLKW : F_OFD_SETLK, lock);
+}
+
+void unlock_byte(const Descriptor& file, off_t byte) {
+  auto lock = range(F_UNLCK, byte);
+  apply(file, F_OFD_SETLK, lock);
+}
+
+bool is_locked_elsewhere(const Descriptor& file, off_t byte) {
+  auto lock = range(F_WRLCK, byte);
+  return apply(file, F_OFD_GETLK, lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+}  // namespace perdure::sqlite

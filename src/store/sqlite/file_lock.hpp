@@ -1,0 +1,48 @@
+// Byte locks of an open file description.
+//
+// The kernel drops them when the process dies, however it dies, and no other
+// descriptor of the process can drop them by accident.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <sys/types.h>
+
+#include "perdure/core/error.hpp"
+
+namespace perdure::sqlite {
+
+/// Which byte of the lock file means what. Locks need no bytes behind them.
+inline constexpr off_t turn_byte = 0;
+inline constexpr off_t worker_base = 4096;
+
+/// An open file; what it locked is free again when it closes.
+class Descriptor {
+ public:
+  /// Opens for reading and writing, and makes the file if it is not there.
+  /// Fails: `unavailable`.
+  [[nodiscard]] static Result<Descriptor> open(const std::string& path);
+  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  explicit Descriptor(int number) : number_(number) {}
+
+  int number_;
+};
+
+enum class LockWait : std::uint8_t { no, yes };
+
+/// 0, or the kernel's error number.
+[[nodiscard]] int lock_byte(const Descriptor& file, off_t byte, LockWait wait);
+void unlock_byte(const Descriptor& file, off_t byte);
+/// Whether another open file has it locked. If the kernel does not say: yes.
+[[nodiscard]] bool is_locked_elsewhere(const Descriptor& file, off_t byte);
+
+}  // namespace perdure::sqlite

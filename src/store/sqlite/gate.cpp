@@ -1,0 +1,52 @@
+// A file is known by device and inode, not by name.
+
+#include "sqlite/gate.hpp"
+
+#include <fmt/format.h>
+#include <string>
+#include <sys/stat.h>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+#include "sqlite/lock_file.hpp"
+
+namespace perdure::sqlite {
+
+Gate::Gate(std::string path, LockFile& lock_file) : path_(std::move(path)), lock_file_(lock_file) {}
+
+void Gate::open() {
+  file_ = identity_of(path_);
+  lock_ = identity_of(lock_file_.path());
+  failures_ = lock_file_.failures().seen;
+}
+
+Result<void> Gate::check() {
+  if (!closed_ && lock_file_.failures().seen != failures_) {
+    close("a sync of the store failed, in another process; it takes no more writes. Reopen it.");
+  }
+  if (!closed_ && (identity_of(path_) != file_ || identity_of(lock_file_.path()) != lock_)) {
+    close(
+        fmt::format("{} or its lock file was moved, replaced or deleted while it was open. "
+                    "Put it back, then reopen it.",
+                    path_));
+  }
+  if (closed_) return std::unexpected(*closed_);
+  return {};
+}
+
+void Gate::close_for_all() {
+  auto failures = lock_file_.failures();
+  ++failures.seen;
+  lock_file_.set_failures(failures);
+  close("a sync of the store failed; it takes no more writes. Reopen it.");
+}
+
+void Gate::close(std::string why) { closed_ = Error{ErrorCode::closed, std::move(why), {}}; }
+
+Gate::Identity Gate::identity_of(const std::string& path) {
+  struct stat found{};
+  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return std::pair(found.st_dev, found.st_ino);
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,49 @@
+// Whether this store object may still write; asked at the start of every turn.
+//
+// It closes for good when a sync failed, here or in any process: the kernel may
+// have dropped pages it could not write, and a later sync that succeeds would say
+// nothing about them. And when the file is no longer the one that was opened: what
+// is written to a deleted file is lost.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+#include "sqlite/lock_file.hpp"
+
+namespace perdure::sqlite {
+
+class Gate {
+ public:
+  /// `lock_file` must outlive this.
+  Gate(std::string path, LockFile& lock_file);
+
+  /// To be called once the store is ready, in its turn: what is there now is what
+  /// has to stay.
+  void open();
+
+  /// Fails: `closed`.
+  [[nodiscard]] Result<void> check();
+
+  /// A sync failed: nobody who has the store open now may write.
+  void close_for_all();
+  void close(std::string why);
+
+ private:
+  using Identity = std::optional<std::pair<dev_t, ino_t>>;
+  static Identity identity_of(const std::string& path);
+
+  const std::string path_;
+  LockFile& lock_file_;
+  Identity file_;
+  Identity lock_;
+  std::uint64_t failures_ = 0;
+  std::optional<Error> closed_;
+};
+
+}  // namespace perdure::sqlite

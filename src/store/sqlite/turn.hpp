@@ -1,0 +1,44 @@
+// Whose turn it is to write, among the processes of this machine.
+//
+// The kernel keeps the queue: a lock on the first byte of the lock file. It has no
+// deadline of its own, so when the turn is not free a thread waits for it in the
+// caller's place, and the caller waits for that thread as long as it likes. The
+// thread starts when it is first needed; a lone process never has it.
+//
+// One thread at a time may take the turn; the writer sees to that.
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+
+namespace perdure::sqlite {
+
+class Turn {
+ public:
+  /// Fails: `unavailable`.
+  [[nodiscard]] static Result<Turn> open(const std::string& path);
+  ~Turn();
+  Turn(Turn&& other) noexcept;
+  Turn& operator=(Turn&&) = delete;
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  /// Fails: `unavailable` if it is not free within `wait`, or cannot be locked.
+  [[nodiscard]] Result<void> take(Duration wait);
+  void end();
+
+ private:
+  struct State;
+  explicit Turn(std::shared_ptr<State> state);
+
+  [[nodiscard]] Result<void> wait_for_thread(Duration wait);
+  static void stand_in(const std::shared_ptr<State>& state);
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace perdure::sqlite

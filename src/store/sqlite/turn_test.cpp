@@ -1,0 +1,89 @@
+// Two open files of one process take turns as two processes do.
+
+#include "sqlite/turn.hpp"
+
+#include <chrono>
+#include <future>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "doubles/temp_folder.hpp"
+#include "perdure/core/error.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Duration at_once{0};
+constexpr Duration long_enough = std::chrono::seconds(30);
+
+class TurnTest : public testing::Test {
+ protected:
+  [[nodiscard]] Turn open() const { return Turn::open(folder_.file("lock")).value(); }
+
+  TempFolder folder_;
+};
+
+TEST_F(TurnTest, IsFreeAtFirst) {
+  Turn turn = open();
+  EXPECT_TRUE(turn.take(at_once));
+}
+
+TEST_F(TurnTest, IsUnavailableWhileAnotherHasIt) {
+  Turn first = open();
+  Turn second = open();
+  ASSERT_TRUE(first.take(at_once));
+  const auto taken = second.take(milliseconds(20));
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, ErrorCode::unavailable);
+  EXPECT_NE(taken.error().message.find("stopped"), std::string::npos) << taken.error().message;
+}
+
+TEST_F(TurnTest, PassesToWhoWaits) {
+  Turn first = open();
+  Turn second = open();
+  ASSERT_TRUE(first.take(at_once));
+  auto waiting = std::async(std::launch::async, [&] { return second.take(long_enough); });
+  EXPECT_EQ(waiting.wait_for(milliseconds(20)), std::future_status::timeout);
+  first.end();
+  EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(TurnTest, IsGivenBackWhenItComesTooLate) {
+  Turn first = open();
+  Turn second = open();
+  ASSERT_TRUE(first.take(at_once));
+  ASSERT_FALSE(second.take(at_once));
+  first.end();
+  // Nobody wants it on the other side any more: it must not stay there.
+  EXPECT_TRUE(first.take(long_enough));
+  first.end();
+  EXPECT_TRUE(second.take(long_enough));
+}
+
+TEST_F(TurnTest, CanBeAskedForAgainAfterADeadline) {
+  Turn first = open();
+  Turn second = open();
+  ASSERT_TRUE(first.take(at_once));
+  ASSERT_FALSE(second.take(at_once));
+  auto waiting = std::async(std::launch::async, [&] { return second.take(long_enough); });
+  first.end();
+  EXPECT_TRUE(waiting.get());
+  EXPECT_FALSE(first.take(at_once));
+}
+
+TEST_F(TurnTest, AWaitingOneCanBeClosed) {
+  Turn first = open();
+  ASSERT_TRUE(first.take(at_once));
+  {
+    Turn second = open();
+    ASSERT_FALSE(second.take(at_once));
+  }
+  first.end();
+  Turn third = open();
+  EXPECT_TRUE(third.take(long_enough));
+}
+
+}  // namespace
+}  // namespace perdure::sqlite
