@@ -35,6 +35,6 @@ perdure_test(
   LABELS property
   TIMEOUT 600)
 
-foreach(folder crash counted damage docs opening views)
+foreach(folder crash counted damage docs opening upgrade views)
   include(${folder}/sources.cmake)
 endforeach()

@@ -1,0 +1,255 @@
+// Makes the small store that is kept of each released format:
+//
+//   upgrade_maker <folder>
+//
+// writes format-<n>.store and format-<n>.golden.txt, where n is the format this build
+// writes. Run it once, when a format is released, into tests/upgrade; check both files
+// in, add the number to upgrade_test.cpp, and never write them again: they are what
+// that release wrote. Before the release of a new format, add what it brings to the
+// load below; what earlier files hold does not change by that.
+//
+// Time and ids are counted, and the one thing that comes from the machine, the boot
+// id of its workers, is replaced: the same build writes the same bytes.
+
+#include <atomic>
+#include <fmt/format.h>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "doubles/counting_ids.hpp"
+#include "doubles/fake_clock.hpp"
+#include "perdure/store/open.hpp"
+#include "store/sqlite/connection.hpp"
+#include "store/sqlite/schema.hpp"
+#include "upgrade/tale.hpp"
+
+namespace {
+
+using namespace perdure;  // NOLINT(google-build-using-namespace): a program of its own.
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+SessionId session_named(const std::string& name) { return must(SessionId::parse(name)); }
+MessageId message_named(const std::string& name) { return must(MessageId::parse(name)); }
+
+NewEntry entry(std::string channel, Body body, Fold fold = Fold::append) {
+  return {.channel = std::move(channel),
+          .kind = fold == Fold::append ? "message" : "value",
+          .fold = fold,
+          .body = std::move(body),
+          .tally = {},
+          .at = {}};
+}
+
+NewEntry said(const std::string& text) {
+  NewEntry made = entry("transcript", Body::from_text(fmt::format(R"({{"text": "{}"}})", text)));
+  made.tally = {.turns = 1, .steps = 2, .tokens_in = 300, .tokens_out = 40, .cost_micros = 5'000};
+  return made;
+}
+
+NewEntry plan(const std::string& text) {
+  return entry("plan", Body::from_text(fmt::format(R"({{"goal":"{}"}})", text)), Fold::replace);
+}
+
+NewCheckpoint named(std::string label, std::string metadata = "{}") {
+  return {.reason = "turn", .label = std::move(label), .metadata = std::move(metadata)};
+}
+
+class Maker {
+ public:
+  Maker(Store& store, FakeClock& clock) : store_(store), clock_(clock) {
+    must(store_.ownership().enroll({.id = worker_, .host = "a host", .pid = 4711}));
+  }
+
+  void make() {
+    talk();
+    lines();
+    calls();
+    statuses();
+    inbox();
+    must(store_.ownership().acquire_resource("printer", worker_));
+    must(store_.ownership().release_resource(
+        must(store_.ownership().acquire_resource("mailbox", worker_))));
+  }
+
+ private:
+  void create(const NewSession& session) {
+    clock_.advance(std::chrono::seconds(1));
+    must(store_.sessions().create(session));
+  }
+
+  Receipt commit(const SessionId& session, Batch batch) {
+    clock_.advance(std::chrono::seconds(1));
+    must(store_.ownership().renew(worker_));
+    batch.id = must(BatchId::parse(fmt::format("b{}", ++batches_)));
+    batch.expected_head = must(store_.sessions().read(session)).head;
+    return must(store_.commit(must(store_.ownership().acquire(session, worker_)), batch));
+  }
+
+  [[nodiscard]] Position next(const SessionId& session) {
+    return must(store_.sessions().read(session)).next;
+  }
+
+  void talk() {
+    create({.id = main_,
+            .annotation = {.title = "A talk",
+                           .opening = "hello\nthere",
+                           .tags = {{"kept", "f\xc3\xbcr sp\xc3\xa4ter"}},
+                           .metadata = R"({"team": {"id": 12345678901234567890}})"}});
+    commit(main_, {.entries = {said("hello"), plan("be kind")},
+                   .checkpoint = named("first", R"({"by": "hand", "n": 1.0})")});
+    const BlobRef blob = must(store_.blobs().put(std::string(3000, 'b')));
+    NewEntry dated = entry("scratchpad", Body::from_bytes(std::string("\0\xff{", 3)));
+    dated.at = Timestamp(Duration(-1));
+    dated.tally.cost_micros = -700;
+    commit(main_, {.entries = {entry("transcript", Body::from_blob(blob)), dated,
+                               entry("scratchpad", Body::from_bytes("")),
+                               entry("settings", Body::from_bytes("\x80"), Fold::replace),
+                               entry("picture", Body::from_blob(blob), Fold::replace)},
+                   .checkpoint = named("")});
+    commit(main_, {.entries = {said("odd \\ud800 and 1e400"), plan("go on")},
+                   .checkpoint = named("kept")});
+  }
+
+  void lines() {
+    create({.id = fork_,
+            .annotation = {},
+            .origin = NewSession::Origin{.session = main_, .at = Point::version(2)}});
+    commit(fork_,
+           {.entries = {said("or else"), plan("another way")}, .checkpoint = named("forked")});
+    commit(main_, {.branch_from = Point::version(1),
+                   .entries = {said("once more")},
+                   .checkpoint = named("branched")});
+    const NewSession::Origin origin{
+        .session = main_, .at = Point::head(), .lineage = Lineage::child};
+    commit(main_,
+           {.entries = {said("delegate")},
+            .children = {
+                {.id = child_,
+                 .annotation = {.title = "The child", .opening = {}, .tags = {}, .metadata = {}},
+                 .origin = origin}}});
+    commit(child_, {.entries = {said("do it")}, .checkpoint = named("")});
+  }
+
+  // One call in each state, with a key and without.
+  void calls() {
+    create({.id = calls_, .annotation = {}});
+    for (const bool keyed : {true, false}) {
+      for (const CallState state :
+           {CallState::intended, CallState::dispatched, CallState::succeeded, CallState::failed,
+            CallState::in_doubt, CallState::abandoned, CallState::denied, CallState::cancelled}) {
+        call(state, keyed);
+      }
+    }
+  }
+
+  void call(CallState state, bool keyed) {
+    const Position at = next(calls_);
+    const std::string word(to_string(state));
+    Batch first{.entries = {said(word)}};
+    first.calls.emplace_back(
+        Intend{.call = at,
+               .args = at,
+               .tool = "send",
+               .provider_id = keyed ? "call_" + word : std::string(),
+               .effect = keyed ? EffectClass::idempotent : EffectClass::unsafe,
+               .key = keyed ? std::optional(sha256("key of " + word)) : std::nullopt});
+    const bool starts =
+        state != CallState::intended && state != CallState::denied && state != CallState::cancelled;
+    if (starts) {
+      first.calls.emplace_back(Dispatch{.call = at, .deadline = clock_.now() + Duration(60'000)});
+    }
+    if (state == CallState::abandoned) {
+      first.calls.emplace_back(
+          Settle{.call = at, .state = CallState::in_doubt, .result = {}, .who = {}, .why = {}});
+    }
+    commit(calls_, first);
+    if (state == CallState::intended || state == CallState::dispatched) return;
+    Settle settle{.call = at, .state = state, .result = {}, .who = "ann", .why = "two\nlines"};
+    if (state == CallState::succeeded) settle.result = at + 1;
+    commit(calls_, {.entries = {said("became " + word)}, .calls = {settle}});
+  }
+
+  void statuses() {
+    for (const Status status :
+         {Status::waiting, Status::paused, Status::completed, Status::failed, Status::cancelled}) {
+      create({.id = session_named(std::string(to_string(status))),
+              .annotation = {},
+              .status = status,
+              .wait_reason = status == Status::waiting ? "an answer" : "",
+              .wake_at = status == Status::waiting ? std::optional(clock_.now() + Duration(500))
+                                                   : std::nullopt});
+    }
+  }
+
+  void inbox() {
+    const auto post = [&](const std::string& id, Body body) {
+      must(store_.inbox().post(
+          {.session = main_, .id = message_named(id), .kind = "answer", .body = std::move(body)}));
+    };
+    post("m1", Body::from_text(R"({"yes": true})"));
+    post("m2", Body::from_text(R"({"yes": false})"));
+    post("m3", Body::from_bytes(std::string("\0\xfe", 2)));
+    post("m4", Body::from_blob(must(store_.blobs().put(std::string(2000, 'm')))));
+    commit(main_, {.entries = {said("yes")}, .consumed = {message_named("m1")}});
+  }
+
+  Store& store_;
+  FakeClock& clock_;
+  int batches_ = 0;
+  const WorkerId worker_ = must(WorkerId::parse("worker"));
+  const SessionId main_ = session_named("main");
+  const SessionId fork_ = session_named("fork");
+  const SessionId child_ = session_named("child");
+  const SessionId calls_ = session_named("calls");
+};
+
+void forget_machine(const std::string& path) {
+  std::atomic<std::uint64_t> rows = 0;
+  sqlite::Connection connection(path, "", SQLITE_OPEN_READWRITE, &rows);
+  connection.execute("UPDATE worker SET boot = 'the boot it was made in'");
+}
+
+void make(const std::string& folder) {
+  const std::string path = fmt::format("{}/format-{}.store", folder, sqlite::format_number);
+  FakeClock clock;
+  CountingIds ids;
+  OpenOptions options;
+  options.clock = &clock;
+  options.ids = &ids;
+  {
+    const auto store = must(open_store("sqlite:" + path, options));
+    Maker(*store, clock).make();
+  }
+  forget_machine(path);
+  FakeClock later{Timestamp(std::chrono::sys_days{std::chrono::year{2026} / 6 / 1})};
+  options.clock = &later;
+  std::ofstream golden(fmt::format("{}/format-{}.golden.txt", folder, sqlite::format_number));
+  golden << tell(*must(open_store("sqlite:" + path, options)));
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::span<char*> arguments(words, static_cast<std::size_t>(count));
+  if (arguments.size() != 2) {
+    std::cerr << "usage: upgrade_maker FOLDER\n";
+    return 2;
+  }
+  try {
+    make(arguments[1]);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}

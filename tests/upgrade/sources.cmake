@@ -1,0 +1,18 @@
+# Stores of every released format. upgrade_maker writes the files of a new one (maker.cpp).
+
+perdure_test_program(upgrade_maker SOURCES upgrade/maker.cpp upgrade/tale.cpp contract/describe.cpp)
+perdure_test_program(upgrade_opener SOURCES upgrade/opener_child.cpp doubles/counting_vfs.cpp)
+
+perdure_test(
+  upgrade_test
+  SOURCES upgrade/upgrade_test.cpp
+          upgrade/tale.cpp
+          contract/describe.cpp
+          crash/child_process.cpp
+          crash/stored_file.cpp
+          doubles/counting_vfs.cpp
+  PROGRAMS upgrade_opener upgrade_maker
+  LABELS upgrade)
+set_source_files_properties(
+  upgrade/upgrade_test.cpp
+  PROPERTIES COMPILE_DEFINITIONS "PERDURE_PAST_STORES=\"${CMAKE_CURRENT_LIST_DIR}\"")
