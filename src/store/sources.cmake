@@ -49,6 +49,7 @@ set(PERDURE_STORE_SOURCES
 
 set(PERDURE_STORE_TESTS
     body_test.cpp
+    golden_bytes_test.cpp
     memory/commit_test.cpp
     memory/memory_store_test.cpp
     open_test.cpp
