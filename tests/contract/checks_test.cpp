@@ -47,7 +47,10 @@ std::vector<Spoiled> bad_calls() {
       {"tool too long", bad, [=](Batch& batch) { batch.calls = {intend(3, 3, too_long)}; }},
       {"provider id too long", bad,
        [](Batch& batch) {
-         batch.calls = {Intend{.call = 3, .args = 3, .tool = "t", .provider_id = too_long}};
+         batch.calls = {Intend{.call = 3,
+                               .args = 3,
+                               .tool = "t",
+                               .provider_id = std::string(text_bytes_max + 1, 'x')}};
        }},
       {"intent before the batch", bad, [=](Batch& batch) { batch.calls = {intend(1, 1, "t")}; }},
       {"intent after the batch", bad, [=](Batch& batch) { batch.calls = {intend(5, 3, "t")}; }},

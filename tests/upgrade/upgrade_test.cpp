@@ -15,6 +15,7 @@
 #include <limits>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include "crash/child_process.hpp"
@@ -74,8 +75,8 @@ class PastStore : public testing::TestWithParam<std::int64_t> {
 
   std::unique_ptr<Store> open() {
     auto store = open_store(path, options());
-    EXPECT_TRUE(store) << store.error().message;
-    return store ? *std::move(store) : nullptr;
+    if (!store) throw std::runtime_error("it does not open: " + store.error().message);
+    return *std::move(store);
   }
 
   OpenOptions options() {
@@ -123,7 +124,6 @@ class PastWork : public PastStore {
  protected:
   void SetUp() override {
     store = open();
-    ASSERT_NE(store, nullptr);
     ASSERT_TRUE(store->ownership().enroll({.id = worker, .host = "here", .pid = 1}));
   }
 

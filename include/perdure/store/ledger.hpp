@@ -55,7 +55,7 @@ struct Intend {
   Position call = 0;
   Position args = 0;
   std::string tool{};
-  std::string provider_id{};  ///< The model API's id for it: data, never identity.
+  std::string provider_id{};  ///< The model API's id for it: any bytes, never identity.
   EffectClass effect = EffectClass::unsafe;
   std::optional<Digest> key{};
 

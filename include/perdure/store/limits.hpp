@@ -10,10 +10,11 @@
 
 namespace perdure {
 
-/// Channels, kinds, labels, tools, provider call ids, tags, resource names, reasons.
+/// Channels, kinds, labels, tools, tags, resource names, reasons.
 inline constexpr std::size_t name_bytes_max = 128;
 inline constexpr std::size_t title_bytes_max = 512;
-/// The opening message as lists show it, a wait reason, the why of a resolution.
+/// The opening message as lists show it, a wait reason, the why of a resolution; any
+/// bytes of a provider's id for a call.
 inline constexpr std::size_t text_bytes_max = 4096;
 /// Metadata of a session or a checkpoint, as JSON text.
 inline constexpr std::size_t metadata_bytes_max = 16384;

@@ -121,7 +121,7 @@ Result<void> check_entry(const NewEntry& entry) {
 Result<void> check_change(const Intend& change) {
   auto tool = check_name("tool", change.tool, name_bytes_max);
   if (!tool) return tool;
-  return check_name_or_empty("provider's call id", change.provider_id);
+  return check_size("provider's call id", change.provider_id.size(), text_bytes_max);
 }
 
 Result<void> check_change(const Dispatch&) { return {}; }

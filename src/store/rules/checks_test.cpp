@@ -129,6 +129,7 @@ Batch full_batch() {
   batch.entries = {entry};
   Intend intend;
   intend.tool = "send";
+  intend.provider_id = std::string("\0\xff\n ", 4);
   Settle settle;
   settle.why = "seen\nin the log";
   batch.calls = {intend, Dispatch{}, settle};
@@ -165,7 +166,10 @@ TEST(Checks, TheRestOfABatch) {
   expect_refused<Batch>(
       full_batch(),
       {{"no tool", [](auto& b) { std::get<Intend>(b.calls[0]).tool = ""; }},
-       {"bad provider id", [](auto& b) { std::get<Intend>(b.calls[0]).provider_id = "\n"; }},
+       {"provider id too long",
+        [](auto& b) {
+          std::get<Intend>(b.calls[0]).provider_id = std::string(text_bytes_max + 1, 'x');
+        }},
        {"settled as intended",
         [](auto& b) { std::get<Settle>(b.calls[2]).state = CallState::intended; }},
        {"settled as dispatched",
