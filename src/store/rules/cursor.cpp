@@ -92,7 +92,7 @@ std::string check_of(const SessionQuery& query, std::string_view mark) {
     hash.update_number(static_cast<std::uint64_t>(status));
   }
   hash.update_number(query.needs_attention ? 1U + (*query.needs_attention ? 1U : 0U) : 0U);
-  // No session has an empty id, so empty can stand for none.
+  hash.update_number(query.parent ? 1U : 0U);
   hash.update_sized(query.parent ? query.parent->text() : std::string());
   hash.update_sized(query.tag);
   hash.update_sized(query.contains);

@@ -47,7 +47,8 @@ Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
   std::unique_lock lock(mutex_);
   if (auto started = start(lock); !started) return forward(started);
   if (auto looked = look(lock); !looked) return forward(looked);
-  changed_.wait_for(lock, std::min(timeout, wait_max), [&] { return number_ > since; });
+  changed_.wait_for(lock, std::clamp(timeout, Duration(0), wait_max),
+                    [&] { return number_ > since; });
   return number_;
 }
 
