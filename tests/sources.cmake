@@ -10,6 +10,9 @@ perdure_test(
           contract/changes_test.cpp
           contract/checks_test.cpp
           contract/commit_test.cpp
+          contract/hostile_bodies_test.cpp
+          contract/hostile_names_test.cpp
+          contract/hostile_numbers_test.cpp
           contract/inbox_test.cpp
           contract/ledger_test.cpp
           contract/lists_test.cpp
