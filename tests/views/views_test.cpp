@@ -1,6 +1,7 @@
 // What a person sees with the plain sqlite3 shell, Debian's: the three views, over a
 // store that is open meanwhile.
 
+#include <atomic>
 #include <cstdio>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/open.hpp"
+#include "sqlite/connection.hpp"
 
 namespace perdure {
 namespace {
@@ -293,7 +295,19 @@ struct OddText {
 
 void PrintTo(const OddText& odd, std::ostream* out) { *out << odd.name; }
 
-class OddBody : public ViewsOfCalls, public testing::WithParamInterface<OddText> {};
+class OddBody : public ViewsOfCalls, public testing::WithParamInterface<OddText> {
+ protected:
+  /// The same rows by the shell's SQLite and by ours: they differ in what they call JSON.
+  void expect_lines(const std::string& sql, const Lines& lines) {
+    EXPECT_EQ(query(sql), lines);
+    std::atomic<std::uint64_t> read = 0;
+    sqlite::Connection connection(path(), "", SQLITE_OPEN_READONLY, &read);
+    auto rows = connection.query(sql);
+    Lines found;
+    while (rows.next()) found.push_back(rows.string(0));
+    EXPECT_EQ(found, lines) << sqlite3_libversion();
+  }
+};
 
 TEST_P(OddBody, DoesNotBreakAView) {
   const Body odd = Body::from_text(GetParam().text);
@@ -302,15 +316,19 @@ TEST_P(OddBody, DoesNotBreakAView) {
   commit(trip, {.entries = {entry("plan", odd, Fold::replace), said(R"({"text":"after"})")},
                 .checkpoint = turn()});
 
-  EXPECT_EQ(query("SELECT json_valid(transcript_json) || json_array_length(transcript_json) || "
-                  "json_extract(transcript_json, '$[2].text') FROM checkpoints"),
-            Lines{"13after"});
-  EXPECT_EQ(query("SELECT count(*) || (plan_json IS NOT NULL) FROM checkpoints"), Lines{"11"});
-  EXPECT_EQ(
-      query("SELECT status || count(*) || (args_json IS NOT NULL) || (result_text IS NOT NULL) "
-            "FROM tool_calls"),
+  expect_lines(
+      "SELECT json_valid(transcript_json) || json_array_length(transcript_json) || "
+      "json_extract(transcript_json, '$[2].text') FROM checkpoints",
+      Lines{"13after"});
+  expect_lines("SELECT count(*) || (plan_json IS NOT NULL) FROM checkpoints", Lines{"11"});
+  expect_lines(
+      "SELECT status || count(*) || (args_json IS NOT NULL) || (result_text IS NOT NULL) "
+      "FROM tool_calls",
       Lines{"completed111"});
+  expect_lines("SELECT count(body) FROM entries", Lines{"4"});
 }
+
+std::string nested(std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, OddBody,
@@ -326,8 +344,40 @@ INSTANTIATE_TEST_SUITE_P(
                 R"({"blocks": [{"kind": "tool_result", "call_id": "call_1", "content": null}]})"},
         OddText{"same_key_twice", R"({"a": 1, "a": 2})"}, OddText{"lone_surrogate", R"("\ud800")"},
         OddText{"huge_number", "1e400"}, OddText{"long_digits", "[1.0, 12345678901234567890]"},
-        OddText{"deep", std::string(200, '[') + std::string(200, ']')}),
+        OddText{"deep", nested(200)}, OddText{"as_deep_as_json", nested(256)},
+        OddText{"deeper", nested(257)}, OddText{"as_deep_as_sqlite", nested(1000)},
+        OddText{"deeper_than_sqlite", nested(1001)}, OddText{"very_deep", nested(10'000)},
+        OddText{"zero_after_json", std::string("{\"a\":1}\0", 8)},
+        OddText{"zero_in_json", std::string("{\"a\0\":1}", 9)},
+        OddText{"escaped_zero", R"({"a\u0000b": "\u0000"})"},
+        OddText{"not_utf8_in_json", "{\"a\":\"\xff\"}"},
+        OddText{"surrogate_bytes", "\"\xed\xa0\x80\""},
+        OddText{"byte_order_mark", "\xef\xbb\xbf{}"}, OddText{"json5", "{a: +1, 'b': .5,}"},
+        OddText{"jsonb_object", std::string("\x0c", 1)},
+        OddText{"jsonb_array", std::string("\x2b\x13\x31", 3)},
+        OddText{"jsonb_cut_off", std::string("\xcb\xff", 2)},
+        OddText{"huge_block",
+                R"({"blocks": [{"kind": "tool_call", "id": "call_1", "args": 1e400}]})"}),
     [](const auto& odd) { return odd.param.name; });
+
+TEST_F(ViewsOfCalls, AnOddProvidersIdDoesNotBreakAView) {
+  for (const std::string& id : {std::string("a\0b", 3), std::string("\xff"),
+                                std::string("'; DROP VIEW tool_calls; --"), std::string("\n")}) {
+    call(said(R"({"blocks": [{"kind": "tool_call", "id": "other"}]})"), id);
+  }
+  EXPECT_EQ(query("SELECT count(args_json) || count(call_id) FROM tool_calls"), Lines{"44"});
+}
+
+TEST_F(Views, TimesFromTheEndsDoNotBreakThem) {
+  const Lease lease = create("trip");
+  for (const Timestamp time : {Timestamp::min(), Timestamp::max()}) {
+    NewEntry odd = said("{}");
+    odd.at = time;
+    commit(lease, {.entries = {odd}, .checkpoint = turn()});
+  }
+  EXPECT_EQ(query("SELECT count(*) FROM entries"), Lines{"2"});
+  EXPECT_EQ(query("SELECT count(transcript_json) FROM checkpoints"), Lines{"2"});
+}
 
 }  // namespace
 }  // namespace perdure

@@ -8,7 +8,9 @@ namespace perdure::sqlite {
 namespace {
 
 // For a person with the plain sqlite3 shell: the log in words, and the three tables
-// of the book's chapter 21, each checkpoint as of its version.
+// of the book's chapter 21, each checkpoint as of its version. Only a body that the
+// store itself labelled as JSON (TEXT) is shown as JSON: SQLite's versions differ in
+// what else they take for JSON, and in how deep it may be.
 constexpr const char* views = R"sql(
 CREATE VIEW sessions AS
 SELECT id AS session_id,
@@ -41,7 +43,8 @@ SELECT s.id AS session_id,
           FROM line JOIN entry e ON e.id > (line.segment << 32)
                                 AND e.id <= ((line.segment << 32) | line.upto)
           WHERE e.channel = 'transcript')
-        SELECT json_group_array(CASE WHEN json_valid(body) THEN json(body) ELSE CAST(body AS TEXT) END)
+        SELECT json_group_array(CASE WHEN typeof(body) = 'text' AND json_valid(body)
+                                     THEN json(body) ELSE CAST(body AS TEXT) END)
         FROM (SELECT body FROM said
               WHERE position >= coalesce((SELECT max(position) FROM said WHERE fold = 1), 0)
               ORDER BY position)) AS transcript_json,
@@ -76,7 +79,8 @@ SELECT session_id,
        CASE provider_id WHEN '' THEN CAST(position AS TEXT) ELSE provider_id END AS call_id,
        tool AS tool_name,
        coalesce((SELECT json_extract(b.value, '$.args')
-                 FROM json_each(CASE WHEN json_valid(args_body) THEN args_body ELSE '{}' END,
+                 FROM json_each(CASE WHEN typeof(args_body) = 'text' AND json_valid(args_body)
+                                     THEN args_body ELSE '{}' END,
                                 '$.blocks') b
                  WHERE CASE b.type WHEN 'object'
                        THEN json_extract(b.value, '$.kind') = 'tool_call'
@@ -86,7 +90,8 @@ SELECT session_id,
             WHEN state = 'succeeded' THEN 'completed'
             ELSE 'failed' END AS status,
        coalesce((SELECT json_extract(b.value, '$.content')
-                 FROM json_each(CASE WHEN json_valid(result_body) THEN result_body ELSE '{}' END,
+                 FROM json_each(CASE WHEN typeof(result_body) = 'text' AND json_valid(result_body)
+                                     THEN result_body ELSE '{}' END,
                                 '$.blocks') b
                  WHERE CASE b.type WHEN 'object'
                        THEN json_extract(b.value, '$.kind') = 'tool_result'
