@@ -25,6 +25,10 @@ Part read_part(Connection& db, SegmentId segment, Position last) {
             .parent = {},
             .parent_position = rows.number(3)};
   if (!rows.is_null(2)) part.parent = rows.number(2);
+  // A line would have no end: segments are numbered as they are opened.
+  if (part.parent && *part.parent >= segment) {
+    throw SqliteError(SQLITE_CORRUPT, fmt::format("segment {} comes from a later one", segment));
+  }
   return part;
 }
 

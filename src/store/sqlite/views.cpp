@@ -37,7 +37,7 @@ SELECT s.id AS session_id,
           SELECT c.segment, c.position
           UNION ALL
           SELECT g.parent, g.parent_position
-          FROM line JOIN segment g ON g.num = line.segment WHERE g.parent IS NOT NULL),
+          FROM line JOIN segment g ON g.num = line.segment WHERE g.parent < g.num),
         said(position, fold, body) AS (
           SELECT e.id & 0xFFFFFFFF, e.fold, e.body
           FROM line JOIN entry e ON e.id > (line.segment << 32)
@@ -52,7 +52,7 @@ SELECT s.id AS session_id,
           SELECT c.segment, c.position
           UNION ALL
           SELECT g.parent, g.parent_position
-          FROM line JOIN segment g ON g.num = line.segment WHERE g.parent IS NOT NULL)
+          FROM line JOIN segment g ON g.num = line.segment WHERE g.parent < g.num)
         SELECT e.body
         FROM line JOIN entry e ON e.id > (line.segment << 32)
                               AND e.id <= ((line.segment << 32) | line.upto)
@@ -69,7 +69,7 @@ WITH whole AS (
             SELECT c.segment, c.args
             UNION ALL
             SELECT g.parent, min(line.upto, g.parent_position)
-            FROM line JOIN segment g ON g.num = line.segment WHERE g.parent IS NOT NULL)
+            FROM line JOIN segment g ON g.num = line.segment WHERE g.parent < g.num)
           SELECT e.body FROM line JOIN entry e ON e.id = ((line.segment << 32) | c.args)
           WHERE line.upto >= c.args) AS args_body,
          (SELECT e.body FROM segment g JOIN entry e ON e.id = ((g.num << 32) | c.result)
