@@ -37,7 +37,8 @@ ABSTRACT_METHOD = re.compile(r"\bvirtual\b[^;~{}]*=\s*0\s*;")
 # `virtual Log& log() = 0;` only leads to another seam, which is counted by itself.
 DOOR = re.compile(r"\bvirtual\s+\w+&\s+\w+\(\)\s*(?:const\s*)?=\s*0\s*;")
 
-SKIPPED_FOLDERS = {".git", "build", "__pycache__", "node_modules", ".cache"}
+# A fuzz corpus is bytes as they are.
+SKIPPED_FOLDERS = {".git", "build", "__pycache__", "node_modules", ".cache", "corpus"}
 # The script and its tests name what they ban.
 OWN_FILES = ("tools/tidy.py", "tools/tidy_test.py", "tools/tidy_allow.txt")
 CPP = {".cpp", ".hpp", ".c", ".h"}
