@@ -27,7 +27,8 @@ SLOW = {"store_file": 20}
 
 def build(jobs: int, targets: list[str]) -> bool:
     commands = [["cmake", "--build", "--preset", "fuzz", "-j", str(jobs), "--target"] + [f"fuzz_{t}" for t in targets]]
-    if not (BUILD / "build.ninja").exists():
+    ninja, presets = BUILD / "build.ninja", ROOT / "CMakePresets.json"
+    if not ninja.exists() or ninja.stat().st_mtime < presets.stat().st_mtime:
         commands.insert(0, ["cmake", "--preset", "fuzz"])
     for command in commands:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

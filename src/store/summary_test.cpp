@@ -1,5 +1,6 @@
 // Totals and what is derived from a session's row.
 
+#include <cstdint>
 #include <gtest/gtest.h>
 
 #include "perdure/store/entry.hpp"
@@ -12,6 +13,13 @@ TEST(Tally, AddsFieldByField) {
   Tally tally{1, 2, 3, 4, 5};
   tally += {10, 20, 30, 40, -50};
   EXPECT_EQ(tally, (Tally{11, 22, 33, 44, -45}));
+}
+
+TEST(Tally, OfADamagedRowRunsOverWithoutHarm) {
+  Tally tally{.turns = INT64_MAX, .cost_micros = INT64_MIN};
+  tally += {.turns = 1, .cost_micros = -1};
+  EXPECT_EQ(tally.turns, INT64_MIN);
+  EXPECT_EQ(tally.cost_micros, INT64_MAX);
 }
 
 TEST(Session, IsInterruptedWhileActiveAndNobodyAliveRunsIt) {

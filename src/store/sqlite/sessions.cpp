@@ -27,7 +27,12 @@ std::optional<Session> find(Connection& db, const Workers& workers, std::int64_t
 Result<Session> require(Connection& db, const Workers& workers, const SessionId& id) {
   auto number = require_session(db, id);
   if (!number) return forward(number);
-  return *find(db, workers, *number);
+  auto session = find(db, workers, *number);
+  // The index of ids and the rows are two trees of the file, and each can be damaged.
+  if (!session || session->id != id) {
+    throw SqliteError(SQLITE_CORRUPT, fmt::format("the row of session {} is missing", id.text()));
+  }
+  return *std::move(session);
 }
 
 std::string_view sort_column(SessionSort sort) {
@@ -192,7 +197,7 @@ Result<Session> SqliteSessions::annotate(const SessionId& id, const Annotation& 
     update_annotation(db, *number, part);
     db.run("UPDATE session SET updated_at = ?, revision = revision + 1 WHERE num = ?",
            access_.clock.now(), *number);
-    return *find(db, access_.workers, *number);
+    return require(db, access_.workers, id);
   });
 }
 
