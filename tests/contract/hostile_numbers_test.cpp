@@ -179,7 +179,7 @@ TEST_P(HostileCursors, CutOrChangedAnywhereAreRefused) {
       }
       for (unsigned bit = 0; bit < 8; ++bit) {
         changed.cursor = cursor;
-        changed.cursor[i] = static_cast<char>(changed.cursor[i] ^ (1U << bit));
+        changed.cursor[i] = static_cast<char>(static_cast<unsigned char>(cursor[i]) ^ (1U << bit));
         expect_refused(changed);
       }
     }
