@@ -2,7 +2,8 @@
 
 perdure_test_program(
   crash_writer SOURCES crash/writer_child.cpp crash/script.cpp contract/describe.cpp
-                       doubles/counting_vfs.cpp)
+                       doubles/counting_vfs.cpp
+                       doubles/vfs_shim.cpp)
 perdure_test_program(crash_loader SOURCES crash/load_child.cpp crash/load.cpp contract/describe.cpp)
 
 perdure_test(
@@ -18,6 +19,7 @@ perdure_test(
           crash/under_load_test.cpp
           contract/describe.cpp
           doubles/counting_vfs.cpp
+          doubles/vfs_shim.cpp
   PROGRAMS crash_writer crash_loader
   LABELS crash
   TIMEOUT 600)
