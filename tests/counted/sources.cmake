@@ -3,6 +3,6 @@
 perdure_test(
   counted_test
   SOURCES counted/counted_store.cpp counted/growth_test.cpp counted/syncs_test.cpp
-          doubles/counting_vfs.cpp doubles/vfs_shim.cpp
+          doubles/committer.cpp doubles/counting_vfs.cpp doubles/vfs_shim.cpp
   LABELS counted
   TIMEOUT 120)

@@ -1,16 +1,13 @@
 // How often a store waits for the disk: once a commit, once for all that wait, and not
 // at all for what may be synced later.
 
-#include <algorithm>
-#include <atomic>
 #include <fmt/format.h>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <sstream>
-#include <thread>
-#include <unistd.h>
+#include <memory>
+#include <vector>
 
 #include "counted/counted_store.hpp"
+#include "doubles/committer.hpp"
 #include "store/sqlite/lock_file.hpp"
 
 namespace perdure {
@@ -114,68 +111,6 @@ TEST(Syncs, ACallIsNeverDispatchedOnWhatIsSyncedLater) {
   EXPECT_EQ(counted.syncs() - before, 2U);
 }
 
-// Counts who asks for the time: a commit does so just before it queues.
-class AskedClock final : public Clock {
- public:
-  [[nodiscard]] Timestamp now() const override {
-    ++asked_;
-    return system_clock().now();
-  }
-  [[nodiscard]] Uptime uptime() const override { return system_clock().uptime(); }
-  [[nodiscard]] int asked() const { return asked_; }
-
- private:
-  mutable std::atomic<int> asked_ = 0;
-};
-
-// One commit on a thread of its own.
-class Committer {
- public:
-  Committer(CountedStore& counted, const Lease& lease)
-      : Committer(counted, lease, counted.next_turn(lease.session)) {}
-  Committer(CountedStore& counted, const Lease& lease, Batch batch)
-      : batch_(std::move(batch)), thread_([this, &counted, lease] {
-          id_ = gettid();
-          committed_ = counted.store().commit(lease, batch_).has_value();
-        }) {}
-
-  [[nodiscard]] bool is_asleep() const {
-    if (id_ == 0) return false;
-    std::ifstream file(fmt::format("/proc/self/task/{}/stat", id_.load()));
-    std::stringstream text;
-    text << file.rdbuf();
-    const std::size_t name_end = text.str().rfind(')');
-    return name_end != std::string::npos && text.str().substr(name_end + 2, 1) == "S";
-  }
-
-  bool finish() {
-    thread_.join();
-    return committed_;
-  }
-
- private:
-  Batch batch_;
-  bool committed_ = false;
-  std::atomic<pid_t> id_ = 0;
-  std::thread thread_;
-};
-
-// True once all of them wait. A thread may also sleep for a moment to get at the queue,
-// but then another one is awake in it: several looks in a row see all of them asleep only
-// when they are queued.
-bool wait_until_queued(const std::vector<std::unique_ptr<Committer>>& committers,
-                       const AskedClock& clock, int asked) {
-  const Uptime deadline = system_clock().uptime() + std::chrono::seconds(30);
-  int looks = 0;
-  while (looks < 5 && system_clock().uptime() < deadline) {
-    const bool all = clock.asked() >= asked &&
-                     std::ranges::all_of(committers, [](const auto& c) { return c->is_asleep(); });
-    looks = all ? looks + 1 : 0;
-    std::this_thread::yield();
-  }
-  return looks == 5;
-}
-
 TEST(Syncs, CommitsThatWaitTogetherShareOne) {
   constexpr int followers = 12;
   AskedClock clock;
@@ -191,11 +126,14 @@ TEST(Syncs, CommitsThatWaitTogetherShareOne) {
   const int asked = clock.asked();
 
   // The first is alone in the queue and waits for its turn; the others queue behind it.
-  std::vector<std::unique_ptr<Committer>> committers;
-  committers.push_back(std::make_unique<Committer>(counted, leases[0]));
+  Committers committers;
+  committers.push_back(std::make_unique<Committer>(counted.store(), leases[0],
+                                                   counted.next_turn(leases[0].session)));
   ASSERT_TRUE(wait_until_queued(committers, clock, asked + 1));
   for (int i = 1; i <= followers; ++i) {
-    committers.push_back(std::make_unique<Committer>(counted, leases[static_cast<std::size_t>(i)]));
+    committers.push_back(std::make_unique<Committer>(
+        counted.store(), leases[static_cast<std::size_t>(i)],
+        counted.next_turn(leases[static_cast<std::size_t>(i)].session)));
   }
   ASSERT_TRUE(wait_until_queued(committers, clock, asked + 1 + followers));
   turn.end_turn();
@@ -220,16 +158,20 @@ TEST(Groups, ABatchRefusedLateLeavesNoTraceInTheTransactionItShares) {
   ASSERT_TRUE(turn.take_turn(Duration{0}));
   const int asked = clock.asked();
 
-  std::vector<std::unique_ptr<Committer>> committers;
-  committers.push_back(std::make_unique<Committer>(counted, leases[0]));
+  Committers committers;
+  committers.push_back(std::make_unique<Committer>(counted.store(), leases[0],
+                                                   counted.next_turn(leases[0].session)));
   ASSERT_TRUE(wait_until_queued(committers, clock, asked + 1));
-  committers.push_back(std::make_unique<Committer>(counted, leases[1]));
-  committers.push_back(std::make_unique<Committer>(counted, leases[2], bad));
-  committers.push_back(std::make_unique<Committer>(counted, leases[3]));
+  committers.push_back(std::make_unique<Committer>(counted.store(), leases[1],
+                                                   counted.next_turn(leases[1].session)));
+  committers.push_back(std::make_unique<Committer>(counted.store(), leases[2], bad));
+  committers.push_back(std::make_unique<Committer>(counted.store(), leases[3],
+                                                   counted.next_turn(leases[3].session)));
   ASSERT_TRUE(wait_until_queued(committers, clock, asked + 1 + static_cast<int>(followers)));
   turn.end_turn();
 
-  for (std::size_t i = 0; i <= followers; ++i) EXPECT_EQ(committers[i]->finish(), i != 2) << i;
+  for (std::size_t i = 0; i <= followers; ++i)
+    EXPECT_EQ(committers[i]->finish().has_value(), i != 2) << i;
   EXPECT_TRUE(counted.store().log().read(leases[2].session, {})->empty());
   EXPECT_EQ(counted.store().sessions().read(leases[2].session)->next, 1U);
   EXPECT_EQ(counted.store().log().read(leases[3].session, {})->size(),

@@ -1,4 +1,4 @@
-// The invariant of every crash test on the script, judged against a store in memory
+// The invariant of every crash and power test on the script, judged against a store in memory
 // that ran it undisturbed:
 //
 // - acknowledged: present, in order, once, and equal in content;
@@ -22,12 +22,16 @@
 
 namespace perdure {
 
-/// What writer children said before they died.
+/// What writers said before they died.
 class Testimony {
  public:
   void hear(const std::string& line);
+  /// Only so many of the acknowledged steps were synced: the machine died, and what came
+  /// after them may be there up to any step. Without this, all must be.
+  void lose_beyond(std::size_t steps) { synced_ = steps; }
 
   [[nodiscard]] std::size_t acknowledged() const { return answers_.size(); }
+  [[nodiscard]] std::size_t synced() const { return synced_.value_or(answers_.size()); }
   [[nodiscard]] const std::vector<std::string>& answers() const { return answers_; }
   [[nodiscard]] Fence fence(const SessionId& session) const;
   /// Only if a run came to its end.
@@ -39,6 +43,7 @@ class Testimony {
   std::vector<std::string> answers_;
   std::map<std::string, Fence> fences_;
   std::optional<std::uint64_t> writes_;
+  std::optional<std::size_t> synced_;
   std::string trouble_;
 };
 

@@ -1,4 +1,4 @@
-// The crash tests' own main: gtest's flags, then ours (scale.hpp).
+// The main of the crash, power and fault tests: gtest's flags, then ours (scale.hpp).
 
 #include <gtest/gtest.h>
 #include <iostream>
@@ -44,7 +44,8 @@ int main(int count, char** words) {
   testing::InitGoogleTest(&count, words);
   for (const char* flag : std::span(words, static_cast<std::size_t>(count)).subspan(1)) {
     if (perdure::read_flag(flag)) continue;
-    std::cerr << "crash_test does not know " << flag << ": it takes --full, --seed=N, --rounds=N\n";
+    std::cerr << words[0] << " does not know " << flag
+              << ": it takes --full, --seed=N, --rounds=N\n";
     return 2;
   }
   return RUN_ALL_TESTS();

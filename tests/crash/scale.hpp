@@ -1,16 +1,17 @@
-// How long the crash tests run, and by which chance: told on the command line, because
-// the same program serves `make test` (short) and `make soak` (long).
+// How long the crash, power and fault tests run, and by which chance: told on the command line, because
+// the same programs serve `make test` (short) and `make soak` (long).
 
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace perdure {
 
 struct Scale {
-  bool full = false;       ///< --full: every pair of deaths (hours), not a sample.
-  std::uint64_t seed = 1;  ///< --seed=N: which samples, which random deaths.
-  int rounds = 40;         ///< --rounds=N: deaths under load.
+  bool full = false;          ///< --full: every pair of deaths (hours), not a sample.
+  std::uint64_t seed = 1;     ///< --seed=N: which samples, which random deaths.
+  std::optional<int> rounds;  ///< --rounds=N: deaths under load; disks at one power cut.
 };
 
 [[nodiscard]] const Scale& scale();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "contract/describe.hpp"
+#include "store/rules/checks.hpp"
 
 namespace perdure {
 namespace {
@@ -99,11 +100,12 @@ void Script::run(const Report& report) {
   ending();
 }
 
-void Script::step(std::string name, const std::function<Result<std::string>()>& act) {
+void Script::step(std::string name, const std::function<Result<std::string>()>& act, Sync sync) {
+  if (stopped_) return;
   ++number_;
   clock_.set_wall(Timestamp(std::chrono::sys_days{std::chrono::year{2026} / 2 / 1}) +
                   Duration(1000 * number_));
-  report_(number_, Step{.name = std::move(name), .answer = act()});
+  report_(number_, Step{.name = std::move(name), .answer = act(), .sync = sync});
 }
 
 Result<Lease> Script::lease(const SessionId& session) {
@@ -127,7 +129,7 @@ void Script::create(std::string name, const NewSession& session) {
 void Script::commit(std::string name, const SessionId& session, Batch batch) {
   batch.id = id<BatchId>(name);
   batch.expected_head = heads_[session];
-  step(std::move(name), [&]() -> Result<std::string> {
+  const auto act = [&]() -> Result<std::string> {
     auto held = lease(session);
     if (!held) return forward(held);
     auto receipt = store_.commit(*held, batch);
@@ -135,7 +137,8 @@ void Script::commit(std::string name, const SessionId& session, Batch batch) {
     heads_[session] = receipt->head;
     nexts_[session] = receipt->first + receipt->count;
     return describe(*receipt);
-  });
+  };
+  step(std::move(name), act, rules::sync_of(batch));
 }
 
 void Script::opening() {

@@ -28,6 +28,7 @@ enum class Load : std::uint8_t { small, large };
 struct Step {
   std::string name;
   Result<std::string> answer;  ///< What the store said, as text.
+  Sync sync = Sync::now;
 };
 
 class Script {
@@ -43,6 +44,8 @@ class Script {
 
   /// Does all steps, and reports each when the store has answered.
   void run(const Report& report);
+  /// From within a report: does no more steps.
+  void stop() { stopped_ = true; }
 
   [[nodiscard]] static std::vector<SessionId> sessions();
   /// Every batch of the script and the session it belongs to.
@@ -50,7 +53,8 @@ class Script {
   [[nodiscard]] static std::string blob(Load load);
 
  private:
-  void step(std::string name, const std::function<Result<std::string>()>& act);
+  void step(std::string name, const std::function<Result<std::string>()>& act,
+            Sync sync = Sync::now);
   void create(std::string name, const NewSession& session);
   void commit(std::string name, const SessionId& session, Batch batch);
   void opening();
@@ -68,6 +72,7 @@ class Script {
   Granted granted_;
   Report report_;
   std::size_t number_ = 0;
+  bool stopped_ = false;
   std::map<SessionId, Lease> leases_;
   std::map<SessionId, Position> heads_;
   std::map<SessionId, Position> nexts_;

@@ -1,8 +1,8 @@
 // The writer dies at its Nth store write, N = 1, 2, 3 … until a run comes to its end;
 // and again while a second one recovers from the first one's death.
 //
-// SIGKILL leaves the kernel's cache alone: this is the death of processes. The loss
-// of power needs a VFS that forgets what was not synced, which this one is not.
+// SIGKILL leaves the kernel's cache alone: this is the death of processes. The loss of
+// power is in tests/power.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

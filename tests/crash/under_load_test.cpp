@@ -132,7 +132,7 @@ TEST(UnderLoad, SigkillAtRandomMomentsLosesDoublesAndReordersNothing) {
     for (int i = 0; i < 4; ++i) writers.back()->take(fmt::format("{}{}", name, i));
   }
 
-  for (int round = 0; round < scale().rounds; ++round) {
+  for (int round = 0; round < scale().rounds.value_or(40); ++round) {
     if (chance() % 2 == 0) std::swap(writers[0], writers[1]);
     Writer& victim = *writers[0];
     Writer& survivor = *writers[1];
