@@ -99,6 +99,9 @@ class Connection {
     return Rows(statement, rows_read_);
   }
 
+  /// Makes a statement ready that may be needed when nothing can be prepared any more.
+  void prepare(std::string_view sql) { prepared(sql); }
+
   /// Runs a script of several statements, unprepared.
   void execute(const std::string& script);
 

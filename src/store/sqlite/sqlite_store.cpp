@@ -94,6 +94,8 @@ class SqliteStore final : public Store, private Upkeep {
       migrate(connection_, *options_.open.ids);
       connection_.run("COMMIT");
       incarnation_ = read_incarnation(connection_);
+      // Also without memory a transaction must be undone, or it keeps all others from writing.
+      connection_.prepare("ROLLBACK");
       gate_.open();
       return {};
     } catch (const SqliteError& error) {
