@@ -78,6 +78,12 @@ class SqliteStore final : public Store, private Upkeep {
   }
 
   Result<void> prepare_in_turn() {
+    // SQLite would open it all the same, and leave a WAL behind that has the file's mode: then
+    // the store stays unusable when the file may be written again.
+    if (sqlite3_db_readonly(connection_.handle(), "main") == 1) {
+      return fail(ErrorCode::unavailable,
+                  fmt::format("{} may not be written: look at its permissions", options_.path));
+    }
     try {
       connection_.execute("PRAGMA cache_size = -16000;");
       // Savepoints keep what they may have to undo in memory, not in a file.
@@ -99,7 +105,9 @@ class SqliteStore final : public Store, private Upkeep {
       gate_.open();
       return {};
     } catch (const SqliteError& error) {
-      return std::unexpected(error.to_error());
+      Error failed = error.to_error();
+      failed.message = fmt::format("cannot open {}: {}", options_.path, failed.message);
+      return std::unexpected(std::move(failed));
     }
   }
 
