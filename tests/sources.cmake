@@ -38,6 +38,6 @@ perdure_test(
   LABELS property
   TIMEOUT 600)
 
-foreach(folder crash counted damage docs opening power upgrade views)
+foreach(folder crash counted damage docs faults opening power upgrade views)
   include(${folder}/sources.cmake)
 endforeach()

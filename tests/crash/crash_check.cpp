@@ -108,7 +108,8 @@ std::string CrashCheck::compare(Store& store, const Testimony& testimony) const 
     return "the answers differ from those of the store in memory";
   }
   const std::string found = portrait(store, ask_for_);
-  const std::size_t in_flight = std::min(acknowledged + 1, steps());
+  const std::size_t next = acknowledged + (testimony.may_hold_next() ? 1 : 0);
+  const std::size_t in_flight = std::min(next, steps());
   for (std::size_t steps = testimony.synced(); steps <= in_flight; ++steps) {
     if (found == portraits_[steps]) return {};
   }

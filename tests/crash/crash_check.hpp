@@ -30,8 +30,12 @@ class Testimony {
   /// after them may be there up to any step. Without this, all must be.
   void lose_beyond(std::size_t steps) { synced_ = steps; }
 
+  /// The step after the acknowledged ones was refused: nothing of it may be there.
+  void refuse_next() { refused_ = true; }
+
   [[nodiscard]] std::size_t acknowledged() const { return answers_.size(); }
   [[nodiscard]] std::size_t synced() const { return synced_.value_or(answers_.size()); }
+  [[nodiscard]] bool may_hold_next() const { return !refused_; }
   [[nodiscard]] const std::vector<std::string>& answers() const { return answers_; }
   [[nodiscard]] Fence fence(const SessionId& session) const;
   /// Only if a run came to its end.
@@ -44,6 +48,7 @@ class Testimony {
   std::map<std::string, Fence> fences_;
   std::optional<std::uint64_t> writes_;
   std::optional<std::size_t> synced_;
+  bool refused_ = false;
   std::string trouble_;
 };
 
@@ -52,12 +57,16 @@ class CrashCheck {
   explicit CrashCheck(Load load = Load::small);
 
   [[nodiscard]] std::size_t steps() const { return answers_.size(); }
+  [[nodiscard]] Load load() const { return load_; }
   /// Empty if the store at `path` keeps the invariant, else what breaks it. Runs the
   /// script to its end there.
   [[nodiscard]] std::string find_fault(const std::string& path, const Testimony& testimony) const;
+  /// The same without writing anything: only what the store holds.
+  [[nodiscard]] std::string compare(Store& store, const Testimony& testimony) const;
+  /// What every step must be answered with.
+  [[nodiscard]] const std::vector<std::string>& answers() const { return answers_; }
 
  private:
-  [[nodiscard]] std::string compare(Store& store, const Testimony& testimony) const;
   [[nodiscard]] std::string go_on(Store& store, FakeClock& clock, const Testimony& testimony) const;
 
   Load load_;

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs the crash, power and property tests for long, with seeds nobody chose.
+"""Runs the crash, power, fault and property tests for long, with seeds nobody chose.
 
 usage: run.py [--minutes N] [--seed N] [--full] [--programs DIR]
 
 Round after round until the time is up, each with the next seed: SIGKILL under load from two
 processes, deaths during recovery and while the WAL is written back (other samples each round),
-power cuts with several disks each, random operation sequences. The first failure ends it, and the
-command that repeats it is printed. --full instead sweeps every pair of deaths and of power cuts
-once, which takes hours.
+power cuts with several disks each, failing calls and allocations, random operation sequences. The first failure ends it, and the
+command that repeats it is printed. --full instead sweeps every pair of deaths and of power cuts,
+and every fault, once, which takes hours.
 """
 
 import argparse
@@ -22,16 +22,19 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SAMPLED = "--gtest_filter=UnderLoad.*:*RecoverySweep*:*LargeSweep*"
 LOAD_ROUNDS = 200
 DISKS = 4
+FULL = ("crash_test", "power_test", "faults_test", "memory_test")
 
 
 def commands(programs: pathlib.Path, seed: int) -> list[tuple[dict[str, str], list[str]]]:
     crash = [str(programs / "crash_test"), SAMPLED, f"--seed={seed}", f"--rounds={LOAD_ROUNDS}"]
     power = [str(programs / "power_test"), f"--seed={seed}", f"--rounds={DISKS}"]
-    return [({}, crash), ({}, power), ({"SEED": str(seed)}, [str(programs / "store_property_test")])]
+    faults = [[str(programs / name), f"--seed={seed}"] for name in ("faults_test", "memory_test")]
+    return [({}, crash), ({}, power), *(({}, each) for each in faults),
+            ({"SEED": str(seed)}, [str(programs / "store_property_test")])]
 
 
 def full_commands(programs: pathlib.Path, seed: int) -> list[tuple[dict[str, str], list[str]]]:
-    return [({}, [str(programs / name), "--full", f"--seed={seed}"]) for name in ("crash_test", "power_test")]
+    return [({}, [str(programs / name), "--full", f"--seed={seed}"]) for name in FULL]
 
 
 def run(environment: dict[str, str], command: list[str]) -> bool:
@@ -49,10 +52,10 @@ def run(environment: dict[str, str], command: list[str]) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="long crash, power and property tests")
+    parser = argparse.ArgumentParser(description="long crash, power, fault and property tests")
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000_000))
-    parser.add_argument("--full", action="store_true", help="every pair of deaths and of power cuts, once")
+    parser.add_argument("--full", action="store_true", help="every pair of deaths and of power cuts, and every fault, once")
     parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build" / "dev" / "tests")
     options = parser.parse_args()
     if options.full:

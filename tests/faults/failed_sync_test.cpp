@@ -1,0 +1,117 @@
+// A failed sync: the kernel may have dropped the pages it could not write, and will not say
+// so again. So the commit is unknown, the store takes no more writes, reads go on, and only
+// a store opened anew finds out what is there.
+
+#include <gtest/gtest.h>
+#include <vector>
+
+#include "faults/faulty_store.hpp"
+
+namespace perdure {
+namespace {
+
+class FailedSync : public testing::Test {
+ protected:
+  void fail_next(const std::string& call) {
+    faulty.vfs().only(call);
+    faulty.vfs().fail_at(1, Fault::error, Lasting::once);
+  }
+  Result<Receipt> take_turn(Version number) {
+    return faulty.store().commit(lease, FaultyStore::turn("s", number));
+  }
+
+  FaultyStore faulty;
+  Lease lease = faulty.own("s");
+};
+
+TEST_F(FailedSync, OfACommitLeavesItUnknown) {
+  ASSERT_TRUE(take_turn(1));
+  fail_next("sync wal");
+
+  const auto answer = take_turn(2);
+
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::commit_unknown);
+}
+
+TEST_F(FailedSync, ClosesTheStoreToEveryWrite) {
+  ASSERT_TRUE(take_turn(1));
+  fail_next("sync wal");
+  ASSERT_FALSE(take_turn(2));
+
+  const std::vector<Result<void>> refused = [&] {
+    std::vector<Result<void>> answers;
+    const auto keep = [&](const auto& answer) {
+      answers.push_back(answer ? Result<void>{} : std::unexpected(answer.error()));
+    };
+    Store& store = faulty.store();
+    keep(take_turn(2));
+    keep(take_turn(3));
+    keep(store.sessions().create({.id = SessionId::parse("other").value()}));
+    keep(store.blobs().put("bytes"));
+    keep(store.inbox().post({.session = lease.session,
+                             .id = MessageId::parse("message").value(),
+                             .kind = "user",
+                             .body = Body::from_text("{}")}));
+    keep(store.upkeep().sync());
+    return answers;
+  }();
+
+  for (std::size_t i = 0; i < refused.size(); ++i) {
+    ASSERT_FALSE(refused[i]) << i;
+    EXPECT_EQ(refused[i].error().code, ErrorCode::closed) << i;
+  }
+}
+
+TEST_F(FailedSync, LeavesReadsAlone) {
+  ASSERT_TRUE(take_turn(1));
+  fail_next("sync wal");
+  ASSERT_FALSE(take_turn(2));
+
+  const auto entries = faulty.store().log().read(lease.session, {});
+
+  ASSERT_TRUE(entries) << entries.error().message;
+  EXPECT_TRUE(entries->size() == 1 || entries->size() == 2);
+  EXPECT_TRUE(faulty.store().sessions().read(lease.session));
+  EXPECT_TRUE(faulty.store().sessions().list({}));
+}
+
+TEST_F(FailedSync, IsMendedByOpeningAgainAndRepeatingTheBatch) {
+  ASSERT_TRUE(take_turn(1));
+  fail_next("sync wal");
+  ASSERT_FALSE(take_turn(2));
+
+  faulty.reopen();
+  lease = faulty.own("s");
+  const auto receipt = take_turn(2);
+  const auto repeated = take_turn(2);
+
+  ASSERT_TRUE(receipt) << receipt.error().message;
+  ASSERT_TRUE(repeated);
+  EXPECT_EQ(*receipt, *repeated);
+  EXPECT_EQ(faulty.find_wrong_turn("s", 2), "");
+  EXPECT_TRUE(take_turn(3));
+}
+
+TEST_F(FailedSync, OfACheckpointClosesTheStoreToo) {
+  fail_next("sync database");
+  Version turns = 0;
+  // Each is acknowledged by its own sync, of the WAL; a checkpoint comes after 500 pages.
+  while (faulty.vfs().failed().empty() && turns < 400) {
+    ++turns;
+    ASSERT_TRUE(faulty.store().commit(lease, FaultyStore::turn("s", turns, 40'000)));
+  }
+  ASSERT_FALSE(faulty.vfs().failed().empty()) << "no checkpoint";
+
+  const auto next = take_turn(turns + 1);
+
+  ASSERT_FALSE(next);
+  EXPECT_EQ(next.error().code, ErrorCode::closed);
+  faulty.reopen();
+  lease = faulty.own("s");
+  EXPECT_EQ(faulty.find_wrong_turn("s", turns), "");
+  EXPECT_TRUE(take_turn(turns + 1));
+}
+
+}  // namespace
+}  // namespace perdure
