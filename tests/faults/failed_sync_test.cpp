@@ -76,6 +76,43 @@ TEST_F(FailedSync, LeavesReadsAlone) {
   EXPECT_TRUE(faulty.store().sessions().list({}));
 }
 
+TEST_F(FailedSync, ClosesTheStoreToAllWhoHaveItOpen) {
+  auto other = faulty.open_again().value();
+  ASSERT_TRUE(other->sessions().create({.id = SessionId::parse("other").value()}));
+  fail_next("sync wal");
+  ASSERT_FALSE(take_turn(1));
+
+  const auto refused = other->sessions().create({.id = SessionId::parse("more").value()});
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::closed);
+  EXPECT_TRUE(other->sessions().read(SessionId::parse("other").value()));
+  // One that is opened now recovers, though the closed ones are still there to read.
+  auto later = faulty.open_again();
+  ASSERT_TRUE(later) << later.error().message;
+  EXPECT_TRUE((*later)->sessions().create({.id = SessionId::parse("more").value()}));
+  EXPECT_FALSE(take_turn(1));
+  EXPECT_TRUE(faulty.store().sessions().read(SessionId::parse("more").value()));
+}
+
+TEST_F(FailedSync, OfARecoveryLeavesItForTheNext) {
+  ASSERT_TRUE(take_turn(1));
+  fail_next("sync wal");
+  ASSERT_FALSE(take_turn(2));
+  faulty.vfs().only("sync");
+  faulty.vfs().fail_at(1, Fault::error, Lasting::for_ever);
+
+  const auto failed = faulty.open_again();
+  faulty.vfs().heal();
+
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::unavailable) << failed.error().message;
+  faulty.reopen();
+  lease = faulty.own("s");
+  ASSERT_TRUE(take_turn(2));
+  EXPECT_EQ(faulty.find_wrong_turn("s", 2), "");
+}
+
 TEST_F(FailedSync, IsMendedByOpeningAgainAndRepeatingTheBatch) {
   ASSERT_TRUE(take_turn(1));
   fail_next("sync wal");

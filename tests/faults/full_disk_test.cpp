@@ -34,7 +34,7 @@ class FullDisk : public testing::Test {
     std::vector<Lease> leases;
     for (std::size_t i = 0; i < members; ++i) leases.push_back(faulty.own(name_of(i)));
     auto turn = sqlite::LockFile::open(faulty.path() + "-lock").value();
-    EXPECT_TRUE(turn.take_turn());
+    EXPECT_TRUE(turn.take_turn(Duration{0}));
     const int asked = faulty.clock().asked();
     faulty.vfs().only("write wal");
     Committers committers;

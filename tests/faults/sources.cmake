@@ -15,6 +15,8 @@ perdure_test(
           faults/full_disk_test.cpp
           faults/io_faults_test.cpp
           faults/permissions_test.cpp
+          faults/stopped_test.cpp
+          faults/vanished_test.cpp
           contract/describe.cpp
           doubles/committer.cpp
           doubles/counting_vfs.cpp

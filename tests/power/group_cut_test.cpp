@@ -109,7 +109,7 @@ class GroupCut : public testing::Test {
   // One leads, alone; the others become one group behind it.
   void commit_together(Sync sync) {
     auto turn = sqlite::LockFile::open(made_.file("store.db") + "-lock").value();
-    ASSERT_TRUE(turn.take_turn());
+    ASSERT_TRUE(turn.take_turn(Duration{0}));
     const int asked = clock_.asked();
     Committers committers;
     std::vector<Commit> asked_for;

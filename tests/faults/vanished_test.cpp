@@ -1,0 +1,77 @@
+// The store's file is deleted or replaced under an open store: what is written to it then
+// is lost, so it must not be acknowledged.
+
+#include <filesystem>
+#include <gtest/gtest.h>
+
+#include "faults/faulty_store.hpp"
+
+namespace perdure {
+namespace {
+
+class Vanished : public testing::Test {
+ protected:
+  Result<Receipt> take_turn(Version number) {
+    return faulty.store().commit(lease, FaultyStore::turn("s", number));
+  }
+  void expect_closed() {
+    const auto answer = take_turn(2);
+    ASSERT_FALSE(answer) << "acknowledged, and lost";
+    EXPECT_EQ(answer.error().code, ErrorCode::closed) << answer.error().message;
+  }
+  void move(const std::string& from, const std::string& to) {
+    for (const char* end : {"", "-wal", "-lock"}) {
+      if (std::filesystem::exists(from + end)) std::filesystem::rename(from + end, to + end);
+    }
+  }
+
+  FaultyStore faulty;
+  const Lease lease = faulty.own("s");
+  const bool begun = take_turn(1).has_value();
+  const std::string elsewhere = faulty.folder().file("elsewhere.db");
+};
+
+TEST_F(Vanished, ADeletedFileTakesNoMoreWrites) {
+  ASSERT_TRUE(begun);
+  std::filesystem::remove(faulty.path());
+  expect_closed();
+}
+
+TEST_F(Vanished, AReplacedFileTakesNoMoreWritesOfOurs) {
+  ASSERT_TRUE(begun);
+  move(faulty.path(), elsewhere);
+  ASSERT_TRUE(faulty.open_again());  // A new store has its name.
+  expect_closed();
+}
+
+TEST_F(Vanished, AFilePutBackIsGoneOnWithByOpeningAgain) {
+  ASSERT_TRUE(begun);
+  move(faulty.path(), elsewhere);
+  expect_closed();
+
+  move(elsewhere, faulty.path());
+  expect_closed();
+  faulty.reopen();
+
+  EXPECT_EQ(faulty.find_wrong_turn("s", 1), "");
+  ASSERT_TRUE(faulty.store().commit(faulty.own("s"), FaultyStore::turn("s", 2)));
+  EXPECT_EQ(faulty.find_wrong_turn("s", 2), "");
+}
+
+TEST_F(Vanished, AStoreDeletedWithAllItsFilesCanBeMadeAnew) {
+  ASSERT_TRUE(begun);
+  for (const char* end : {"", "-wal", "-shm", "-lock"}) {
+    std::filesystem::remove(faulty.path() + end);
+  }
+  expect_closed();
+
+  faulty.reopen();
+
+  const auto session = faulty.store().sessions().read(lease.session);
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code, ErrorCode::not_found);
+  EXPECT_TRUE(faulty.store().commit(faulty.own("s"), FaultyStore::turn("s", 1)));
+}
+
+}  // namespace
+}  // namespace perdure
