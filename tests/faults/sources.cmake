@@ -9,6 +9,7 @@ perdure_test(
           crash/script.cpp
           crash/stored_file.cpp
           faults/descriptors_test.cpp
+          faults/dropped_pages_test.cpp
           faults/failed_sync_test.cpp
           faults/fault_run.cpp
           faults/faulty_store.cpp

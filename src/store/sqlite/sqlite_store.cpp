@@ -19,6 +19,22 @@ bool use_wal(Connection& connection) {
   return rows.next() && rows.text(0) == "wal";
 }
 
+// Clears the two copies of the header of the WAL's index, in the memory that all processes
+// share; whoever reads next builds the index anew. To be done in one's turn.
+void forget_wal_index(Connection& connection) {
+  constexpr std::size_t headers_bytes = 96;
+  constexpr int region_bytes = 32768;
+  sqlite3_file* file = nullptr;
+  void volatile* memory = nullptr;
+  sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_FILE_POINTER,
+                       static_cast<void*>(&file));
+  const int code = file->pMethods->xShmMap(file, 0, region_bytes, 0, &memory);
+  if (code != SQLITE_OK) throw SqliteError(code, "cannot map the index of the WAL");
+  auto* bytes = static_cast<unsigned char volatile*>(memory);
+  for (std::size_t i = 0; bytes != nullptr && i < headers_bytes; ++i) bytes[i] = 0;
+  file->pMethods->xShmBarrier(file);
+}
+
 class SqliteStore final : public Store, private Upkeep {
  public:
   SqliteStore(const SqliteOptions& options, LockFile lock_file)
@@ -27,6 +43,15 @@ class SqliteStore final : public Store, private Upkeep {
         connection_(options.path, options.vfs,
                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, &rows_read_) {
   }
+
+  // Closing, SQLite would write back what the WAL's index names. After a failed sync that may
+  // be gone; it is left to whoever opens the store next.
+  ~SqliteStore() override {
+    if (gate_.check()) return;
+    sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  }
+  SqliteStore(const SqliteStore&) = delete;
+  SqliteStore& operator=(const SqliteStore&) = delete;
 
   Result<void> prepare() {
     auto turn = lock_file_.take_turn(options_.open.write_wait);
@@ -85,6 +110,9 @@ class SqliteStore final : public Store, private Upkeep {
                   fmt::format("{} may not be written: look at its permissions", options_.path));
     }
     try {
+      // The kernel may have dropped what it could not write. The index of the WAL, which others
+      // keep alive, still names it, and only building it anew checks sums.
+      if (has_failed_sync()) forget_wal_index(connection_);
       connection_.execute("PRAGMA cache_size = -16000;");
       // Savepoints keep what they may have to undo in memory, not in a file.
       connection_.execute("PRAGMA temp_store = MEMORY;");
@@ -95,7 +123,7 @@ class SqliteStore final : public Store, private Upkeep {
                     fmt::format("{} cannot use a write-ahead log: is it on a network file system?",
                                 options_.path));
       }
-      recover_from_failed_sync();
+      if (has_failed_sync()) recover_from_failed_sync();
       connection_.run("BEGIN IMMEDIATE");
       migrate(connection_, *options_.open.ids);
       connection_.run("COMMIT");
@@ -111,14 +139,18 @@ class SqliteStore final : public Store, private Upkeep {
     }
   }
 
+  [[nodiscard]] bool has_failed_sync() const {
+    const auto failures = lock_file_.failures();
+    return failures.seen != failures.recovered;
+  }
+
   // What lies in the WAL may be in memory only. Written to the main file and synced there, with the
   // WAL begun anew, it is safe.
   void recover_from_failed_sync() {
-    auto failures = lock_file_.failures();
-    if (failures.seen == failures.recovered) return;
     const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
                                                SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
     if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(connection_.handle()));
+    auto failures = lock_file_.failures();
     failures.recovered = failures.seen;
     lock_file_.set_failures(failures);
   }

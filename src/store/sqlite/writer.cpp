@@ -177,7 +177,8 @@ void Writer::answer(const Group& group) {
 // Done while it is still this process's turn: beside a busy writer a checkpoint
 // never reaches the end of the WAL, and the WAL grows without bound.
 void Writer::checkpoint_if_large() {
-  if (wal_pages_ < checkpoint_at_) return;
+  // After a failed sync the WAL may not hold what its index says.
+  if (wal_pages_ < checkpoint_at_ || !gate_.check()) return;
   const bool far_beyond = wal_pages_ >= wal_pages_max;
   int pages = 0;
   int written_back = 0;
