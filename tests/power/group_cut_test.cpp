@@ -250,7 +250,7 @@ TEST_P(GroupCut, LosesNoCommitThatAnybodyWasToldOf) {
   EXPECT_GE(wals_begun(calls), 4);
 
   const Cuts cuts{.begin = begin_,
-                  .stride = scale().full ? std::size_t{1} : 29,
+                  .stride = scale().full ? std::size_t{1} : 61,
                   .first = scale().seed,
                   .at_syncs = true,
                   .disks = scale().rounds.value_or(1)};

@@ -63,8 +63,8 @@ TEST_P(PowerCut, LosesNothingSyncedAndLeavesAPrefixOfTheRest) {
 
 INSTANTIATE_TEST_SUITE_P(
     Script, PowerCut,
-    testing::Values(Case{.name = "full", .stride = 2, .disks = 2},
-                    Case{.name = "process", .durability = Durability::process, .stride = 3},
+    testing::Values(Case{.name = "full", .stride = 4, .disks = 2},
+                    Case{.name = "process", .durability = Durability::process, .stride = 5},
                     Case{.name = "full_with_checkpoints", .load = Load::large, .stride = 401},
                     Case{.name = "process_with_checkpoints",
                          .load = Load::large,
