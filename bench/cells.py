@@ -15,6 +15,7 @@ TURNS = 1000  # of the lone session; what size and load are judged at
 GROUP_SESSIONS, GROUP_TURNS = 64, 100
 PROCESSES, PROCESS_SESSIONS, PROCESS_TURNS = 4, 16, 50
 LOADS = 5
+UPKEEP_MEGABYTES = 1024
 SECONDS_MAX = 600  # for one program; a disk shared with a busy machine can be slow
 
 Figures = dict[str, tuple[float, float | None]]
@@ -168,10 +169,23 @@ def measure_cpu(bench: Bench, folder: pathlib.Path) -> Figures:
     }
 
 
+def measure_upkeep(bench: Bench, folder: pathlib.Path) -> Figures:
+    ours = bench.run("store_bench", "upkeep", folder / "ours.db", bench.workload, UPKEEP_MEGABYTES)
+    if ours["bytes_stored"] < UPKEEP_MEGABYTES << 20 or ours["bytes_pruned"] < ours["bytes_stored"] / 4:
+        raise Failed(f"the store was too small, or hardly anything was pruned: {ours}")
+    return {
+        "backup_p99": (ours["backup_p99_us"], ours["quiet_p99_us"]),
+        "prune_p99": (ours["prune_p99_us"], ours["quiet_p99_us"]),
+        "backup_speed": (ours["bytes_stored"] / ours["backup_s"] / 1e6, None),
+        "prune_speed": (ours["bytes_pruned"] / ours["prune_s"] / 1e6, None),
+    }
+
+
 CELLS: dict[str, Callable[[Bench, pathlib.Path], Figures]] = {
     "session": measure_session,
     "group": measure_group,
     "processes": measure_processes,
     "load": measure_load,
     "cpu": measure_cpu,
+    "upkeep": measure_upkeep,
 }

@@ -33,18 +33,6 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-[[noreturn]] void stop(const char* what, const Error& error) {
-  std::fprintf(stderr, "%s: %s: %s\n", what, std::string(to_string(error.code)).c_str(),
-               error.message.c_str());
-  std::exit(1);
-}
-
-template <class T>
-T value_or_stop(const char* what, Result<T> result) {
-  if (!result) stop(what, result.error());
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -84,6 +72,12 @@ void add(Measured& sum, const Measured& part) {
 }
 
 }  // namespace
+
+void stop(const char* what, const Error& error) {
+  std::fprintf(stderr, "%s: %s: %s\n", what, std::string(to_string(error.code)).c_str(),
+               error.message.c_str());
+  std::exit(1);
+}
 
 SessionId session_id(std::size_t number) {
   const std::string digits = std::to_string(number);

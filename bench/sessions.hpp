@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "perdure/store/open.hpp"
@@ -13,6 +15,14 @@ namespace perdure::bench {
 
 /// The same in every run, so that a later process finds the session.
 [[nodiscard]] SessionId session_id(std::size_t number);
+
+[[noreturn]] void stop(const char* what, const Error& error);
+
+template <class T>
+T value_or_stop(const char* what, Result<T> result) {
+  if (!result) stop(what, result.error());
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
 
 /// Opens the store at `path`, or stops the process.
 [[nodiscard]] std::unique_ptr<Store> open_or_stop(const std::string& path, Durability durability);

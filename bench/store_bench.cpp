@@ -8,6 +8,7 @@
 //   worker  FILE WORKLOAD TURNS SESSIONS N    the same as one of several processes: says
 //                                             "ready", then waits for a line on stdin
 //   flatten FILE FLAT                         session 0 as a flat file
+//   upkeep  FILE WORKLOAD MEGABYTES           commits beside a backup and a prune
 //   load FILE | flat FLAT                     session 0 brought back, timed
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sessions.hpp"
+#include "upkeep.hpp"
 #include "workload.hpp"
 
 namespace perdure::bench {
@@ -87,6 +89,19 @@ void print_loaded(const Loaded& loaded) {
                      {"channels", std::move(elements)}});
 }
 
+void print_upkeep(const UpkeepMeasured& measured) {
+  const auto p99 = [](const std::vector<double>& took) { return percentile(took, 0.99); };
+  print(Json::Object{{"quiet_p99_us", p99(measured.quiet_us)},
+                     {"backup_p99_us", p99(measured.backup_us)},
+                     {"prune_p99_us", p99(measured.prune_us)},
+                     {"backup_commits", measured.backup_us.size()},
+                     {"prune_commits", measured.prune_us.size()},
+                     {"backup_s", measured.backup_s},
+                     {"prune_s", measured.prune_s},
+                     {"bytes_stored", measured.bytes_stored},
+                     {"bytes_pruned", measured.bytes_pruned}});
+}
+
 bool dispatch(std::string_view command, const Arguments& arguments) {
   if (command == "prepare") {
     prepare(arguments);
@@ -101,6 +116,9 @@ bool dispatch(std::string_view command, const Arguments& arguments) {
     commit_turns(
         arguments,
         {.sessions = sessions, .first = sessions * std::stoul(arguments.at(4)), .waits = true});
+  } else if (command == "upkeep") {
+    print_upkeep(measure_upkeep(arguments.at(0), read_workload(arguments.at(1)),
+                                std::stoul(arguments.at(2))));
   } else if (command == "flatten") {
     write_flat(arguments.at(0), arguments.at(1));
   } else if (command == "load") {

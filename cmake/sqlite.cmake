@@ -76,6 +76,7 @@ target_compile_definitions(
           SQLITE_DEFAULT_WAL_SYNCHRONOUS=2
           SQLITE_DEFAULT_MEMSTATUS=0
           SQLITE_DQS=0
+          SQLITE_ENABLE_DBPAGE_VTAB # to overwrite what SQLite left behind in pages (sqlite/scrub.cpp)
           SQLITE_ENABLE_DBSTAT_VTAB
           SQLITE_ENABLE_FTS5
           SQLITE_LIKE_DOESNT_MATCH_BLOBS

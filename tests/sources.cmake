@@ -5,11 +5,14 @@ perdure_test(
   SOURCES contract/describe.cpp
           contract/everything.cpp
           contract/store_contract.cpp
+          contract/backup_test.cpp
           contract/blobs_test.cpp
           contract/branch_and_fork_test.cpp
           contract/changes_test.cpp
           contract/checks_test.cpp
+          contract/collect_test.cpp
           contract/commit_test.cpp
+          contract/erase_test.cpp
           contract/hostile_bodies_test.cpp
           contract/hostile_names_test.cpp
           contract/hostile_numbers_test.cpp
@@ -18,6 +21,9 @@ perdure_test(
           contract/lists_test.cpp
           contract/log_test.cpp
           contract/ownership_test.cpp
+          contract/prune_calls_test.cpp
+          contract/prune_test.cpp
+          contract/remove_test.cpp
           contract/sessions_test.cpp
           contract/survival_test.cpp
           contract/threads_test.cpp
@@ -34,10 +40,11 @@ perdure_test(
           property/script.cpp
           property/script_batch.cpp
           property/script_query.cpp
+          property/script_retention.cpp
           property/seeds.cpp
   LABELS property
   TIMEOUT 600)
 
-foreach(folder crash counted damage docs faults opening power upgrade views)
+foreach(folder crash counted damage docs faults opening power retention upgrade views)
   include(${folder}/sources.cmake)
 endforeach()

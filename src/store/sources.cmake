@@ -5,6 +5,7 @@ set(PERDURE_STORE_SOURCES
     memory/blobs.cpp
     memory/calls.cpp
     memory/changes.cpp
+    memory/check.cpp
     memory/commit.cpp
     memory/inbox.cpp
     memory/ledger.cpp
@@ -12,34 +13,63 @@ set(PERDURE_STORE_SOURCES
     memory/log.cpp
     memory/memory_store.cpp
     memory/ownership.cpp
+    memory/retention.cpp
     memory/rows.cpp
     memory/sessions.cpp
+    memory/sweep.cpp
     open.cpp
     rules/calls.cpp
     rules/chain.cpp
     rules/checks.cpp
     rules/cursor.cpp
+    rules/findings.cpp
     rules/match.cpp
+    rules/retention.cpp
+    rules/soundness.cpp
+    sqlite/backup.cpp
     sqlite/blobs.cpp
     sqlite/calls.cpp
+    sqlite/check.cpp
+    sqlite/check_calls.cpp
+    sqlite/check_facts.cpp
+    sqlite/check_file.cpp
+    sqlite/check_rest.cpp
+    sqlite/check_session.cpp
+    sqlite/collect.cpp
     sqlite/commit.cpp
     sqlite/connection.cpp
+    sqlite/erase.cpp
     sqlite/file_lock.cpp
     sqlite/format_1.cpp
     sqlite/format_2.cpp
+    sqlite/garbage.cpp
     sqlite/gate.cpp
     sqlite/inbox.cpp
     sqlite/ledger.cpp
+    sqlite/kept_points.cpp
     sqlite/line.cpp
     sqlite/lock_file.cpp
     sqlite/log.cpp
+    sqlite/mend.cpp
     sqlite/ownership.cpp
+    sqlite/page_cells.cpp
+    sqlite/page_source.cpp
+    sqlite/prune.cpp
     sqlite/readers.cpp
+    sqlite/remove.cpp
+    sqlite/restore.cpp
+    sqlite/row_finder.cpp
     sqlite/rows.cpp
+    sqlite/salvage.cpp
+    sqlite/salvaged_file.cpp
+    sqlite/scan.cpp
     sqlite/schema.cpp
+    sqlite/scrub.cpp
     sqlite/sessions.cpp
     sqlite/sqlite_store.cpp
+    sqlite/sweep.cpp
     sqlite/turn.cpp
+    sqlite/vacuum.cpp
     sqlite/views.cpp
     sqlite/watcher.cpp
     sqlite/workers.cpp
@@ -58,7 +88,9 @@ set(PERDURE_STORE_TESTS
     rules/checks_test.cpp
     rules/cursor_test.cpp
     rules/match_test.cpp
+    rules/retention_test.cpp
     sqlite/gate_test.cpp
+    sqlite/scrub_test.cpp
     sqlite/turn_test.cpp
     summary_test.cpp
     words_test.cpp)

@@ -9,19 +9,20 @@ namespace perdure {
 
 namespace {
 
-// Limits keep totals far from the end; the totals of a damaged row may be anywhere.
-std::int64_t sum(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+// What a store accepts never runs over; what is read from a damaged one may, and then wraps.
+void add(std::int64_t& total, std::int64_t number) {
+  total = static_cast<std::int64_t>(static_cast<std::uint64_t>(total) +
+                                    static_cast<std::uint64_t>(number));
 }
 
 }  // namespace
 
 Tally& Tally::operator+=(const Tally& other) {
-  turns = sum(turns, other.turns);
-  steps = sum(steps, other.steps);
-  tokens_in = sum(tokens_in, other.tokens_in);
-  tokens_out = sum(tokens_out, other.tokens_out);
-  cost_micros = sum(cost_micros, other.cost_micros);
+  add(turns, other.turns);
+  add(steps, other.steps);
+  add(tokens_in, other.tokens_in);
+  add(tokens_out, other.tokens_out);
+  add(cost_micros, other.cost_micros);
   return *this;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "perdure/core/id.hpp"
+#include "perdure/store/check.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
@@ -47,6 +48,15 @@ constexpr Words<EffectClass, 4> effect_class_words = {{
     {EffectClass::unsafe, "unsafe"},
 }};
 
+constexpr Words<Fault, 6> fault_words = {{
+    {Fault::file, "file"},
+    {Fault::chain, "chain"},
+    {Fault::order, "order"},
+    {Fault::reference, "reference"},
+    {Fault::ledger, "ledger"},
+    {Fault::summary, "summary"},
+}};
+
 template <class Enum, std::size_t size>
 std::string_view word_of(const Words<Enum, size>& words, Enum value) {
   for (const auto& [candidate, word] : words) {
@@ -80,6 +90,8 @@ std::string_view to_string(EffectClass effect) { return word_of(effect_class_wor
 std::optional<EffectClass> effect_class_from(std::string_view text) {
   return value_of(effect_class_words, text);
 }
+
+std::string_view to_string(Fault fault) { return word_of(fault_words, fault); }
 
 std::string call_name(const SessionId& session, Position position) {
   return session.text() + ":" + std::to_string(position);

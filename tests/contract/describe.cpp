@@ -173,4 +173,13 @@ std::string describe(const SessionPage& value) {
   return describe(value.sessions) + " next=" + describe(value.next);
 }
 
+std::string describe(const Pruned& value) {
+  return fmt::format("pruned versions={} entries={} bytes={}", value.versions, value.entries,
+                     value.bytes);
+}
+
+std::string describe(const Freed& value) {
+  return fmt::format("freed items={} bytes={}", value.items, value.bytes);
+}
+
 }  // namespace perdure

@@ -35,6 +35,8 @@ namespace perdure {
 [[nodiscard]] std::string describe(const ResourceLease& value);
 [[nodiscard]] std::string describe(const Session& value);
 [[nodiscard]] std::string describe(const SessionPage& value);
+[[nodiscard]] std::string describe(const Pruned& value);
+[[nodiscard]] std::string describe(const Freed& value);
 
 template <class T>
 [[nodiscard]] std::string describe(const std::optional<T>& value) {

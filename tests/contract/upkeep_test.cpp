@@ -46,6 +46,30 @@ TEST_P(UpkeepContract, CommitsAreCountedRepeatsAndFailuresAreNot) {
   EXPECT_EQ(upkeep().counters().commits, before.commits + 1);
 }
 
+TEST_P(UpkeepContract, ACheckOfASoundStoreFindsNothingAndCountsWhatThereIs) {
+  const Lease lease = own(create());
+  in_state(lease, CallState::in_doubt);
+  checkpoint(lease);
+  branch(lease, Point::version(1), "another way");
+  fork("fork", lease.session, Point::version(1));
+  must(store->blobs().put("bytes"));
+
+  const CheckReport report = must(upkeep().check());
+
+  EXPECT_TRUE(report.is_sound());
+  EXPECT_EQ(report.sessions, 2U);
+  EXPECT_EQ(report.calls, 1U);
+  EXPECT_EQ(report.blobs, 1U);
+  EXPECT_EQ(report.entries, row(lease.session).next - 1);
+}
+
+TEST_P(UpkeepContract, ACheckThatIsToldToStopSaysThatItIsNotComplete) {
+  const CheckReport report = must(upkeep().check([](const Step&) { return false; }));
+
+  EXPECT_FALSE(report.is_complete);
+  EXPECT_FALSE(report.is_sound());
+}
+
 TEST_P(UpkeepContract, ALoneCommitIsOneTransaction) {
   const Lease lease = own(create());
   for (int i = 0; i < 3; ++i) {

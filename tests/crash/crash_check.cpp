@@ -15,7 +15,7 @@
 namespace perdure {
 namespace {
 
-std::string answer_text(const Step& step) {
+std::string answer_text(const Action& step) {
   return step.answer ? *step.answer
                      : "refused: " + std::string(to_string(step.answer.error().code));
 }
@@ -85,7 +85,7 @@ CrashCheck::CrashCheck(Load load) : load_(load), vfs_("check") {
   (void)store->ownership().enroll({.id = worker, .host = "here", .pid = 1});
   portraits_.push_back(portrait(*store, ask_for_));
   Script script(*store, clock, worker, load_);
-  script.run([&](std::size_t, const Step& step) {
+  script.run([&](std::size_t, const Action& step) {
     answers_.push_back(answer_text(step));
     portraits_.push_back(portrait(*store, ask_for_));
   });
@@ -139,7 +139,7 @@ std::string CrashCheck::go_on(Store& store, FakeClock& clock, const Testimony& t
       fault = fmt::format("the successor's fence for {} is not higher", lease.session.text());
     }
   });
-  script.run([&](std::size_t number, const Step& step) {
+  script.run([&](std::size_t number, const Action& step) {
     if (answer_text(step) == answers_[number - 1] || !fault.empty()) return;
     fault = fmt::format("step {} ({}), done again:{}", number, step.name,
                         difference(answers_[number - 1], answer_text(step)));

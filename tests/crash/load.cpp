@@ -1,4 +1,4 @@
-// Every third turn is large enough for overflow pages, every fourth is synced later.
+// Every third turn is large enough for overflow pages.
 
 #include "crash/load.hpp"
 
@@ -48,7 +48,6 @@ Batch turn_batch(const SessionId& session, Version turn) {
                                     .why = {}});
   }
   batch.checkpoint = NewCheckpoint{.reason = "turn", .label = {}, .metadata = "{}"};
-  batch.sync = turn % 4 == 0 ? Sync::later : Sync::now;
   return batch;
 }
 

@@ -105,7 +105,7 @@ void Script::step(std::string name, const std::function<Result<std::string>()>& 
   ++number_;
   clock_.set_wall(Timestamp(std::chrono::sys_days{std::chrono::year{2026} / 2 / 1}) +
                   Duration(1000 * number_));
-  report_(number_, Step{.name = std::move(name), .answer = act(), .sync = sync});
+  report_(number_, Action{.name = std::move(name), .answer = act(), .sync = sync});
 }
 
 Result<Lease> Script::lease(const SessionId& session) {

@@ -25,7 +25,7 @@ namespace perdure {
 /// the steps after it begin the WAL anew.
 enum class Load : std::uint8_t { small, large };
 
-struct Step {
+struct Action {
   std::string name;
   Result<std::string> answer;  ///< What the store said, as text.
   Sync sync = Sync::now;
@@ -33,7 +33,7 @@ struct Step {
 
 class Script {
  public:
-  using Report = std::function<void(std::size_t number, const Step&)>;
+  using Report = std::function<void(std::size_t number, const Action&)>;
   using Granted = std::function<void(const Lease&)>;
 
   /// The store must use `clock`; both must outlive this. The worker must be enrolled.

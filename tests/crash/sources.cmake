@@ -5,12 +5,18 @@ perdure_test_program(
                        doubles/counting_vfs.cpp
                        doubles/vfs_shim.cpp)
 perdure_test_program(crash_loader SOURCES crash/load_child.cpp crash/load.cpp contract/describe.cpp)
+perdure_test_program(
+  crash_forgetter SOURCES crash/forget_child.cpp crash/forgetting.cpp contract/describe.cpp
+                          doubles/counting_vfs.cpp doubles/vfs_shim.cpp
+                          property/history_model.cpp)
 
 perdure_test(
   crash_test
   SOURCES crash/main.cpp
           crash/child_process.cpp
           crash/crash_check.cpp
+          crash/forget_sweep_test.cpp
+          crash/forgetting.cpp
           crash/load.cpp
           crash/portrait.cpp
           crash/script.cpp
@@ -20,6 +26,7 @@ perdure_test(
           contract/describe.cpp
           doubles/counting_vfs.cpp
           doubles/vfs_shim.cpp
-  PROGRAMS crash_writer crash_loader
+          property/history_model.cpp
+  PROGRAMS crash_writer crash_loader crash_forgetter
   LABELS crash
   TIMEOUT 600)

@@ -31,7 +31,7 @@ void say(const std::string& line) {
   if (write(STDOUT_FILENO, text.data(), text.size()) < 0) _exit(3);
 }
 
-std::string answer_text(const Step& step) {
+std::string answer_text(const Action& step) {
   return step.answer ? *step.answer
                      : "refused: " + std::string(to_string(step.answer.error().code));
 }
@@ -55,7 +55,7 @@ int run(const std::string& path, const std::string& worker, Load load, CountingV
   script.on_lease([](const Lease& lease) {
     say(fmt::format("lease {} {}", lease.session.text(), lease.fence));
   });
-  script.run([](std::size_t number, const Step& step) {
+  script.run([](std::size_t number, const Action& step) {
     say(fmt::format("step {} {}", number, answer_text(step)));
   });
   store->reset();

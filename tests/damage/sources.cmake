@@ -1,4 +1,13 @@
-# Reading what is no longer what was written.
+# Reading what is no longer what was written, finding it, and saving what is left.
 
-perdure_test(damage_test SOURCES damage/damaged_entry_test.cpp damage/endless_line_test.cpp
-                                 damage/missing_row_test.cpp)
+perdure_test(damage_test SOURCES damage/damaged_entry_test.cpp damage/check_test.cpp
+                                 damage/endless_line_test.cpp damage/missing_row_test.cpp
+                                 damage/reading_test.cpp damage/sample.cpp
+                                 damage/verdict.cpp contract/describe.cpp)
+
+perdure_test(
+  damage_sweep_test
+  SOURCES damage/main.cpp damage/sample.cpp damage/sweep_test.cpp damage/verdict.cpp
+          contract/describe.cpp
+  LABELS damage
+  TIMEOUT 600)

@@ -16,13 +16,13 @@
 
 namespace perdure {
 
-enum class Fault : std::uint8_t {
+enum class IoFault : std::uint8_t {
   error,  ///< The disk says no (EIO): to anything.
   full,   ///< No space is left (ENOSPC): to a write, a new file, more shared memory.
   part,   ///< Half of it is read or written, and no more.
 };
 
-[[nodiscard]] std::string_view to_string(Fault fault);
+[[nodiscard]] std::string_view to_string(IoFault fault);
 
 enum class Lasting : std::uint8_t { once, for_ever };
 
@@ -31,7 +31,7 @@ class FaultVfs final : public VfsShim {
   explicit FaultVfs(std::string name) : VfsShim(std::move(name)) {}
 
   /// Call `number` from now fails, or that and all after it.
-  void fail_at(std::uint64_t number, Fault fault, Lasting lasting);
+  void fail_at(std::uint64_t number, IoFault fault, Lasting lasting);
   /// Only calls whose text begins so count: "sync wal", "write".
   void only(std::string beginning);
   /// The cause is gone.
@@ -57,10 +57,10 @@ class FaultVfs final : public VfsShim {
 
   /// Counts a call; true if it fails.
   bool fails(const char* call, const char* path);
-  [[nodiscard]] bool is(Fault fault) const;
+  [[nodiscard]] bool is(IoFault fault) const;
 
   mutable std::mutex mutex_;
-  Fault fault_ = Fault::error;
+  IoFault fault_ = IoFault::error;
   Lasting lasting_ = Lasting::once;
   std::uint64_t number_ = 0;  ///< 0: no call fails.
   std::uint64_t calls_ = 0;

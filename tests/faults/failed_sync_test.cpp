@@ -14,7 +14,7 @@ class FailedSync : public testing::Test {
  protected:
   void fail_next(const std::string& call) {
     faulty.vfs().only(call);
-    faulty.vfs().fail_at(1, Fault::error, Lasting::once);
+    faulty.vfs().fail_at(1, IoFault::error, Lasting::once);
   }
   Result<Receipt> take_turn(Version number) {
     return faulty.store().commit(lease, FaultyStore::turn("s", number));
@@ -100,7 +100,7 @@ TEST_F(FailedSync, OfARecoveryLeavesItForTheNext) {
   fail_next("sync wal");
   ASSERT_FALSE(take_turn(2));
   faulty.vfs().only("sync");
-  faulty.vfs().fail_at(1, Fault::error, Lasting::for_ever);
+  faulty.vfs().fail_at(1, IoFault::error, Lasting::for_ever);
 
   const auto failed = faulty.open_again();
   faulty.vfs().heal();

@@ -11,7 +11,7 @@
 namespace perdure {
 namespace {
 
-std::string answer_text(const Step& step) {
+std::string answer_text(const Action& step) {
   return step.answer ? *step.answer
                      : "refused: " + std::string(to_string(step.answer.error().code));
 }
@@ -76,7 +76,7 @@ std::string FaultRun::enroll() {
 std::string FaultRun::do_script() {
   std::string fault;
   Script script(*store_, clock_, WorkerId::parse(worker_).value(), check_.load());
-  script.run([&](std::size_t number, const Step& step) {
+  script.run([&](std::size_t number, const Action& step) {
     const std::string answer = answer_text(step);
     if (answer == check_.answers()[number - 1]) {
       testimony_.hear(fmt::format("step {} {}", number, answer));

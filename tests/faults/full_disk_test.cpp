@@ -43,7 +43,7 @@ class FullDisk : public testing::Test {
           std::make_unique<Committer>(faulty.store(), leases[i], turn_of(i, bytes)));
       EXPECT_TRUE(wait_until_queued(committers, faulty.clock(), asked + static_cast<int>(i) + 1));
     }
-    faulty.vfs().fail_at(number, Fault::full, Lasting::for_ever);
+    faulty.vfs().fail_at(number, IoFault::full, Lasting::for_ever);
     turn.end_turn();
     std::vector<Result<Receipt>> answers;
     for (auto& committer : committers) answers.push_back(committer->finish());

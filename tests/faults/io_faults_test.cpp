@@ -15,7 +15,7 @@ namespace perdure {
 namespace {
 
 struct Case {
-  Fault fault = Fault::error;
+  IoFault fault = IoFault::error;
   Lasting lasting = Lasting::once;
   Then then = Then::goes_on;
   std::uint64_t stride = 1;  ///< Of the short run.
@@ -38,7 +38,7 @@ class IoFaults : public testing::TestWithParam<Case> {
             .heal = [this] { vfs.heal(); },
             .has_come = [this] { return !vfs.failed().empty(); },
             .vfs = vfs.name(),
-            .may_corrupt = that.fault == Fault::part};
+            .may_corrupt = that.fault == IoFault::part};
   }
 
   FaultVfs vfs{"faults"};
@@ -65,15 +65,15 @@ TEST_P(IoFaults, ShowAsErrorsLeaveNothingHalfDoneAndPass) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, IoFaults,
-                         testing::Values(Case{Fault::error, Lasting::once, Then::goes_on, 7},
-                                         Case{Fault::error, Lasting::for_ever, Then::goes_on, 13},
-                                         Case{Fault::error, Lasting::for_ever, Then::reopens, 13},
-                                         Case{Fault::full, Lasting::once, Then::goes_on, 3},
-                                         Case{Fault::full, Lasting::for_ever, Then::goes_on, 5},
-                                         Case{Fault::full, Lasting::for_ever, Then::reopens, 5},
-                                         Case{Fault::part, Lasting::once, Then::goes_on, 5},
-                                         Case{Fault::part, Lasting::for_ever, Then::goes_on, 7},
-                                         Case{Fault::part, Lasting::for_ever, Then::reopens, 7}),
+                         testing::Values(Case{IoFault::error, Lasting::once, Then::goes_on, 7},
+                                         Case{IoFault::error, Lasting::for_ever, Then::goes_on, 13},
+                                         Case{IoFault::error, Lasting::for_ever, Then::reopens, 13},
+                                         Case{IoFault::full, Lasting::once, Then::goes_on, 3},
+                                         Case{IoFault::full, Lasting::for_ever, Then::goes_on, 5},
+                                         Case{IoFault::full, Lasting::for_ever, Then::reopens, 5},
+                                         Case{IoFault::part, Lasting::once, Then::goes_on, 5},
+                                         Case{IoFault::part, Lasting::for_ever, Then::goes_on, 7},
+                                         Case{IoFault::part, Lasting::for_ever, Then::reopens, 7}),
                          name_of);
 
 }  // namespace

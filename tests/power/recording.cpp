@@ -13,7 +13,7 @@
 namespace perdure {
 namespace {
 
-std::string answer_text(const Step& step) {
+std::string answer_text(const Action& step) {
   return step.answer ? *step.answer
                      : "refused: " + std::string(to_string(step.answer.error().code));
 }
@@ -41,7 +41,7 @@ Recording record(const Run& run) {
         {.calls = vfs.calls(),
          .line = fmt::format("lease {} {}", lease.session.text(), lease.fence)});
   });
-  script.run([&](std::size_t number, const Step& step) {
+  script.run([&](std::size_t number, const Action& step) {
     const bool promised = step.answer && step.sync == Sync::now;
     recording.said.push_back({.calls = vfs.calls(),
                               .line = fmt::format("step {} {}", number, answer_text(step)),

@@ -34,7 +34,7 @@ class Twins {
   /// Stops at the first difference.
   void run() {
     for (int i = 1; i <= steps && !testing::Test::HasFailure(); ++i) {
-      const Step step = script_.next();
+      const Action step = script_.next();
       history_ += std::to_string(i) + " " + step.name + "\n";
       compare(step.name, step.run);
       if (i % steps_between_dumps == 0) compare_all("everything after step " + std::to_string(i));
@@ -71,6 +71,11 @@ class Twins {
     subject_.reset();
     subject_ = open(location_, subject_ids_);
     compare_all("everything after reopening");
+    for (Store* store : {oracle_.get(), subject_.get()}) {
+      const auto report = store->upkeep().check();
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_EQ(report->found, 0U) << history_ << report->damage.at(0).what;
+    }
   }
 
   TempFolder folder_ = TempFolder::in_memory();
@@ -111,14 +116,20 @@ TEST(Script, MostlyDoesWhatCanBeDone) {
   std::size_t calls = 0;
   std::size_t forks = 0;
   std::size_t versions = 0;
+  int removed = 0;
+  int pruned = 0;
+  int collected = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     FakeClock clock;
     CountingIds ids;
     const auto store = open_store("memory:", {.clock = &clock, .ids = &ids});
     Script script(seed, **store, clock);
     for (int i = 0; i < steps; ++i) {
-      const Step step = script.next();
+      const Action step = script.next();
       const std::string answer = step.run(**store);
+      removed += step.name.starts_with("remove") && answer.starts_with("freed") ? 1 : 0;
+      pruned += answer.starts_with("pruned") && !answer.contains("entries=0") ? 1 : 0;
+      collected += step.name.starts_with("collect") && !answer.starts_with("freed items=0") ? 1 : 0;
       if (!step.name.starts_with("commit")) continue;
       ++tried;
       if (answer.starts_with("receipt")) ++done;
@@ -133,8 +144,11 @@ TEST(Script, MostlyDoesWhatCanBeDone) {
 
   EXPECT_GT(done * 2, tried);
   EXPECT_GT(calls, 60U);
-  EXPECT_GT(forks, 40U);
+  EXPECT_GT(forks, 25U);
   EXPECT_GT(versions, 60U);
+  EXPECT_GT(removed, 10);
+  EXPECT_GT(pruned, 20);
+  EXPECT_GT(collected, 5);
 }
 
 }  // namespace

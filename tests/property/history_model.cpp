@@ -12,6 +12,7 @@ std::optional<History> ModelSession::at(Point point) const {
       return head;
     case Point::Kind::version:
       if (point.number() < 1 || point.number() > versions.size()) return std::nullopt;
+      if (forgotten.contains(point.number())) return std::nullopt;
       return versions[point.number() - 1];
     case Point::Kind::position:
       break;
@@ -21,7 +22,7 @@ std::optional<History> ModelSession::at(Point point) const {
 }
 
 void HistoryModel::create(const SessionId& id) {
-  ModelSession made{.id = id, .head = {}, .versions = {}, .positions = {}};
+  ModelSession made{.id = id, .head = {}, .versions = {}, .forgotten = {}, .positions = {}};
   made.positions[0] = {};
   sessions_.push_back(made);
 }
@@ -57,8 +58,25 @@ void HistoryModel::commit(const SessionId& id, const Batch& batch, Timestamp now
   if (batch.checkpoint) session.versions.push_back(session.head);
 }
 
+void HistoryModel::forget(const SessionId& id, Version version) {
+  std::ranges::find(sessions_, id, &ModelSession::id)->forgotten.insert(version);
+}
+
+void HistoryModel::remove(const SessionId& id) {
+  std::erase_if(sessions_, [&](const ModelSession& session) { return session.id == id; });
+}
+
 const ModelSession& HistoryModel::find(const SessionId& id) const {
   return *std::ranges::find(sessions_, id, &ModelSession::id);
+}
+
+History seen(const History& history) {
+  History found;
+  for (const Entry& entry : history) {
+    const auto value = value_of(history, entry.channel);
+    if (!value || entry.position >= value->position) found.push_back(entry);
+  }
+  return found;
 }
 
 Position end_of(const History& history) { return history.empty() ? 0 : history.back().position; }

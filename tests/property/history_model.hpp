@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct ModelSession {
   History head;
   Position next = 1;
   std::vector<History> versions;  ///< Version n at [n - 1].
+  std::set<Version> forgotten;
   std::map<Position, History>
       positions;  ///< Every position that can be reached; 0 is "before all".
 
@@ -33,6 +35,9 @@ class HistoryModel {
   void create(const SessionId& id);
   void fork(const SessionId& id, const SessionId& of, Point at);
   void commit(const SessionId& id, const Batch& batch, Timestamp now);
+  /// Only the name: the model never drops an entry.
+  void forget(const SessionId& id, Version version);
+  void remove(const SessionId& id);
 
   [[nodiscard]] const std::vector<ModelSession>& sessions() const { return sessions_; }
   [[nodiscard]] const ModelSession& find(const SessionId& id) const;
@@ -41,6 +46,8 @@ class HistoryModel {
   std::vector<ModelSession> sessions_;
 };
 
+/// What a fold over the history still looks at: on each channel, nothing before the last `replace`.
+[[nodiscard]] History seen(const History& history);
 [[nodiscard]] Position end_of(const History& history);
 [[nodiscard]] Tally sum_of(const History& history);
 /// What LogQuery asks for, of a line already known.

@@ -1,5 +1,6 @@
 // Forks, branches and reads as of any point, against the naive model, for every backend.
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "contract/backends.hpp"
@@ -22,13 +23,16 @@ const std::vector<std::string> channels{"transcript", "plan", "empty"};
 template <class T>
 T must(Result<T> result) {
   if (!result) throw std::runtime_error(describe(result.error()) + ": " + result.error().message);
-  return std::move(*result);
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
+
+enum class Memory : std::uint8_t { keeps_all, forgets };
 
 /// A random tree of sessions, grown in a store and in the model at the same time.
 class Tree {
  public:
-  Tree(std::uint64_t seed, const Backend& backend) : dice_(seed) {
+  Tree(std::uint64_t seed, const Backend& backend, Memory memory = Memory::keeps_all)
+      : dice_(seed), memory_(memory) {
     const OpenOptions options{.durability = Durability::process, .clock = &clock_, .ids = &ids_};
     store_ = must(open_store(backend.location(folder_), options));
     worker_ = WorkerId::parse("worker").value();
@@ -43,6 +47,7 @@ class Tree {
       if (dice_.chance(4)) create();
       if (dice_.chance(15)) fork();
       commit();
+      if (memory_ == Memory::forgets && dice_.chance(25)) forget();
     }
   }
 
@@ -61,9 +66,7 @@ class Tree {
   }
 
  private:
-  SessionId fresh() {
-    return SessionId::parse("s" + std::to_string(model_.sessions().size() + 1)).value();
-  }
+  SessionId fresh() { return SessionId::parse("s" + std::to_string(++sessions_)).value(); }
 
   const ModelSession& some() { return dice_.pick(model_.sessions()); }
 
@@ -71,11 +74,40 @@ class Tree {
   Point some_point(const ModelSession& session) {
     if (dice_.chance(20)) return Point::head();
     if (!session.versions.empty() && dice_.chance(30)) {
-      return Point::version(dice_.between(1, session.versions.size()));
+      const Version version = dice_.between(1, session.versions.size());
+      return session.forgotten.contains(version) ? Point::head() : Point::version(version);
     }
     auto chosen = session.positions.begin();
     std::advance(chosen, static_cast<std::ptrdiff_t>(dice_.below(session.positions.size())));
-    return Point::position(chosen->first);
+    const Point point = Point::position(chosen->first);
+    const bool is_gone = memory_ == Memory::forgets && !store_->log().line(session.id, point);
+    return is_gone ? Point::head() : point;
+  }
+
+  void forget() {
+    const ModelSession& session = some();
+    if (model_.sessions().size() > 2 && dice_.chance(15)) {
+      must(store_->ownership().release(leases_.at(session.id)));
+      must(store_->retention().remove(session.id));
+      model_.remove(SessionId(session.id));
+    } else if (!session.versions.empty() && dice_.chance(50)) {
+      const Version version = dice_.between(1, session.versions.size());
+      if (session.forgotten.contains(version)) return;
+      must(store_->retention().forget(session.id, version));
+      model_.forget(session.id, version);
+    } else {
+      prune(session, {.last = dice_.below(3), .since = {}, .every = dice_.below(4)});
+    }
+  }
+
+  void prune(const ModelSession& session, const Keep& keep) {
+    must(store_->retention().prune(session.id, keep));
+    std::uint64_t newer = 0;
+    for (Version version = session.versions.size(); version > 0; --version) {
+      if (session.forgotten.contains(version)) continue;
+      const bool is_kept = newer++ < keep.last || (keep.every != 0 && version % keep.every == 0);
+      if (!is_kept) model_.forget(session.id, version);
+    }
   }
 
   void own(const SessionId& id) { leases_[id] = must(store_->ownership().acquire(id, worker_)); }
@@ -129,7 +161,7 @@ class Tree {
     EXPECT_EQ(row.tally, sum_of(session.head));
     const auto checkpoints =
         must(store_->log().checkpoints(session.id, {.label = {}, .metadata = {}}));
-    ASSERT_EQ(checkpoints.size(), session.versions.size());
+    ASSERT_EQ(checkpoints.size(), session.versions.size() - session.forgotten.size());
     for (const Checkpoint& one : checkpoints) {
       const History& history = session.versions.at(one.version - 1);
       EXPECT_EQ(one.position, end_of(history));
@@ -145,6 +177,13 @@ class Tree {
     whole.as_of = point;
     auto found = store_->log().read(session.id, whole);
     const auto line = store_->log().line(session.id, point);
+    const bool may_be_gone =
+        memory_ == Memory::forgets && point.kind() == Point::Kind::position && point.number() > 0;
+    if (may_be_gone && !found) {
+      EXPECT_EQ(found.error().code, ErrorCode::not_found);
+      EXPECT_FALSE(line);
+      return;
+    }
     ASSERT_EQ(found.has_value(), expected.has_value());
     ASSERT_EQ(line.has_value(), expected.has_value());
     if (!expected) {
@@ -155,8 +194,9 @@ class Tree {
       return;
     }
     check_line(*line, *found);
-    expect_entries(*expected, *found);
     check_values(session.id, point, *expected);
+    if (memory_ == Memory::forgets) return expect_seen(*expected, *found);
+    expect_entries(*expected, *found);
     for (int i = 0; i < 3; ++i) check_query(session, point, *expected);
   }
 
@@ -178,6 +218,13 @@ class Tree {
   static void expect_entries(const History& expected, std::vector<Entry> found) {
     for (Entry& entry : found) entry.segment = 0;
     EXPECT_EQ(found, expected);
+  }
+
+  /// Nothing is missing that a fold would look at, and nothing else has come in.
+  static void expect_seen(const History& expected, std::vector<Entry> found) {
+    for (Entry& entry : found) entry.segment = 0;
+    EXPECT_EQ(seen(found), seen(expected));
+    EXPECT_TRUE(std::ranges::includes(expected, found, {}, &Entry::position, &Entry::position));
   }
 
   void check_values(const SessionId& id, Point point, const History& expected) {
@@ -207,7 +254,9 @@ class Tree {
   WorkerId worker_;
   HistoryModel model_;
   std::map<SessionId, Lease> leases_;
+  Memory memory_;
   std::uint64_t batches_ = 0;
+  std::uint64_t sessions_ = 0;
 };
 
 class HistoryOfEveryBackend : public testing::TestWithParam<Backend> {};
@@ -216,6 +265,16 @@ TEST_P(HistoryOfEveryBackend, IsAsTheNaiveModelSaysAtEveryPoint) {
   for (const std::uint64_t seed : seeds(runs)) {
     SCOPED_TRACE(reproduce(seed));
     Tree tree(seed, GetParam());
+    tree.grow();
+    tree.check();
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(HistoryOfEveryBackend, IsTheSameAtEveryKeptPointWhateverIsForgotten) {
+  for (const std::uint64_t seed : seeds(4 * runs)) {
+    SCOPED_TRACE(reproduce(seed));
+    Tree tree(seed, GetParam(), Memory::forgets);
     tree.grow();
     tree.check();
     if (HasFailure()) return;

@@ -1,5 +1,6 @@
 // Which steps there are, how often, and who takes part in them. What they write is
-// chosen in script_batch.cpp, what they ask in script_query.cpp.
+// chosen in script_batch.cpp, what they ask in script_query.cpp,
+// what they forget in script_retention.cpp.
 
 #include "property/script.hpp"
 
@@ -20,15 +21,20 @@ constexpr std::size_t workers_max = 5;
 Script::Script(std::uint64_t seed, Store& oracle, FakeClock& clock)
     : dice_(seed), oracle_(oracle), clock_(clock) {}
 
-Step Script::next() {
+Action Script::next() {
   for (const SessionId& id : proposed_) {
     if (oracle_.sessions().read(id)) sessions_.push_back(id);
   }
   proposed_.clear();
+  std::erase_if(sessions_, [&](const SessionId& id) {
+    const bool is_gone = !oracle_.sessions().read(id);
+    if (is_gone) removed_.push_back(id);
+    return is_gone;
+  });
   if (sessions_.empty()) return create();
   if (workers_.empty()) return worker();
   if (dice_.chance(5)) pass_time();
-  using Choice = Step (Script::*)();
+  using Choice = Action (Script::*)();
   struct Weighted {
     std::uint64_t weight;
     Choice choice;
@@ -38,7 +44,8 @@ Step Script::next() {
       Weighted{8, &Script::look},    Weighted{7, &Script::post},     Weighted{6, &Script::list},
       Weighted{6, &Script::create},  Weighted{5, &Script::ledger},   Weighted{5, &Script::repeat},
       Weighted{4, &Script::worker},  Weighted{4, &Script::resource}, Weighted{3, &Script::annotate},
-      Weighted{3, &Script::due},     Weighted{3, &Script::blob},
+      Weighted{3, &Script::due},     Weighted{3, &Script::blob},     Weighted{7, &Script::prune},
+      Weighted{2, &Script::erase},   Weighted{3, &Script::remove},   Weighted{1, &Script::collect},
   };
   std::uint64_t total = 0;
   for (const Weighted& one : choices) total += one.weight;
@@ -90,17 +97,18 @@ Position Script::some_position(const SessionId& session) {
   return row ? dice_.between(0, dice_.chance(10) ? row->next : row->next - 1) : dice_.below(5);
 }
 
-Step Script::create() {
+Action Script::create() {
   NewSession session = new_session();
   const bool is_repeat =
       sessions_.size() >= sessions_max || (!sessions_.empty() && dice_.chance(8));
   if (is_repeat) session.id = dice_.pick(sessions_);
+  if (!is_repeat && !removed_.empty() && dice_.chance(30)) session.id = dice_.pick(removed_);
   if (!is_repeat) proposed_.push_back(session.id);
   return {"create " + session.id.text(),
           [session](Store& store) { return describe(store.sessions().create(session)); }};
 }
 
-Step Script::own() {
+Action Script::own() {
   SessionId session = some_session();
   auto row = oracle_.sessions().read(session);
   for (int i = 0; i < 3 && row && row->holder; ++i) {
@@ -119,7 +127,7 @@ Step Script::own() {
           [=](Store& store) { return describe(store.ownership().acquire(session, worker)); }};
 }
 
-Step Script::worker() {
+Action Script::worker() {
   const auto choice = dice_.below(10);
   if (workers_.empty() || (choice < 2 && workers_.size() < workers_max)) {
     workers_.push_back(made<WorkerId>("w"));
@@ -138,7 +146,7 @@ Step Script::worker() {
           [=](Store& store) { return describe(store.ownership().enroll(worker)); }};
 }
 
-Step Script::resource() {
+Action Script::resource() {
   const std::string name = dice_.pick({"r1", "r2", "r1", "r2", "bad\nname"});
   const WorkerId worker = some_worker();
   const Fence fence = dice_.between(1, 4);
@@ -157,7 +165,7 @@ Step Script::resource() {
   }
 }
 
-Step Script::post() {
+Action Script::post() {
   const SessionId session = some_session();
   if (dice_.chance(25)) {
     const std::size_t limit = dice_.between(0, 5);
@@ -171,14 +179,14 @@ Step Script::post() {
           [=](Store& store) { return describe(store.inbox().post(message)); }};
 }
 
-Step Script::annotate() {
+Action Script::annotate() {
   const SessionId session = some_session();
   const Annotation part = annotation();
   return {"annotate " + session.text(),
           [=](Store& store) { return describe(store.sessions().annotate(session, part)); }};
 }
 
-Step Script::commit() {
+Action Script::commit() {
   Session session = some_row();
   for (int i = 0; i < 5 && !session.holder; ++i) session = some_row();
   // Without an owner a commit can only be refused, which need not be tried often.
@@ -189,7 +197,7 @@ Step Script::commit() {
           [made](Store& store) { return describe(store.commit(made.lease, made.batch)); }};
 }
 
-Step Script::repeat() {
+Action Script::repeat() {
   if (batches_.empty()) return commit();
   Committed made = dice_.pick(batches_);
   if (dice_.chance(30)) made.batch.entries.push_back(entry());
@@ -219,6 +227,10 @@ std::string Script::by_name(Store& store) const {
       store.log().find_receipt(SessionId::parse("nobody").value(), BatchId::parse("b1").value()));
   for (const auto* name : {"r1", "r2"}) {
     text += describe(store.ownership().find_resource(name)) + "\n";
+  }
+  for (const auto* key : {"k1", "k2", "k3"}) {
+    text += describe(store.ledger().find_holder(sha256(key))) + "\n";
+    text += describe(store.ledger().by_key(sha256(key))) + "\n";
   }
   for (const BlobRef& ref : blobs_) text += describe(store.blobs().get(ref)) + "\n";
   return text;

@@ -17,7 +17,7 @@
 
 namespace perdure {
 
-struct Step {
+struct Action {
   std::string name;
   std::function<std::string(Store&)> run;
 };
@@ -27,27 +27,31 @@ class Script {
   Script(std::uint64_t seed, Store& oracle, FakeClock& clock);
 
   /// The next step. May move the clock.
-  Step next();
+  Action next();
 
   /// What no list shows: receipts of all batches, resources, blobs.
   [[nodiscard]] std::string by_name(Store& store) const;
   [[nodiscard]] const std::vector<WorkerId>& workers() const { return workers_; }
 
  private:
-  Step create();
-  Step commit();
-  Step repeat();
-  Step own();
-  Step worker();
-  Step resource();
-  Step post();
-  Step annotate();
-  Step list();
-  Step due();
-  Step read();
-  Step look();
-  Step ledger();
-  Step blob();
+  Action create();
+  Action commit();
+  Action repeat();
+  Action own();
+  Action worker();
+  Action resource();
+  Action post();
+  Action annotate();
+  Action list();
+  Action due();
+  Action read();
+  Action look();
+  Action ledger();
+  Action blob();
+  Action prune();
+  Action erase();
+  Action remove();
+  Action collect();
   void pass_time();
 
   NewSession new_session();
@@ -81,7 +85,8 @@ class Script {
   FakeClock& clock_;
   std::uint64_t count_ = 0;
   std::vector<SessionId> proposed_;  ///< Sessions that the last step may have created.
-  std::vector<SessionId> sessions_;
+  std::vector<SessionId> sessions_;  ///< Those that exist.
+  std::vector<SessionId> removed_;
   std::vector<WorkerId> workers_;
   std::vector<Lease> leases_;
   std::vector<Committed> batches_;

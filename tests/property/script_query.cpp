@@ -20,7 +20,7 @@ std::string all_pages(Store& store, SessionQuery query) {
 
 }  // namespace
 
-Step Script::list() {
+Action Script::list() {
   SessionQuery query;
   query.sort = static_cast<SessionSort>(dice_.below(5));
   query.descending = dice_.chance(50);
@@ -37,12 +37,12 @@ Step Script::list() {
   return {"list", [=](Store& store) { return all_pages(store, query); }};
 }
 
-Step Script::due() {
+Action Script::due() {
   const std::size_t limit = dice_.between(0, 12);
   return {"due", [=](Store& store) { return describe(store.sessions().due(limit)); }};
 }
 
-Step Script::read() {
+Action Script::read() {
   const SessionId session = some_session();
   LogQuery query;
   query.as_of = some_point(session);
@@ -55,7 +55,7 @@ Step Script::read() {
           [=](Store& store) { return describe(store.log().read(session, query)); }};
 }
 
-Step Script::look() {
+Action Script::look() {
   const SessionId session = some_session();
   const Point point = some_point(session);
   const std::string about = session.text() + " as of " + describe(point);
@@ -87,7 +87,7 @@ Step Script::look() {
   }
 }
 
-Step Script::ledger() {
+Action Script::ledger() {
   const Digest key = sha256(dice_.pick({"k1", "k2", "k3", "none"}));
   const SessionId session = some_session();
   switch (dice_.below(4)) {
@@ -114,7 +114,7 @@ Step Script::ledger() {
   }
 }
 
-Step Script::blob() {
+Action Script::blob() {
   if (blobs_.empty() || dice_.chance(40)) {
     const std::string bytes = dice_.bytes(dice_.below(100));
     blobs_.push_back({sha256(bytes), bytes.size()});

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Runs the crash, power, fault and property tests for long, with seeds nobody chose.
+"""Runs the crash, power, fault, damage, property and fuzz tests for long, with seeds nobody chose.
 
 usage: run.py [--minutes N] [--seed N] [--full] [--programs DIR]
 
 Round after round until the time is up, each with the next seed: SIGKILL under load from two
 processes, deaths during recovery and while the WAL is written back (other samples each round),
-power cuts with several disks each, failing calls and allocations, random operation sequences. The first failure ends it, and the
-command that repeats it is printed. --full instead sweeps every pair of deaths and of power cuts,
-and every fault, once, which takes hours.
+power cuts with several disks each, failing calls, random operation sequences, and the fuzz
+targets, whose executions are counted. The first failure ends it, and the command that repeats it
+is printed. --full instead sweeps every pair of deaths and of power cuts, every fault and every
+damage once, which takes hours.
 """
 
 import argparse
+import collections
 import os
 import pathlib
+import re
 import secrets
 import subprocess
 import sys
@@ -22,54 +25,69 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SAMPLED = "--gtest_filter=UnderLoad.*:*RecoverySweep*:*LargeSweep*"
 LOAD_ROUNDS = 200
 DISKS = 4
-FULL = ("crash_test", "power_test", "faults_test", "memory_test")
+FUZZ_SECONDS = 30  # for each target, each round
+FULL = ("damage_sweep_test", "faults_test", "memory_test", "power_test", "crash_test")
+# "power: 724 cuts, 969 disks, 0 violations": what a test says it swept.
+SWEPT = re.compile(r"^(?P<who>[^:\n]+): (?P<counts>.+), 0 violations$", re.MULTILINE)
+
+Command = tuple[dict[str, str], list[str]]
 
 
-def commands(programs: pathlib.Path, seed: int) -> list[tuple[dict[str, str], list[str]]]:
+def commands(programs: pathlib.Path, seed: int) -> list[Command]:
     crash = [str(programs / "crash_test"), SAMPLED, f"--seed={seed}", f"--rounds={LOAD_ROUNDS}"]
     power = [str(programs / "power_test"), f"--seed={seed}", f"--rounds={DISKS}"]
     faults = [[str(programs / name), f"--seed={seed}"] for name in ("faults_test", "memory_test")]
-    return [({}, crash), ({}, power), *(({}, each) for each in faults),
-            ({"SEED": str(seed)}, [str(programs / "store_property_test")])]
+    fuzz = [sys.executable, str(ROOT / "fuzz" / "run.py"), "--runs=0", f"--seconds={FUZZ_SECONDS}", f"--seed={seed}"]
+    damage = [str(programs / "damage_sweep_test"), f"--seed={seed}"]
+    plain = [crash, power, *faults, damage, fuzz]
+    return [*(({}, each) for each in plain), ({"SEED": str(seed)}, [str(programs / "store_property_test")])]
 
 
-def full_commands(programs: pathlib.Path, seed: int) -> list[tuple[dict[str, str], list[str]]]:
+def full_commands(programs: pathlib.Path, seed: int) -> list[Command]:
     return [({}, [str(programs / name), "--full", f"--seed={seed}"]) for name in FULL]
 
 
-def run(environment: dict[str, str], command: list[str]) -> bool:
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
-    if done.returncode == 0:
-        # What was swept, as the tests count it.
-        for line in done.stdout.splitlines():
-            if line.endswith(" violations"):
-                print(f"soak: {line}", flush=True)
-        return True
-    words = [f"{name}={value}" for name, value in environment.items()] + command
-    print(done.stdout + done.stderr)
-    print(f"soak: failed (exit code {done.returncode}). Again:\n  " + " ".join(words))
-    return False
+def run(command: Command, totals: collections.Counter) -> bool:
+    environment, words = command
+    done = subprocess.run(words, env={**os.environ, **environment}, capture_output=True, text=True)
+    if done.returncode != 0:
+        again = [f"{name}={value}" for name, value in environment.items()] + words
+        print(done.stdout + done.stderr)
+        print(f"soak: failed (exit code {done.returncode}). Again:\n  " + " ".join(again))
+        return False
+    for target, count in re.findall(r"^fuzz: (\w+) +(\d+) executions$", done.stdout, re.MULTILINE):
+        totals[f"fuzz {target}: executions"] += int(count)
+    for swept in SWEPT.finditer(done.stdout):
+        for count, what in re.findall(r"(\d+) ([a-z ]+)", swept["counts"]):
+            totals[f"{swept['who']}: {what}"] += int(count)
+    return True
+
+
+def print_totals(totals: collections.Counter, rounds: int, seed: int) -> None:
+    for what, count in sorted(totals.items()):
+        print(f"soak: {what:40} {count:>12,}")
+    print(f"soak: {rounds} rounds from seed {seed}, 0 violations", flush=True)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="long crash, power, fault and property tests")
+    parser = argparse.ArgumentParser(description="long tests with seeds nobody chose")
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000_000))
-    parser.add_argument("--full", action="store_true", help="every pair of deaths and of power cuts, and every fault, once")
+    parser.add_argument("--full", action="store_true", help="every pair of deaths and cuts, every fault, once")
     parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build" / "dev" / "tests")
     options = parser.parse_args()
-    if options.full:
-        return 0 if all(run(*each) for each in full_commands(options.programs, options.seed)) else 1
-
+    totals: collections.Counter = collections.Counter()
     end = time.monotonic() + 60 * options.minutes
     rounds = 0
-    while rounds == 0 or time.monotonic() < end:
+    while rounds == 0 or (not options.full and time.monotonic() < end):
         seed = options.seed + rounds
-        if not all(run(environment, command) for environment, command in commands(options.programs, seed)):
+        todo = full_commands(options.programs, seed) if options.full else commands(options.programs, seed)
+        if not all(run(command, totals) for command in todo):
             return 1
         rounds += 1
         left = max(0.0, end - time.monotonic()) / 60
         print(f"soak: round {rounds} with seed {seed} passed, {left:.0f} minutes left", flush=True)
+    print_totals(totals, rounds, options.seed)
     return 0
 
 

@@ -1,7 +1,8 @@
 # Stores of every released format. upgrade_maker writes the files of a new one (maker.cpp).
 
 perdure_test_program(upgrade_maker SOURCES upgrade/maker.cpp upgrade/tale.cpp contract/describe.cpp)
-perdure_test_program(upgrade_opener SOURCES upgrade/opener_child.cpp doubles/counting_vfs.cpp)
+perdure_test_program(upgrade_opener SOURCES upgrade/opener_child.cpp doubles/counting_vfs.cpp
+                                            doubles/vfs_shim.cpp)
 
 perdure_test(
   upgrade_test
@@ -11,6 +12,7 @@ perdure_test(
           crash/child_process.cpp
           crash/stored_file.cpp
           doubles/counting_vfs.cpp
+          doubles/vfs_shim.cpp
   PROGRAMS upgrade_opener upgrade_maker
   LABELS upgrade)
 set_source_files_properties(

@@ -288,6 +288,32 @@ TEST_F(ViewsOfCalls, ArgumentsThatAForkSharesAreFound) {
 }
 
 // A body as models and tools produce them on bad days.
+TEST_F(ViewsOfCalls, AnErasedBodyIsShownAsNothing) {
+  settle(call(entry("transcript", Body::from_text(R"({"to": "ann"})")), "call_1"),
+         CallState::succeeded, {entry("transcript", Body::from_text("\"sent\""))});
+  commit(trip,
+         {.entries = {entry("plan", Body::from_text("{}"), Fold::replace)}, .checkpoint = turn()});
+  must(store->retention().erase(trip.session, {1, 2, 3}));
+
+  EXPECT_EQ(query("SELECT transcript_json FROM checkpoints"), Lines{"[null,null]"});
+  EXPECT_EQ(query("SELECT plan_json FROM checkpoints"), Lines{"NULL"});
+  EXPECT_EQ(query("SELECT status FROM tool_calls WHERE args_json IS NULL AND result_text IS NULL"),
+            Lines{"completed"});
+  EXPECT_EQ(query("SELECT count(*) FROM entries WHERE body IS NULL"), Lines{"3"});
+}
+
+TEST_F(ViewsOfCalls, ARemovedSessionIsInNoView) {
+  settle(call(entry("transcript", Body::from_text("1")), "call_1"), CallState::succeeded,
+         {entry("transcript", Body::from_text("2"))});
+  must(store->ownership().release(trip));
+  // Nothing of it is cleared yet.
+  must(store->retention().remove(trip.session, [](const Step&) { return false; }));
+
+  for (const char* view : {"sessions", "entries", "checkpoints", "tool_calls"}) {
+    EXPECT_EQ(query(fmt::format("SELECT count(*) FROM {}", view)), Lines{"0"}) << view;
+  }
+}
+
 struct OddText {
   std::string name;
   std::string text;

@@ -18,7 +18,8 @@ class Blobs {
  public:
   virtual ~Blobs() = default;
 
-  /// Keeps the bytes and returns their name. Durable when it returns.
+  /// Keeps the bytes and returns their name. Durable when it returns. From then on, also
+  /// if they were put before, they are not collected for a while (retention.hpp).
   /// Fails: `invalid_argument` beyond `blob_bytes_max`.
   [[nodiscard]] virtual Result<BlobRef> put(std::string_view bytes) = 0;
 

@@ -122,10 +122,12 @@ class Ledger {
   /// Fails: `not_found`.
   [[nodiscard]] virtual Result<Call> read(const SessionId& session, Position call) = 0;
 
-  /// The call that holds the key now, in any session.
+  /// The call that holds the key now, in any session. Of one whose session was removed
+  /// the payload is gone: arguments, result, the provider's id, who and why.
   [[nodiscard]] virtual Result<std::optional<Call>> find_holder(const Digest& key) = 0;
 
-  /// All calls that were ever intended under the key, oldest first.
+  /// All calls that were ever intended under the key, oldest first. Of removed sessions
+  /// only one that holds it.
   [[nodiscard]] virtual Result<std::vector<Call>> by_key(const Digest& key) = 0;
 
   /// Matching calls by the age of their session, then by position.

@@ -26,6 +26,10 @@ inline constexpr std::size_t batch_entries_max = 100'000;
 /// Either way from zero, each number of an entry's tally: totals cannot run over.
 inline constexpr std::int64_t tally_max = 1'000'000'000'000;
 inline constexpr Duration lease_time_max = std::chrono::hours(24);
+/// A blob that was put less than this ago may be named by a commit under way.
+inline constexpr Duration blob_grace_min = std::chrono::minutes(1);
+/// How many findings a check lists.
+inline constexpr std::size_t damage_max = 1000;
 /// The largest `limit` a query may ask for; 0 is refused too.
 inline constexpr std::size_t limit_max = 1'000'000;
 

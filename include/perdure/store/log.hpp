@@ -59,8 +59,8 @@ struct CheckpointQuery {
 /// One line of history. The root of a session has no parent.
 struct Segment {
   SegmentId id = 0;
-  SessionId session{};
-  Position first = 0;  ///< The position its first entry has or will get.
+  SessionId session{};  ///< Empty if that session was removed.
+  Position first = 0;   ///< The position its first entry has or will get.
   std::optional<SegmentId> parent{};
   Position parent_position = 0;  ///< Where it leaves the parent.
 
@@ -74,8 +74,8 @@ class Log {
   /// Entries on the line to `as_of` that the query asks for. A range without
   /// entries is not an error. A damaged or erased entry is returned as such, and
   /// does not hide its neighbours.
-  /// Fails: `not_found` for a session, version or position that does not exist;
-  /// `invalid_argument` for a bad limit.
+  /// Fails: `not_found` for a session, version or position that does not exist, or was
+  /// pruned; `invalid_argument` for a bad limit.
   [[nodiscard]] virtual Result<std::vector<Entry>> read(const SessionId& session,
                                                         const LogQuery& query) = 0;
 

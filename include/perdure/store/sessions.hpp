@@ -64,16 +64,18 @@ struct Session {
 
   Position head = 0;           ///< The last entry of the active line.
   Position next = 1;           ///< The position the next entry gets.
-  Version version = 0;         ///< The latest checkpoint; 0 if there is none.
+  Version version = 0;         ///< Of the latest checkpoint ever made; 0 if there was none.
   Tally tally{};               ///< Over the active line, what a fork shares included.
   std::int64_t attention = 0;  ///< Calls of this session in doubt.
+  /// Came out of a backup or a salvage; until a commit sets the status.
+  bool restored = false;
   std::uint64_t revision = 0;  ///< Rises with every change of this row.
   Timestamp created_at{};
   Timestamp updated_at{};
 
   /// Active, and nobody alive runs it.
   [[nodiscard]] bool is_interrupted() const;
-  [[nodiscard]] bool needs_attention() const { return attention > 0; }
+  [[nodiscard]] bool needs_attention() const { return attention > 0 || restored; }
   bool operator==(const Session&) const = default;
 };
 

@@ -26,6 +26,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
+#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 
@@ -61,6 +62,7 @@ class Store {
   [[nodiscard]] virtual Inbox& inbox() = 0;
   [[nodiscard]] virtual Blobs& blobs() = 0;
   [[nodiscard]] virtual Changes& changes() = 0;
+  [[nodiscard]] virtual Retention& retention() = 0;
   [[nodiscard]] virtual Upkeep& upkeep() = 0;
 };
 

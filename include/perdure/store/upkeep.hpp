@@ -6,6 +6,8 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/progress.hpp"
 
 namespace perdure {
 
@@ -39,6 +41,22 @@ class Upkeep {
 
   [[nodiscard]] virtual StoreInfo info() const = 0;
   [[nodiscard]] virtual Counters counters() const = 0;
+
+  /// Reads everything and compares it with itself: file structure, hash chains, order,
+  /// references, ledger against log, summary rows against log. Changes nothing, and
+  /// sees one consistent state while others go on writing.
+  [[nodiscard]] virtual Result<CheckReport> check(const Progress& progress = {}) = 0;
+
+  /// Writes a copy of one consistent state to a new file, while others go on writing.
+  /// The file appears under its name when it is complete and on disk.
+  ///
+  /// A backup is restored by opening it as a store. It then becomes a store of its own:
+  /// a new incarnation, higher fences, no workers; its unfinished sessions come up
+  /// paused and needing attention, because nobody knows what the original did since.
+  /// Fails: `already_exists` if there is a file; `unsupported` by the backend;
+  /// `unavailable` if it was told to stop, and then there is no file.
+  [[nodiscard]] virtual Result<void> backup(const std::string& path,
+                                            const Progress& progress = {}) = 0;
 
   /// Puts on disk whatever `Sync::later` left in memory.
   /// Fails: `closed` if the sync failed, now or before.

@@ -11,6 +11,7 @@
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/limits.hpp"
 
@@ -20,8 +21,8 @@ namespace {
 
 const std::string* find_blob(const State& state, const BlobRef& ref) {
   const auto found = state.blobs.find(ref.digest);
-  const bool is_there = found != state.blobs.end() && found->second.size() == ref.size;
-  return is_there ? &found->second : nullptr;
+  const bool is_there = found != state.blobs.end() && found->second.bytes.size() == ref.size;
+  return is_there ? &found->second.bytes : nullptr;
 }
 
 std::unexpected<Error> no_blob(const BlobRef& ref) {
@@ -40,7 +41,11 @@ Result<BlobRef> MemoryBlobs::put(std::string_view bytes) {
   }
   const BlobRef ref{sha256(bytes), bytes.size()};
   return base_.state.with([&](State& state) -> Result<BlobRef> {
-    if (state.blobs.try_emplace(ref.digest, bytes).second) state.note_change();
+    const Timestamp now = base_.clock.now();
+    const auto [row, is_new] =
+        state.blobs.try_emplace(ref.digest, BlobRow{std::string(bytes), now});
+    if (!is_new) row->second.put_at = now;
+    state.note_change();
     return ref;
   });
 }

@@ -3,6 +3,7 @@
 
 #include "memory/calls.hpp"
 
+#include <expected>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
@@ -97,14 +98,21 @@ class CallWriter {
 
   Result<void> check_key_free(const Call& call) const {
     if (!call.key) return {};
+    const auto claim = state_.claims.find(*call.key);
+    if (claim != state_.claims.end()) {
+      return held(call, call_name(claim->second.session, claim->second.position));
+    }
     const auto holder = state_.key_holders.find(*call.key);
     const CallRef self{call.session, call.position};
     if (holder == state_.key_holders.end() || holder->second == self) return {};
-    const std::string name = call_name(holder->second.session, holder->second.position);
+    return held(call, call_name(holder->second.session, holder->second.position));
+  }
+
+  static std::unexpected<Error> held(const Call& call, const std::string& holder) {
     return fail(ErrorCode::conflict,
                 fmt::format("the key of call {} is held by call {}",
-                            call_name(call.session, call.position), name),
-                name);
+                            call_name(call.session, call.position), holder),
+                holder);
   }
 
   void replace(Call& stored, const Call& call) {

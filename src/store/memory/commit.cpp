@@ -45,7 +45,8 @@ Result<void> branch(State& state, Undo& undo, SessionTable& table, Point point) 
                                                  .session = table.row.id,
                                                  .first = table.row.next,
                                                  .parent = place->segment,
-                                                 .parent_position = place->position});
+                                                 .parent_position = place->position},
+                                         table.born);
   undo.of_end(table.segments);
   table.segments.push_back(segment);
   table.row.head = place->position;
@@ -55,13 +56,8 @@ Result<void> branch(State& state, Undo& undo, SessionTable& table, Point point) 
 
 Result<void> check_blobs(const State& state, const Batch& batch) {
   for (const NewEntry& entry : batch.entries) {
-    const auto ref = entry.body.blob();
-    if (!ref) continue;
-    const auto found = state.blobs.find(ref->digest);
-    if (found != state.blobs.end() && found->second.size() == ref->size) continue;
-    return fail(
-        ErrorCode::invalid_argument,
-        fmt::format("blob {} was not put before the entry that names it", to_hex(ref->digest)));
+    auto there = require_blob(state, entry.body);
+    if (!there) return there;
   }
   return {};
 }
@@ -108,16 +104,16 @@ Result<void> consume(Undo& undo, InboxTable& inbox, const std::vector<MessageId>
 }
 
 void name_head(Undo& undo, SessionTable& table, const NewCheckpoint& checkpoint, Timestamp at) {
-  undo.of_end(table.checkpoints);
-  ++table.row.version;
-  table.checkpoints.push_back({Checkpoint{.version = table.row.version,
-                                          .position = table.row.head,
-                                          .at = at,
-                                          .reason = checkpoint.reason,
-                                          .label = checkpoint.label,
-                                          .metadata = checkpoint.metadata,
-                                          .tally = table.row.tally},
-                               table.segments.back()});
+  const Version version = ++table.row.version;
+  undo.of_key(table.checkpoints, version);
+  table.checkpoints[version] = {Checkpoint{.version = version,
+                                           .position = table.row.head,
+                                           .at = at,
+                                           .reason = checkpoint.reason,
+                                           .label = checkpoint.label,
+                                           .metadata = checkpoint.metadata,
+                                           .tally = table.row.tally},
+                                table.segments.back()};
 }
 
 void update_row(SessionTable& table, const Batch& batch, Timestamp at) {

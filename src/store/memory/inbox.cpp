@@ -8,6 +8,7 @@
 
 #include "memory/lines.hpp"
 #include "memory/roles.hpp"
+#include "memory/rows.hpp"
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -25,6 +26,7 @@ Result<void> MemoryInbox::post(const NewMessage& message) {
     if (!table) return forward(table);
     InboxTable& inbox = (*table)->inbox;
     if (inbox.arrivals.contains(message.id)) return {};
+    if (auto there = require_blob(state, message.body); !there) return there;
 
     const Timestamp now = base_.clock.now();
     const std::uint64_t arrival = ++state.arrivals;

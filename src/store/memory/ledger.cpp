@@ -63,8 +63,10 @@ Result<Call> MemoryLedger::read(const SessionId& session, Position call) {
 Result<std::optional<Call>> MemoryLedger::find_holder(const Digest& key) {
   return base_.state.with([&](State& state) -> Result<std::optional<Call>> {
     const auto found = state.key_holders.find(key);
-    if (found == state.key_holders.end()) return std::nullopt;
+    const auto claim = state.claims.find(key);
+    if (found == state.key_holders.end() && claim == state.claims.end()) return std::nullopt;
     ++state.counters.rows_read;
+    if (claim != state.claims.end()) return claim->second;
     return call_at(state, found->second);
   });
 }
@@ -73,12 +75,19 @@ Result<std::vector<Call>> MemoryLedger::by_key(const Digest& key) {
   return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
     std::vector<Call> calls;
     const auto found = state.calls_by_key.find(key);
-    if (found == state.calls_by_key.end()) return calls;
-    for (const CallRef& ref : found->second) calls.push_back(call_at(state, ref));
-    // Of the same age by the clock, those of the older session come first.
+    if (found != state.calls_by_key.end()) {
+      for (const CallRef& ref : found->second) calls.push_back(call_at(state, ref));
+    }
+    // Of the same age by the clock, those of the older session come first, and a claim, whose
+    // session is gone, before all.
     std::ranges::sort(calls, {}, [&](const Call& call) {
       return std::tuple(call.intended_at, state.sessions.at(call.session).born, call.position);
     });
+    if (const auto claim = state.claims.find(key); claim != state.claims.end()) {
+      calls.insert(
+          std::ranges::lower_bound(calls, claim->second.intended_at, {}, &Call::intended_at),
+          claim->second);
+    }
     state.counters.rows_read += calls.size();
     return calls;
   });

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <expected>
 #include <fmt/format.h>
+#include <optional>
 #include <ranges>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
+#include "rules/retention.hpp"
 
 namespace perdure::memory {
 
@@ -26,12 +28,12 @@ std::unexpected<Error> no_session(const SessionId& id) {
 }
 
 Result<Place> resolve_version(const SessionTable& session, Version version) {
-  if (version == 0 || version > session.checkpoints.size()) {
+  const auto found = session.checkpoints.find(version);
+  if (found == session.checkpoints.end()) {
     return fail(ErrorCode::not_found,
                 fmt::format("session {} has no version {}", session.row.id.text(), version));
   }
-  const CheckpointRow& row = session.checkpoints[version - 1];
-  return Place{row.segment, row.checkpoint.position};
+  return Place{found->second.segment, found->second.checkpoint.position};
 }
 
 /// Which of the session's own segments covers the position: the last one that begins
@@ -43,12 +45,37 @@ SegmentId own_segment(const State& state, const SessionTable& session, Position 
   return *(after - 1);
 }
 
+bool is_pruned(const SegmentTable& table, Position position) {
+  return find_entry(table, position) == nullptr ||
+         std::ranges::any_of(table.shadows, [position](const rules::Shadow& shadow) {
+           return shadow.first <= position && position < shadow.upto;
+         });
+}
+
 Result<Place> resolve_position(const State& state, const SessionTable& session, Position position) {
-  const auto missing = [&] {
+  const auto place = locate(state, session, position);
+  if (!place) {
     return fail(ErrorCode::not_found,
                 fmt::format("session {} has no position {}", session.row.id.text(), position));
-  };
-  if (position >= session.row.next) return missing();
+  }
+  if (position > 0 && is_pruned(state.segments.at(place->segment), position)) {
+    return fail(ErrorCode::not_found, fmt::format("position {} of session {} was pruned", position,
+                                                  session.row.id.text()));
+  }
+  return *place;
+}
+
+}  // namespace
+
+const EntryRow* find_entry(const SegmentTable& table, Position position) {
+  const auto found = std::ranges::lower_bound(
+      table.entries, position, {}, [](const EntryRow& row) { return row.entry.position; });
+  const bool is_there = found != table.entries.end() && found->entry.position == position;
+  return is_there ? &*found : nullptr;
+}
+
+std::optional<Place> locate(const State& state, const SessionTable& session, Position position) {
+  if (position >= session.row.next) return std::nullopt;
   // Before all entries is where the first one is, or will be.
   const Position sought = std::max<Position>(position, 1);
   const Segment& first = state.segments.at(session.segments.front()).segment;
@@ -59,10 +86,8 @@ Result<Place> resolve_position(const State& state, const SessionTable& session, 
     const Segment& segment = stretch.table->segment;
     if (sought >= segment.first && position <= stretch.last) return Place{segment.id, position};
   }
-  return missing();
+  return std::nullopt;
 }
-
-}  // namespace
 
 Result<const SessionTable*> find_session(const State& state, const SessionId& id) {
   const auto found = state.sessions.find(id);
@@ -106,7 +131,7 @@ std::vector<Stretch> line_to(const State& state, Place place) {
 
 bool is_on_line(const State& state, Place place, Position position) {
   return std::ranges::any_of(line_to(state, place), [position](const Stretch& stretch) {
-    return position >= stretch.table->segment.first && position <= stretch.last;
+    return position <= stretch.last && find_entry(*stretch.table, position) != nullptr;
   });
 }
 
@@ -115,8 +140,8 @@ Tally total_at(const State& state, Place place) {
   while (place.position < table->segment.first && table->segment.parent) {
     table = &state.segments.at(*table->segment.parent);
   }
-  if (place.position < table->segment.first) return {};
-  return table->entries.at(place.position - table->segment.first).total;
+  const EntryRow* last = find_entry(*table, place.position);
+  return last == nullptr ? Tally{} : last->total;
 }
 
 }  // namespace perdure::memory

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "memory/state.hpp"
@@ -30,7 +31,14 @@ struct Stretch {
 
 [[nodiscard]] Place head_of(const SessionTable& session);
 
-/// Fails: `not_found` for a version or position that does not exist.
+/// The entry, if it was not pruned.
+[[nodiscard]] const EntryRow* find_entry(const SegmentTable& table, Position position);
+
+/// Which segment has the session's position, whether or not its entry is still there.
+[[nodiscard]] std::optional<Place> locate(const State& state, const SessionTable& session,
+                                          Position position);
+
+/// Fails: `not_found` for a version or position that does not exist, or was pruned.
 [[nodiscard]] Result<Place> resolve(const State& state, const SessionTable& session, Point point);
 
 /// Oldest first.

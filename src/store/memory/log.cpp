@@ -102,7 +102,7 @@ Result<Checkpoint> MemoryLog::read_checkpoint(const SessionId& session, Version 
     auto place = resolve(state, **table, Point::version(version));
     if (!place) return forward(place);
     ++state.counters.rows_read;
-    return (*table)->checkpoints[version - 1].checkpoint;
+    return (*table)->checkpoints.at(version).checkpoint;
   });
 }
 
@@ -114,7 +114,8 @@ Result<std::vector<Checkpoint>> MemoryLog::checkpoints(const SessionId& session,
     auto table = find_session(state, session);
     if (!table) return forward(table);
     std::vector<Checkpoint> found;
-    for (const CheckpointRow& row : (*table)->checkpoints | std::views::reverse) {
+    for (const CheckpointRow& row :
+         (*table)->checkpoints | std::views::values | std::views::reverse) {
       if (found.size() == query.limit) break;
       if (rules::matches(query, row.checkpoint)) found.push_back(row.checkpoint);
     }

@@ -49,6 +49,7 @@ class MemoryStore final : public Store {
   Inbox& inbox() override { return inbox_; }
   Blobs& blobs() override { return blobs_; }
   Changes& changes() override { return changes_; }
+  Retention& retention() override { return retention_; }
   Upkeep& upkeep() override { return upkeep_; }
 
  private:
@@ -60,6 +61,7 @@ class MemoryStore final : public Store {
   MemoryInbox inbox_{base_};
   MemoryBlobs blobs_{base_};
   MemoryChanges changes_{base_};
+  MemoryRetention retention_{base_};
   MemoryUpkeep upkeep_{base_};
 };
 
@@ -67,6 +69,10 @@ class MemoryStore final : public Store {
 
 Counters MemoryUpkeep::counters() const {
   return base_.state.with([](State& state) { return state.counters; });
+}
+
+Result<void> MemoryUpkeep::backup(const std::string& /*path*/, const Progress& /*progress*/) {
+  return fail(ErrorCode::unsupported, "a store in memory has no file to back up");
 }
 
 Result<void> MemoryUpkeep::sync() { return {}; }

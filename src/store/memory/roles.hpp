@@ -113,11 +113,28 @@ class MemoryChanges final : public Changes {
   Base& base_;
 };
 
+class MemoryRetention final : public Retention {
+ public:
+  explicit MemoryRetention(Base& base) : base_(base) {}
+  Result<Pruned> prune(const SessionId& session, const Keep& keep,
+                       const Progress& progress) override;
+  Result<Pruned> forget(const SessionId& session, Version version) override;
+  Result<Freed> erase(const SessionId& session, const std::vector<Position>& positions) override;
+  Result<Freed> remove(const SessionId& session, const Progress& progress) override;
+  Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
+  Result<Freed> vacuum(const Progress& progress) override;
+
+ private:
+  Base& base_;
+};
+
 class MemoryUpkeep final : public Upkeep {
  public:
   explicit MemoryUpkeep(Base& base) : base_(base) {}
   StoreInfo info() const override { return base_.info; }
   Counters counters() const override;
+  Result<CheckReport> check(const Progress& progress) override;
+  Result<void> backup(const std::string& path, const Progress& progress) override;
   Result<void> sync() override;
 
  private:

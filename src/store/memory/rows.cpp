@@ -2,6 +2,7 @@
 
 #include "memory/rows.hpp"
 
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <utility>
@@ -11,7 +12,9 @@
 #include "memory/undo.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
@@ -71,13 +74,23 @@ void annotate(Session& row, const Annotation& part) {
   if (part.metadata) row.metadata = *part.metadata;
 }
 
-SegmentId open_segment(State& state, Undo& undo, Segment segment) {
+SegmentId open_segment(State& state, Undo& undo, Segment segment, std::uint64_t owner) {
   undo.of_value(state.last_segment);
   segment.id = ++state.last_segment;
   undo.of_key(state.segments, segment.id);
   const SegmentId id = segment.id;
-  state.segments[id] = SegmentTable{std::move(segment), {}};
+  state.segments[id] =
+      SegmentTable{.segment = std::move(segment), .owner = owner, .entries = {}, .shadows = {}};
   return id;
+}
+
+Result<void> require_blob(const State& state, const Body& body) {
+  const auto ref = body.blob();
+  if (!ref) return {};
+  const auto found = state.blobs.find(ref->digest);
+  if (found != state.blobs.end() && found->second.bytes.size() == ref->size) return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("blob {} was not put before it was named", to_hex(ref->digest)));
 }
 
 Result<void> add_session(State& state, Undo& undo, const NewSession& session, Timestamp now) {
@@ -100,9 +113,9 @@ Result<void> add_session(State& state, Undo& undo, const NewSession& session, Ti
       table.row.tally = total_at(state, *origin);
     }
   }
-  table.segments.push_back(open_segment(state, undo, std::move(root)));
   undo.of_value(state.births);
   table.born = ++state.births;
+  table.segments.push_back(open_segment(state, undo, std::move(root), table.born));
   undo.of_key(state.sessions, session.id);
   state.sessions.emplace(session.id, std::move(table));
   return {};

@@ -19,8 +19,11 @@ namespace perdure::memory {
 
 void annotate(Session& row, const Annotation& part);
 
-/// Opens the next segment of the store. Whose it becomes is the caller's to note.
-SegmentId open_segment(State& state, Undo& undo, Segment segment);
+/// Opens the next segment of the store, for the session that was `owner`th to be born.
+SegmentId open_segment(State& state, Undo& undo, Segment segment, std::uint64_t owner);
+
+/// Fails: `invalid_argument` if the body refers to a blob that is not there.
+[[nodiscard]] Result<void> require_blob(const State& state, const Body& body);
 
 /// Adds a session that `rules::check` has passed.
 /// Fails: `already_exists`; `not_found` if its origin does not exist.

@@ -19,6 +19,7 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "rules/retention.hpp"
 
 namespace perdure::memory {
 
@@ -50,10 +51,12 @@ struct EntryRow {
   bool operator==(const EntryRow&) const = default;
 };
 
-/// The positions of its entries have no gaps, from `segment.first` on.
+/// Its entries by position, from `segment.first` on; there are gaps where some were pruned.
 struct SegmentTable {
-  Segment segment;
+  Segment segment;          ///< Without a session if that is removed.
+  std::uint64_t owner = 0;  ///< `SessionTable::born`, also of a session that is removed.
   std::vector<EntryRow> entries;
+  std::vector<rules::Shadow> shadows;  ///< By position; no two touch.
 
   bool operator==(const SegmentTable&) const = default;
 };
@@ -77,8 +80,8 @@ struct SessionTable {
   Session row;  ///< Without the holder, which follows from the grant.
   std::uint64_t born = 0;
   Grant grant;
-  std::vector<SegmentId> segments;         ///< The last one is active.
-  std::vector<CheckpointRow> checkpoints;  ///< Version n is number n - 1.
+  std::vector<SegmentId> segments;  ///< The last one is active.
+  std::map<Version, CheckpointRow> checkpoints;
   std::map<Position, Call> calls;
   std::map<BatchId, Receipt> receipts;
   Digest chain{};
@@ -94,6 +97,13 @@ struct CallRef {
   bool operator==(const CallRef&) const = default;
 };
 
+struct BlobRow {
+  std::string bytes;
+  Timestamp put_at{};  ///< For the last time.
+
+  bool operator==(const BlobRow&) const = default;
+};
+
 struct State {
   std::map<SessionId, SessionTable> sessions;
   std::map<SegmentId, SegmentTable> segments;
@@ -101,7 +111,8 @@ struct State {
   std::map<std::string, Grant> resources;
   std::map<Digest, std::vector<CallRef>> calls_by_key;
   std::map<Digest, CallRef> key_holders;
-  std::map<Digest, std::string> blobs;
+  std::map<Digest, Call> claims;  ///< Keys that calls of removed sessions hold.
+  std::map<Digest, BlobRow> blobs;
   SegmentId last_segment = 0;
   std::uint64_t births = 0;
   std::uint64_t arrivals = 0;

@@ -27,7 +27,15 @@ void add_signed(Sha256& hash, std::int64_t number) {
 
 void add_time(Sha256& hash, Timestamp time) { add_signed(hash, time.time_since_epoch().count()); }
 
-void add_entry(Sha256& hash, const NewEntry& entry, const Digest& body, Timestamp commit_time) {
+void add_head(Sha256& hash, const BatchId& batch, Timestamp at, std::uint64_t entries) {
+  hash.update_sized("perdure commit");
+  hash.update_sized(batch.text());
+  add_time(hash, at);
+  hash.update_number(entries);
+}
+
+template <class AnyEntry>
+void add_entry(Sha256& hash, const AnyEntry& entry, const Digest& body, Timestamp at) {
   hash.update_sized(entry.channel);
   hash.update_sized(entry.kind);
   hash.update_number(static_cast<std::uint64_t>(entry.fold));
@@ -38,7 +46,7 @@ void add_entry(Sha256& hash, const NewEntry& entry, const Digest& body, Timestam
   add_signed(hash, entry.tally.tokens_in);
   add_signed(hash, entry.tally.tokens_out);
   add_signed(hash, entry.tally.cost_micros);
-  add_time(hash, entry.at.value_or(commit_time));
+  add_time(hash, at);
 }
 
 }  // namespace
@@ -53,16 +61,20 @@ Sealed seal(const Batch& batch, Timestamp at) {
     sealed.hashes.push_back(hash.finish());
   }
 
-  hash.update_sized("perdure commit");
-  hash.update_sized(batch.id.text());
-  add_time(hash, at);
-  hash.update_number(batch.entries.size());
+  add_head(hash, batch.id, at, batch.entries.size());
   for (std::size_t i = 0; i < batch.entries.size(); ++i) {
-    add_entry(hash, batch.entries[i], sealed.hashes[i], at);
+    const NewEntry& entry = batch.entries[i];
+    add_entry(hash, entry, sealed.hashes[i], entry.at.value_or(at));
   }
   sealed.seal = hash.finish();
   return sealed;
 }
+
+StoredSeal::StoredSeal(const BatchId& batch, Timestamp at, std::uint64_t entries) {
+  add_head(hash_, batch, at, entries);
+}
+
+void StoredSeal::add(const Entry& entry) { add_entry(hash_, entry, entry.hash, entry.at); }
 
 Digest chain_start(const SessionId& session) {
   Sha256 hash;

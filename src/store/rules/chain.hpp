@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 
 namespace perdure::rules {
 
@@ -27,6 +29,19 @@ struct Sealed {
 };
 
 [[nodiscard]] Sealed seal(const Batch& batch, Timestamp at);
+
+/// The seal of a commit out of what is stored of it, entry by entry: bodies are taken
+/// by their hashes, so that they may be gone.
+class StoredSeal {
+ public:
+  StoredSeal(const BatchId& batch, Timestamp at, std::uint64_t entries);
+  void add(const Entry& entry);
+  [[nodiscard]] Digest finish() { return hash_.finish(); }
+
+ private:
+  Sha256 hash_;
+};
+
 [[nodiscard]] Digest chain_start(const SessionId& session);
 /// `from` is the head before the commit, or the point it branches from.
 [[nodiscard]] Digest chain_next(const Digest& previous, const Digest& seal, Position from,

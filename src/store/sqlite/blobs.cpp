@@ -61,10 +61,13 @@ Result<BlobRef> SqliteBlobs::put(std::string_view bytes) {
   }
   const BlobRef ref{.digest = sha256(bytes), .size = bytes.size()};
   return access_.writer.write([&](Connection& db) -> Result<BlobRef> {
-    db.run(
-        "INSERT INTO blob (hash, size, staged_at, bytes) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT (hash) DO UPDATE SET staged_at = excluded.staged_at",
-        blob_view(ref.digest), ref.size, access_.clock.now(), BlobView{bytes});
+    const Timestamp now = access_.clock.now();
+    if (const auto known = find_blob(db, ref)) {
+      db.run("INSERT OR REPLACE INTO staged (blob, at) VALUES (?, ?)", *known, now);
+    } else {
+      db.run("INSERT INTO blob (hash, size, staged_at, bytes) VALUES (?, ?, ?, ?)",
+             blob_view(ref.digest), ref.size, now, BlobView{bytes});
+    }
     return ref;
   });
 }

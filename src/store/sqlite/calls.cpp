@@ -27,26 +27,34 @@ Result<Call> require_call(Connection& db, const CallScope& scope, Position posit
               call_name(scope.id, position));
 }
 
+std::unexpected<Error> held(const Call& call, const Call& holder) {
+  const std::string name = call_name(holder.session, holder.position);
+  return fail(ErrorCode::conflict,
+              fmt::format("the key of call {} is held by call {}, which is {}",
+                          call_name(call.session, call.position), name, to_string(holder.state)),
+              name);
+}
+
 Result<void> check_key_free(Connection& db, const Call& call) {
   if (!call.key) return {};
+  // Never the call itself, whatever its name: that session is gone.
+  if (Rows claims = db.query(select_claim, blob_view(*call.key)); claims.next()) {
+    return held(call, read_call(claims));
+  }
   Rows rows = db.query(sql(select_call, "WHERE c.key = ?"), blob_view(*call.key));
   while (rows.next()) {
     const Call other = read_call(rows);
     const bool same = other.session == call.session && other.position == call.position;
-    if (same || !rules::holds_key(other.state)) continue;
-    const std::string name = call_name(other.session, other.position);
-    return fail(ErrorCode::conflict,
-                fmt::format("the key of call {} is held by call {}, which is {}",
-                            call_name(call.session, call.position), name, to_string(other.state)),
-                name);
+    if (!same && rules::holds_key(other.state)) return held(call, other);
   }
   return {};
 }
 
 Result<void> check_on_line(Connection& db, const CallScope& scope, Position position,
                            std::string_view what) {
-  const auto holds = [position](const Part& part) {
-    return position >= part.first && position <= part.last;
+  const auto holds = [&](const Part& part) {
+    return position >= part.first && position <= part.last &&
+           entry_exists(db, {part.segment, position});
   };
   // Most positions are in the batch itself, and need no look at the line before it.
   if (position >= scope.first && position <= scope.head) return {};

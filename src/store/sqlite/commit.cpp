@@ -83,17 +83,6 @@ std::optional<std::int64_t> unless_zero(std::int64_t number) {
   return number;
 }
 
-Result<void> check_blob(Connection& db, const Body& body) {
-  const auto ref = body.blob();
-  if (!ref) return {};
-  Rows staged =
-      db.query("SELECT 1 FROM blob WHERE hash = ? AND size = ?", blob_view(ref->digest), ref->size);
-  if (staged.next()) return {};
-  return fail(
-      ErrorCode::invalid_argument,
-      fmt::format("blob {} was not put before the entry that names it", to_hex(ref->digest)));
-}
-
 struct EntryKey {
   std::int64_t id = 0;
   Timestamp at{};
@@ -115,7 +104,7 @@ void insert_entry(Connection& db, const EntryKey& key, const NewEntry& entry, Bo
 Result<void> append(Connection& db, State& state, const Batch& batch, const rules::Sealed& sealed) {
   for (std::size_t i = 0; i < batch.entries.size(); ++i) {
     const NewEntry& entry = batch.entries[i];
-    if (auto staged = check_blob(db, entry.body); !staged) return staged;
+    if (auto there = require_blob(db, entry.body); !there) return there;
     const EntryKey key{.id = entry_key(state.segment, state.next),
                        .at = entry.at.value_or(sealed.at),
                        .hash = sealed.hashes[i]};
@@ -179,9 +168,10 @@ void update_session(Connection& db, const State& state, const Batch& batch, Time
       tally.cost_micros, state.attention, state.session);
   // Apart from the row's hot part: these columns are indexed.
   if (batch.status) {
-    db.run("UPDATE session SET status = ?, wait_reason = ?, wake_at = ? WHERE num = ?",
-           to_string(batch.status->status), batch.status->wait_reason, batch.status->wake_at,
-           state.session);
+    db.run(
+        "UPDATE session SET status = ?, wait_reason = ?, wake_at = ?, restored = 0 WHERE num = ?",
+        to_string(batch.status->status), batch.status->wait_reason, batch.status->wake_at,
+        state.session);
     wake_if_messages_wait(db, state, at);
   }
   if (batch.annotation) update_annotation(db, state.session, *batch.annotation);

@@ -9,8 +9,8 @@
 namespace perdure::sqlite {
 
 Error SqliteError::to_error() const {
+  if (is_damage()) return {ErrorCode::corrupted, message_, {}};
   switch (code_ & 0xFF) {
-    case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return {ErrorCode::corrupted, message_, {}};
     case SQLITE_TOOBIG:
@@ -82,8 +82,11 @@ Connection::~Connection() = default;
 sqlite3_stmt* Connection::prepared(std::string_view sql) {
   if (auto found = statements_.find(sql); found != statements_.end()) return found->second.get();
   sqlite3_stmt* statement = nullptr;
-  check(sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),
-                           SQLITE_PREPARE_PERSISTENT, &statement, nullptr));
+  const int code = sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  // Our own statements fit every store: what they do not find was there once.
+  if (code == SQLITE_ERROR) raise(SQLITE_CORRUPT);
+  check(code);
   statements_.emplace(std::string(sql), statement);
   return statement;
 }

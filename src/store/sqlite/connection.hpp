@@ -31,6 +31,13 @@ class SqliteError : public std::exception {
 
   [[nodiscard]] const char* what() const noexcept override { return message_.c_str(); }
   [[nodiscard]] int code() const { return code_; }
+  [[nodiscard]] bool is_failed_sync() const {
+    return code_ == SQLITE_IOERR_FSYNC || code_ == SQLITE_IOERR_DIR_FSYNC;
+  }
+  /// The file is not what SQLite wrote; the rest of it may be.
+  [[nodiscard]] bool is_damage() const {
+    return (code_ & 0xFF) == SQLITE_CORRUPT || code_ == SQLITE_IOERR_SHORT_READ;
+  }
   /// As the caller of a store sees it.
   [[nodiscard]] Error to_error() const;
 

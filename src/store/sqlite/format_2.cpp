@@ -1,10 +1,12 @@
 // Format 2: what upkeep has to remember.
 //
 // `pruned`: entries that were dropped because nothing that is kept can see them, one
-// row for each stretch between two points that are kept; what they added to the
-// totals, and the positions from which they would have been seen: first <= p < upto.
+// row for each run of positions from which they would have been seen, first <= p <
+// upto: how many they were, and what they added to the totals.
 // `claim`: the keys that calls of removed sessions still hold.
-// `garbage`: sessions that are removed, and whose rows are not all gone yet.
+// `garbage`: sessions that are removed, and whose rows are not all gone yet; the id is
+// for those of their calls that hold a key and are not yet claims.
+// `staged`: when a blob was put again; its own row would have to be written as a whole.
 // `session.restored`: came out of a backup, and nobody has looked at it since.
 // Numbers of sessions and segments are counted in `meta`: a number that was used
 // once never means anything else.
@@ -47,10 +49,13 @@ CREATE TABLE claim (
   settled_at INTEGER
 ) WITHOUT ROWID;
 
-CREATE TABLE garbage (session INTEGER PRIMARY KEY);
+CREATE TABLE garbage (session INTEGER PRIMARY KEY, id TEXT NOT NULL);
+
+CREATE TABLE staged (blob INTEGER PRIMARY KEY, at INTEGER NOT NULL);
 
 CREATE INDEX entry_blob ON entry(body) WHERE codec = 2;
 CREATE INDEX message_blob ON message(body) WHERE codec = 2;
+CREATE INDEX call_result ON call(session, result) WHERE key IS NOT NULL AND result IS NOT NULL;
 CREATE INDEX segment_parent ON segment(parent, parent_position) WHERE parent IS NOT NULL;
 
 INSERT INTO meta SELECT 'sessions', coalesce(max(num), 0) FROM session;

@@ -15,16 +15,18 @@ namespace perdure::sqlite {
 Gate::Gate(std::string path, LockFile& lock_file) : path_(std::move(path)), lock_file_(lock_file) {}
 
 void Gate::open() {
+  is_open_ = true;
   file_ = identity_of(path_);
   lock_ = identity_of(lock_file_.path());
   failures_ = lock_file_.failures().seen;
 }
 
 Result<void> Gate::check() {
-  if (!closed_ && lock_file_.failures().seen != failures_) {
+  if (!closed_ && is_open_ && lock_file_.failures().seen != failures_) {
     close("a sync of the store failed, in another process; it takes no more writes. Reopen it.");
   }
-  if (!closed_ && (identity_of(path_) != file_ || identity_of(lock_file_.path()) != lock_)) {
+  if (!closed_ && is_open_ &&
+      (identity_of(path_) != file_ || identity_of(lock_file_.path()) != lock_)) {
     close(
         fmt::format("{} or its lock file was moved, replaced or deleted while it was open. "
                     "Put it back, then reopen it.",

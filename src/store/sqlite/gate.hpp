@@ -27,7 +27,7 @@ class Gate {
   /// has to stay.
   void open();
 
-  /// Fails: `closed`.
+  /// Fails: `closed`. Before `open` only what `close` said counts.
   [[nodiscard]] Result<void> check();
 
   /// A sync failed: nobody who has the store open now may write.
@@ -40,6 +40,7 @@ class Gate {
 
   const std::string path_;
   LockFile& lock_file_;
+  bool is_open_ = false;
   Identity file_;
   Identity lock_;
   std::uint64_t failures_ = 0;

@@ -35,6 +35,7 @@ Result<void> SqliteInbox::post(const NewMessage& message) {
       insert(db, *session, message, now, bytes);
     }
     if (db.changes() == 0) return {};
+    if (auto there = require_blob(db, message.body); !there) return there;
     db.run("UPDATE session SET revision = revision + 1 WHERE num = ?", *session);
     db.run(
         "UPDATE session SET wake_at = ?1 WHERE num = ?2 AND status = 'waiting' "

@@ -7,6 +7,7 @@
 
 #include "rules/calls.hpp"
 #include "rules/checks.hpp"
+#include "rules/retention.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/rows.hpp"
@@ -20,6 +21,12 @@ std::vector<Call> calls_by_key(Connection& db, const Digest& key) {
                blob_view(key));
   std::vector<Call> calls;
   while (rows.next()) calls.push_back(read_call(rows));
+  // At most one: a key has one holder.
+  if (Rows claims = db.query(select_claim, blob_view(key)); claims.next()) {
+    Call claim = read_call(claims);
+    const auto place = std::ranges::lower_bound(calls, claim.intended_at, {}, &Call::intended_at);
+    calls.insert(place, std::move(claim));
+  }
   return calls;
 }
 
@@ -27,15 +34,10 @@ bool is_wanted(const std::vector<CallState>& states, CallState state) {
   return states.empty() || std::ranges::find(states, state) != states.end();
 }
 
-bool is_open(CallState state) {
-  return state == CallState::intended || state == CallState::dispatched ||
-         state == CallState::in_doubt;
-}
-
 // Open calls have an index of their own: over all sessions they are found without
 // reading those that are settled.
 std::string list_sql(const CallQuery& query) {
-  const bool only_open = !query.states.empty() && std::ranges::all_of(query.states, is_open);
+  const bool only_open = !query.states.empty() && std::ranges::all_of(query.states, rules::is_open);
   return sql(select_call,
              fmt::format("WHERE {} {} ORDER BY c.session, c.position",
                          query.session ? "c.session = ?" : "? IS NULL",

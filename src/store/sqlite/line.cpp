@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sqlite/rows.hpp"
+#include "sqlite/scan.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -32,9 +33,12 @@ Part read_part(Connection& db, SegmentId segment, Position last) {
   return part;
 }
 
-bool entry_exists(Connection& db, Place place) {
-  return db.query("SELECT 1 FROM entry WHERE id = ?", entry_key(place.segment, place.position))
-      .next();
+// Whether an entry was dropped that would have been seen from there.
+bool is_in_shadow(Connection& db, Place place) {
+  Rows rows = db.query(
+      "SELECT upto FROM pruned WHERE segment = ? AND first <= ? ORDER BY first DESC LIMIT 1",
+      place.segment, place.position);
+  return rows.next() && place.position < rows.number(0);
 }
 
 // The session's own segment that covers the position, or else its oldest one.
@@ -52,16 +56,31 @@ SegmentId own_segment(Connection& db, std::int64_t session, Position position) {
   return oldest.number(0);
 }
 
-std::optional<Place> find_position(Connection& db, std::int64_t session, Position position) {
+// Before all entries is where the first one is, or will be.
+Part covering_part(Connection& db, std::int64_t session, Position position) {
   const Position sought = std::max<Position>(position, 1);
   Part part = read_part(db, own_segment(db, session, sought), position_max);
   while (sought < part.first && part.parent) {
     part = read_part(db, *part.parent, part.parent_position);
   }
-  const Place place{part.segment, position};
-  if (position == 0) return place;
-  if (position > part.last || !entry_exists(db, place)) return std::nullopt;
-  return place;
+  return part;
+}
+
+Result<Place> resolve_position(Connection& db, std::int64_t session, Position position) {
+  if (position == 0) return Place{covering_part(db, session, 0).segment, 0};
+  const auto place = find_entry(db, session, position);
+  if (place && !is_in_shadow(db, *place)) return *place;
+  return fail(ErrorCode::not_found,
+              fmt::format("the session has no entry at position {}, or it was pruned", position));
+}
+
+Tally sum_pruned(Connection& db, SegmentId segment, Position after, Position last) {
+  Rows rows = db.query(
+      "SELECT sum(turns), sum(steps), sum(tokens_in), sum(tokens_out), sum(cost_micros) "
+      "FROM pruned WHERE segment = ? AND first > ? AND first <= ?",
+      segment, after, last);
+  rows.next();
+  return read_tally(rows, 0);
 }
 
 Tally sum_entries(Connection& db, SegmentId segment, Position after, Position last) {
@@ -76,14 +95,33 @@ Tally sum_entries(Connection& db, SegmentId segment, Position after, Position la
 }  // namespace
 
 std::optional<std::int64_t> find_session(Connection& db, const SessionId& id) {
-  Rows rows = db.query("SELECT num FROM session WHERE id = ?", id.text());
-  if (!rows.next()) return std::nullopt;
-  return rows.integer(0);
+  try {
+    Rows rows = db.query("SELECT num FROM session WHERE id = ?", id.text());
+    if (!rows.next()) return std::nullopt;
+    return rows.integer(0);
+  } catch (const SqliteError& error) {
+    if (!error.is_damage()) throw;
+  }
+  return find_readable_session(db, id);
 }
 
 Result<std::int64_t> require_session(Connection& db, const SessionId& id) {
   if (auto found = find_session(db, id)) return *found;
   return fail(ErrorCode::not_found, fmt::format("there is no session {}", id.text()), id.text());
+}
+
+bool entry_exists(Connection& db, Place place) {
+  return db.query("SELECT 1 FROM entry WHERE id = ?", entry_key(place.segment, place.position))
+      .next();
+}
+
+std::optional<Place> find_entry(Connection& db, std::int64_t session, Position position) {
+  // A number beyond all would run into the keys of another segment.
+  if (position == 0 || position > position_max) return std::nullopt;
+  const Part part = covering_part(db, session, position);
+  const Place place{part.segment, position};
+  if (position > part.last || !entry_exists(db, place)) return std::nullopt;
+  return place;
 }
 
 Result<Place> resolve(Connection& db, std::int64_t session, Point point) {
@@ -102,11 +140,9 @@ Result<Place> resolve(Connection& db, std::int64_t session, Point point) {
                   fmt::format("the session has no version {}", point.number()));
     }
     case Point::Kind::position:
-      if (auto place = find_position(db, session, point.number())) return *place;
-      break;
+      return resolve_position(db, session, point.number());
   }
-  return fail(ErrorCode::not_found,
-              fmt::format("the session has no entry at position {}", point.number()));
+  return fail(ErrorCode::not_found, "there is no such session");
 }
 
 std::vector<Part> line_to(Connection& db, Place place) {
@@ -128,7 +164,9 @@ Tally tally_at(Connection& db, Place place) {
         "WHERE session = ? AND segment = ? AND position <= ? ORDER BY version DESC LIMIT 1",
         part->session, part->segment, part->last);
     const bool found = rows.next();
-    tally += sum_entries(db, part->segment, found ? rows.number(0) : 0, part->last);
+    const Position after = found ? rows.number(0) : 0;
+    tally += sum_entries(db, part->segment, after, part->last);
+    tally += sum_pruned(db, part->segment, after, part->last);
     if (found) {
       tally += read_tally(rows, 1);
       break;

@@ -40,13 +40,19 @@ struct Part {
 /// Fails: `not_found`.
 [[nodiscard]] Result<std::int64_t> require_session(Connection& db, const SessionId& id);
 
-/// Fails: `not_found` for a version or position the session does not have.
+/// Where the session's entry at the position is; empty if there is none, or none any more.
+[[nodiscard]] std::optional<Place> find_entry(Connection& db, std::int64_t session,
+                                              Position position);
+[[nodiscard]] bool entry_exists(Connection& db, Place place);
+
+/// Fails: `not_found` for a version or position the session does not have, or that was pruned.
 [[nodiscard]] Result<Place> resolve(Connection& db, std::int64_t session, Point point);
 
 /// Oldest first.
 [[nodiscard]] std::vector<Part> line_to(Connection& db, Place place);
 
-/// The totals of the line: from the latest checkpoint on it, and the entries since.
+/// The totals of the line: from the latest checkpoint on it, and the entries since, also
+/// those that were pruned.
 [[nodiscard]] Tally tally_at(Connection& db, Place place);
 
 /// Opens a segment that goes on from `parent`, or a root.

@@ -21,6 +21,7 @@ std::unique_ptr<Connection> Readers::open() const {
   auto connection = std::make_unique<Connection>(
       path_, vfs_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, rows_read_);
   connection->execute("PRAGMA query_only = ON;");
+  if (tolerant_) connection->execute("PRAGMA writable_schema = ON;");
   return connection;
 }
 

@@ -39,6 +39,11 @@ class Readers {
 
   [[nodiscard]] std::unique_ptr<Connection> open() const;
 
+  /// From now on reads also what is left of a file that is shorter than it should be, or
+  /// whose list of tables is damaged, which SQLite refuses to touch otherwise. Not for
+  /// writing: that would make new pages of those that are missing.
+  void tolerate_damage() { tolerant_ = true; }
+
  private:
   class Snapshot {
    public:
@@ -57,6 +62,7 @@ class Readers {
   const std::string path_;
   const std::string vfs_;
   std::atomic<std::uint64_t>* rows_read_;
+  std::atomic<bool> tolerant_ = false;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_;
 };

@@ -9,6 +9,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
+#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "sqlite/readers.hpp"
 #include "sqlite/watcher.hpp"
@@ -100,6 +101,21 @@ class SqliteBlobs final : public Blobs {
   Result<std::string> get(const BlobRef& ref) override;
   Result<std::string> read(const BlobRef& ref, std::uint64_t offset, std::uint64_t size) override;
   Result<bool> contains(const BlobRef& ref) override;
+
+ private:
+  Access access_;
+};
+
+class SqliteRetention final : public Retention {
+ public:
+  explicit SqliteRetention(Access access) : access_(access) {}
+  Result<Pruned> prune(const SessionId& session, const Keep& keep,
+                       const Progress& progress) override;
+  Result<Pruned> forget(const SessionId& session, Version version) override;
+  Result<Freed> erase(const SessionId& session, const std::vector<Position>& positions) override;
+  Result<Freed> remove(const SessionId& session, const Progress& progress) override;
+  Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
+  Result<Freed> vacuum(const Progress& progress) override;
 
  private:
   Access access_;

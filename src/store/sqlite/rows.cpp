@@ -2,6 +2,8 @@
 
 #include "sqlite/rows.hpp"
 
+#include <fmt/format.h>
+
 #include "perdure/core/json.hpp"
 
 namespace perdure::sqlite {
@@ -71,6 +73,7 @@ Session read_session(const Rows& rows, const Workers& workers) {
   session.created_at = rows.time(21);
   session.updated_at = rows.time(22);
   session.holder = read_holder(rows, workers);
+  session.restored = rows.integer(31) != 0;
   return session;
 }
 
@@ -140,6 +143,16 @@ Receipt read_receipt(const Rows& rows) {
 std::string tags_text(const std::vector<std::string>& tags) {
   Json::Array array(tags.begin(), tags.end());
   return Json(std::move(array)).text();
+}
+
+Result<void> require_blob(Connection& db, const Body& body) {
+  const auto ref = body.blob();
+  if (!ref) return {};
+  Rows rows =
+      db.query("SELECT 1 FROM blob WHERE hash = ? AND size = ?", blob_view(ref->digest), ref->size);
+  if (rows.next()) return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("blob {} was not put before it was named", to_hex(ref->digest)));
 }
 
 std::int64_t next_number(Connection& db, std::string_view counter) {

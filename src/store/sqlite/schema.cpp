@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sqlite/formats.hpp"
+#include "sqlite/rows.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -60,6 +61,17 @@ void migrate(Connection& connection, IdSource& ids) {
   }
   make_views(connection);
   connection.execute(fmt::format("PRAGMA application_id = {}", application_id));
+}
+
+void require_tables(Connection& connection) {
+  for (const std::string_view select :
+       {select_session, select_entry, select_checkpoint, select_call}) {
+    static_cast<void>(connection.query(sql(select, "WHERE 0")).next());
+  }
+  for (const char* table : {"segment", "receipt", "message", "blob", "worker", "resource", "pruned",
+                            "claim", "garbage"}) {
+    static_cast<void>(connection.query(fmt::format("SELECT * FROM {} WHERE 0", table)).next());
+  }
 }
 
 std::string read_incarnation(Connection& connection) {

@@ -28,6 +28,9 @@ void set_file_layout(Connection& connection);
 /// step makes the tables of an empty file.
 void migrate(Connection& connection, IdSource& ids);
 
+/// Throws damage if a table or a column is missing that this build reads.
+void require_tables(Connection& connection);
+
 /// The id given to the store when it was made.
 [[nodiscard]] std::string read_incarnation(Connection& connection);
 

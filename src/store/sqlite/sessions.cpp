@@ -14,14 +14,42 @@
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/rows.hpp"
+#include "sqlite/scan.hpp"
 
 namespace perdure::sqlite {
 namespace {
 
 std::optional<Session> find(Connection& db, const Workers& workers, std::int64_t number) {
-  Rows rows = db.query(sql(select_session, "WHERE s.num = ?"), number);
-  if (!rows.next()) return std::nullopt;
-  return read_session(rows, workers);
+  const auto read = [&](std::string_view select) -> std::optional<Session> {
+    Rows rows = db.query(sql(select, "WHERE s.num = ?"), number);
+    if (!rows.next()) return std::nullopt;
+    return read_session(rows, workers);
+  };
+  try {
+    return read(select_session);
+  } catch (const SqliteError& error) {
+    if (!error.is_damage()) throw;
+  }
+  // Its owner may be what cannot be read; then it is shown without one.
+  return read(select_session_alone);
+}
+
+// Nothing if the row cannot be read: it must not hide the others.
+std::optional<Session> find_readable(Connection& db, const Workers& workers, std::int64_t number) {
+  try {
+    return find(db, workers, number);
+  } catch (const SqliteError& error) {
+    if (!error.is_damage()) throw;
+    return std::nullopt;
+  }
+}
+
+std::vector<Session> all_readable(Connection& db, const Workers& workers) {
+  std::vector<Session> sessions;
+  for (const std::int64_t number : readable_sessions(db)) {
+    if (auto session = find_readable(db, workers, number)) sessions.push_back(*std::move(session));
+  }
+  return sessions;
 }
 
 Result<Session> require(Connection& db, const Workers& workers, const SessionId& id) {
@@ -66,12 +94,48 @@ std::vector<std::int64_t> numbers(Rows rows) {
   return found;
 }
 
+// In the query's order, without the help of SQL.
+std::vector<Session> sorted(std::vector<Session> sessions, const SessionQuery& query,
+                            const std::optional<rules::Mark>& mark) {
+  const auto place = [&](const Session& session) {
+    rules::Mark at = rules::mark_of(session, query.sort);
+    return std::pair(std::move(at.key), std::move(at.id));
+  };
+  const auto comes_first = [&](const auto& one, const auto& other) {
+    return query.descending ? other < one : one < other;
+  };
+  if (mark) {
+    const std::pair from(mark->key, mark->id);
+    std::erase_if(sessions, [&](const Session& s) { return !comes_first(from, place(s)); });
+  }
+  std::ranges::sort(sessions, comes_first, place);
+  return sessions;
+}
+
 std::vector<std::int64_t> candidates(Connection& db, const SessionQuery& query,
                                      const std::optional<rules::Mark>& mark) {
   const std::string statement = list_sql(query, mark.has_value());
   if (!mark) return numbers(db.query(statement));
   return std::visit([&](const auto& key) { return numbers(db.query(statement, key, mark->id)); },
                     mark->key);
+}
+
+std::vector<Session> runnable(Connection& db, const Workers& workers, Timestamp now) {
+  std::vector<Session> sessions;
+  try {
+    // Both halves repeat the condition of the index on runnable sessions, so that it is used.
+    Rows rows = db.query(
+        sql(select_session,
+            "WHERE s.num IN (SELECT num FROM session WHERE status IN ('active', 'waiting') AND "
+            "status = 'active' UNION ALL SELECT num FROM session WHERE status IN ('active', "
+            "'waiting') AND status = 'waiting' AND wake_at <= ?)"),
+        now);
+    while (rows.next()) sessions.push_back(read_session(rows, workers));
+    return sessions;
+  } catch (const SqliteError& error) {
+    if (!error.is_damage()) throw;
+  }
+  return all_readable(db, workers);
 }
 
 }  // namespace
@@ -148,14 +212,28 @@ Result<SessionPage> SqliteSessions::list(const SessionQuery& query) {
   }
   return access_.readers.read([&](Connection& db) -> Result<SessionPage> {
     SessionPage page;
-    for (const std::int64_t number : candidates(db, query, mark)) {
-      auto session = find(db, access_.workers, number);
-      if (!session || !rules::matches(query, *session)) continue;
+    // False when the page is full.
+    const auto add = [&](Session session) {
+      if (!rules::matches(query, session)) return true;
       if (page.sessions.size() == query.limit) {
         page.next = rules::to_cursor(query, rules::mark_of(page.sessions.back(), query.sort));
-        break;
+        return false;
       }
-      page.sessions.push_back(*std::move(session));
+      page.sessions.push_back(std::move(session));
+      return true;
+    };
+    try {
+      for (const std::int64_t number : candidates(db, query, mark)) {
+        auto session = find(db, access_.workers, number);
+        if (session && !add(*std::move(session))) break;
+      }
+      return page;
+    } catch (const SqliteError& error) {
+      if (!error.is_damage()) throw;
+    }
+    page = {};
+    for (Session& session : sorted(all_readable(db, access_.workers), query, mark)) {
+      if (!add(std::move(session))) break;
     }
     return page;
   });
@@ -167,15 +245,7 @@ Result<std::vector<Session>> SqliteSessions::due(std::size_t limit) {
     const Timestamp now = access_.clock.now();
     using Since = std::pair<Timestamp, Session>;
     std::vector<Since> waiting;
-    // Both halves repeat the condition of the index on runnable sessions, so that it is used.
-    Rows rows = db.query(
-        sql(select_session,
-            "WHERE s.num IN (SELECT num FROM session WHERE status IN ('active', 'waiting') AND "
-            "status = 'active' UNION ALL SELECT num FROM session WHERE status IN ('active', "
-            "'waiting') AND status = 'waiting' AND wake_at <= ?)"),
-        now);
-    while (rows.next()) {
-      Session session = read_session(rows, access_.workers);
+    for (Session& session : runnable(db, access_.workers, now)) {
       if (auto since = rules::due_since(session, now))
         waiting.emplace_back(*since, std::move(session));
     }

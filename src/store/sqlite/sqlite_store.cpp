@@ -7,7 +7,10 @@
 #include <fmt/format.h>
 
 #include "rules/checks.hpp"
+#include "sqlite/backup.hpp"
+#include "sqlite/check.hpp"
 #include "sqlite/commit.hpp"
+#include "sqlite/restore.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/schema.hpp"
 
@@ -47,7 +50,7 @@ class SqliteStore final : public Store, private Upkeep {
   // Closing, SQLite would write back what the WAL's index names. After a failed sync that may
   // be gone; it is left to whoever opens the store next.
   ~SqliteStore() override {
-    if (gate_.check()) return;
+    if (!has_failed_sync() && gate_.check()) return;
     sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   }
   SqliteStore(const SqliteStore&) = delete;
@@ -79,6 +82,7 @@ class SqliteStore final : public Store, private Upkeep {
   Inbox& inbox() override { return inbox_; }
   Blobs& blobs() override { return blobs_; }
   Changes& changes() override { return changes_; }
+  Retention& retention() override { return retention_; }
   Upkeep& upkeep() override { return *this; }
 
  private:
@@ -93,6 +97,14 @@ class SqliteStore final : public Store, private Upkeep {
 
   Counters counters() const override {
     return {.commits = commits_, .transactions = writer_.transactions(), .rows_read = rows_read_};
+  }
+
+  Result<CheckReport> check(const Progress& progress) override {
+    return check_store(access_, progress);
+  }
+
+  Result<void> backup(const std::string& path, const Progress& progress) override {
+    return write_backup(access_, path, progress);
   }
 
   Result<void> sync() override {
@@ -126,13 +138,18 @@ class SqliteStore final : public Store, private Upkeep {
       if (has_failed_sync()) recover_from_failed_sync();
       connection_.run("BEGIN IMMEDIATE");
       migrate(connection_, *options_.open.ids);
+      restore_if_backup(connection_, *options_.open.ids);
       connection_.run("COMMIT");
-      incarnation_ = read_incarnation(connection_);
+      read_incarnation_if_there(connection_);
       // Also without memory a transaction must be undone, or it keeps all others from writing.
       connection_.prepare("ROLLBACK");
       gate_.open();
       return {};
     } catch (const SqliteError& error) {
+      if (error.is_failed_sync()) gate_.close_for_all();
+      // A step to the next format that does not fit the tables: the number was damaged.
+      const bool is_misfit = error.code() == SQLITE_ERROR;
+      if (is_misfit || error.to_error().code == ErrorCode::corrupted) return open_damaged(error);
       Error failed = error.to_error();
       failed.message = fmt::format("cannot open {}: {}", options_.path, failed.message);
       return std::unexpected(std::move(failed));
@@ -142,6 +159,38 @@ class SqliteStore final : public Store, private Upkeep {
   [[nodiscard]] bool has_failed_sync() const {
     const auto failures = lock_file_.failures();
     return failures.seen != failures.recovered;
+  }
+
+  // A store whose counters are damaged can still be read.
+  void read_incarnation_if_there(Connection& db) {
+    try {
+      incarnation_ = read_incarnation(db);
+    } catch (const SqliteError& error) {
+      if (!error.is_damage()) throw;
+    }
+  }
+
+  // SQLite refuses the file, and every write with it; reading may still be possible.
+  Result<void> open_damaged(const SqliteError& why) {
+    if (!connection_.is_idle()) {
+      sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    }
+    readers_.tolerate_damage();
+    auto readable = readers_.read([&](Connection& db) -> Result<void> {
+      if (auto checked = check_format(db); !checked) return checked;
+      require_tables(db);
+      read_incarnation_if_there(db);
+      return {};
+    });
+    if (readable) {
+      gate_.open();
+      return {};
+    }
+    return fail(
+        ErrorCode::corrupted,
+        fmt::format("{} cannot be read: {}. If it is a store, salvage_store() gets out of it "
+                    "what is left.",
+                    options_.path, why.what()));
   }
 
   // What lies in the WAL may be in memory only. Written to the main file and synced there, with the
@@ -175,6 +224,7 @@ class SqliteStore final : public Store, private Upkeep {
   SqliteLedger ledger_{access_};
   SqliteInbox inbox_{access_};
   SqliteBlobs blobs_{access_};
+  SqliteRetention retention_{access_};
   SqliteChanges changes_{readers_, lock_file_};
 };
 

@@ -71,6 +71,7 @@ void Writer::process(const Group& group) {
   try {
     if (auto open = gate_.check(); open) {
       commit(group);
+      empty_wal_for(group);
     } else {
       reject_all(group, open.error());
     }
@@ -108,31 +109,33 @@ void Writer::commit(const Group& group) {
 bool Writer::apply_all(const Group& group) {
   const bool shared = group.size() > 1;
   for (Request* request : group) {
-    apply_one(*request, shared);
+    const auto failed = apply_one(*request, shared);
     // Some errors, a full disk among them, end the whole transaction: then nobody's
     // writes are there, also not those applied before.
     if (connection_.is_idle()) {
-      reject_all(group,
-                 {ErrorCode::unavailable, "the transaction was undone by another write", {}});
+      reject_all(group, failed.value_or(Error{ErrorCode::unavailable, "undone by SQLite", {}}));
       return false;
     }
   }
   return std::ranges::any_of(group, [](auto* r) { return r->accepted; });
 }
 
-void Writer::apply_one(Request& request, bool shared) {
+std::optional<Error> Writer::apply_one(Request& request, bool shared) {
+  std::optional<Error> failed;
   if (shared) connection_.run("SAVEPOINT request");
   try {
     request.accepted = request.apply(connection_);
   } catch (const SqliteError& error) {
     close_after(error);
-    request.reject(error.to_error());
+    failed = error.to_error();
   } catch (const std::bad_alloc&) {
-    request.reject({ErrorCode::unavailable, "out of memory", {}});
+    failed = Error{ErrorCode::unavailable, "out of memory", {}};
   }
-  if (!shared || connection_.is_idle()) return;
+  if (failed) request.reject(*failed);
+  if (!shared || connection_.is_idle()) return failed;
   if (!request.accepted) connection_.run("ROLLBACK TO request");
   connection_.run("RELEASE request");
+  return failed;
 }
 
 void Writer::roll_back() {
@@ -145,8 +148,7 @@ void Writer::roll_back() {
 }
 
 void Writer::close_after(const SqliteError& error) {
-  if (error.code() != SQLITE_IOERR_FSYNC && error.code() != SQLITE_IOERR_DIR_FSYNC) return;
-  gate_.close_for_all();
+  if (error.is_failed_sync()) gate_.close_for_all();
 }
 
 // Whoever came while the leader waited would wait as long for the same process.
@@ -188,9 +190,35 @@ void Writer::checkpoint_if_large() {
       far_beyond ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, &pages, &written_back);
   sqlite3_busy_timeout(connection_.handle(), busy_wait_ms);
   close_after(SqliteError(code, "checkpoint"));
-  // What a reader held back is tried again when as much has come on top of it.
+  // What a reader held back is tried again when as much has come on top of it; a reader that
+  // stays, such as a backup, is asked ever more seldom.
   const bool complete = code == SQLITE_OK && pages == written_back;
-  checkpoint_at_ = complete ? checkpoint_pages : wal_pages_ + checkpoint_pages;
+  checkpoint_at_ =
+      complete ? checkpoint_pages : wal_pages_ + std::max(checkpoint_pages, wal_pages_ / 2);
+}
+
+Result<bool> Writer::empty_wal() {
+  const auto nothing = [](Connection&) -> Result<void> { return {}; };
+  Task<decltype(nothing)> task(nothing, Sync::later);
+  task.empties_wal = true;
+  submit(task);
+  if (!*task.result) return forward(*task.result);
+  return task.emptied;
+}
+
+// Before anybody is answered: whoever asked for it rests on it.
+void Writer::empty_wal_for(const Group& group) {
+  const auto wants = [](const Request* r) { return r->empties_wal && r->accepted; };
+  if (std::ranges::none_of(group, wants)) return;
+  sqlite3_busy_timeout(connection_.handle(), readers_wait_ms);
+  const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
+                                             SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  sqlite3_busy_timeout(connection_.handle(), busy_wait_ms);
+  close_after(SqliteError(code, "checkpoint"));
+  if (code != SQLITE_OK) return;
+  wal_pages_ = 0;
+  checkpoint_at_ = checkpoint_pages;
+  for (Request* request : group) request->emptied = true;
 }
 
 void Writer::reject_all(const Group& group, const Error& error) {

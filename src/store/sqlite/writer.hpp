@@ -48,6 +48,10 @@ class Writer {
     return *std::move(task.result);
   }
 
+  /// Writes the WAL back into the file and cuts it to nothing. False if somebody still
+  /// read from it after a short wait.
+  [[nodiscard]] Result<bool> empty_wal();
+
   [[nodiscard]] std::uint64_t transactions() const { return transactions_; }
 
  private:
@@ -63,6 +67,8 @@ class Writer {
     virtual void reject(Error error) = 0;
 
     Sync sync;
+    bool empties_wal = false;
+    bool emptied = false;
     bool accepted = false;
     bool answered = false;
     std::condition_variable ready;
@@ -89,13 +95,15 @@ class Writer {
   void process(const Group& group);
   void commit(const Group& group);
   bool apply_all(const Group& group);
-  void apply_one(Request& request, bool shared);
+  /// What SQLite said, if it failed.
+  std::optional<Error> apply_one(Request& request, bool shared);
   void roll_back();
   void close_after(const SqliteError& error);
   void reject_waiting(const Error& error);
   void set_synchronous(bool full);
   void answer(const Group& group);
   void checkpoint_if_large();
+  void empty_wal_for(const Group& group);
   static void reject_all(const Group& group, const Error& error);
 
   Connection& connection_;

@@ -1,0 +1,33 @@
+// Getting out of a damaged store file what can still be read.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/progress.hpp"
+
+namespace perdure {
+
+struct SalvageReport {
+  std::uint64_t sessions = 0;  ///< Written to the new store.
+  std::uint64_t whole = 0;     ///< Of them, those that lost nothing.
+  std::uint64_t entries = 0;
+  std::uint64_t entries_lost = 0;     ///< Positions known to have been, but not found.
+  std::uint64_t entries_damaged = 0;  ///< Kept, though their bytes do not match their hash.
+  std::uint64_t pages_unreadable = 0;
+
+  bool operator==(const SalvageReport&) const = default;
+};
+
+/// Reads the file at `from`, which is never changed, page by page where its own
+/// structure does not lead, and writes what it finds to a new store at `to`. The new
+/// store has an incarnation of its own; its sessions come up as those of a restored
+/// backup do (upkeep.hpp). Entries that are lost leave a damaged entry in their place.
+/// Fails: `not_found` if there is no file; `already_exists` if there is one at `to`;
+/// `corrupted` if nothing in it looks like a store; `unavailable`.
+[[nodiscard]] Result<SalvageReport> salvage_store(const std::string& from, const std::string& to,
+                                                  const Progress& progress = {});
+
+}  // namespace perdure

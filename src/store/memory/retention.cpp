@@ -1,0 +1,222 @@
+// Forgetting in a memory store: each method is one slice.
+
+#include "perdure/store/retention.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <ranges>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "memory/lines.hpp"
+#include "memory/roles.hpp"
+#include "memory/rows.hpp"
+#include "memory/state.hpp"
+#include "memory/sweep.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/progress.hpp"
+#include "rules/retention.hpp"
+
+namespace perdure::memory {
+
+namespace {
+
+/// There is no slice left that it could stop.
+void report(const Progress& progress) {
+  if (progress) (void)progress({.done = 1, .total = 1});
+}
+
+Version newest_from(const SessionTable& table, std::uint64_t last) {
+  if (last == 0) return std::numeric_limits<Version>::max();
+  if (last >= table.checkpoints.size()) return 0;
+  return std::prev(table.checkpoints.end(), static_cast<std::ptrdiff_t>(last))->first;
+}
+
+/// The point before version `number`, on its segment, that is kept whatever becomes of it.
+Position kept_before(const State& state, const SessionTable& table, Version number) {
+  const auto found = table.checkpoints.find(number);
+  const CheckpointRow& row = found->second;
+  Position before = 0;
+  if (found != table.checkpoints.begin() && std::prev(found)->second.segment == row.segment) {
+    before = std::prev(found)->second.checkpoint.position;
+  }
+  for (const SegmentTable& other : state.segments | std::views::values) {
+    const Segment& segment = other.segment;
+    if (segment.parent == row.segment && segment.parent_position < row.checkpoint.position) {
+      before = std::max(before, segment.parent_position);
+    }
+  }
+  return before;
+}
+
+EntryRow* find_own_entry(State& state, const SessionTable& table, Position position) {
+  const auto place = locate(state, table, position);
+  if (!place) return nullptr;
+  for (EntryRow& row : state.segments.at(place->segment).entries) {
+    if (row.entry.position == position) return &row;
+  }
+  return nullptr;
+}
+
+Result<void> check_removable(const State& state, const SessionTable& table, Uptime uptime) {
+  const auto holder = holder_of(state, table.grant, uptime);
+  if (holder && holder->alive) {
+    return fail(
+        ErrorCode::lease_held,
+        fmt::format("session {} is owned by worker {}", table.row.id.text(), holder->worker.text()),
+        holder->worker.text());
+  }
+  for (const Call& call : table.calls | std::views::values) {
+    if (!rules::is_open(call.state)) continue;
+    const std::string name = call_name(call.session, call.position);
+    return fail(ErrorCode::conflict,
+                fmt::format("call {} is {}: resolve it first", name, to_string(call.state)), name);
+  }
+  return {};
+}
+
+void leave_claims(State& state, const SessionTable& table) {
+  for (const Call& call : table.calls | std::views::values) {
+    if (!call.key) continue;
+    std::erase_if(state.calls_by_key[*call.key],
+                  [&](const CallRef& ref) { return ref.session == table.row.id; });
+    const auto claim = rules::claim_of(call);
+    if (!claim) continue;
+    state.key_holders.erase(*call.key);
+    state.claims.emplace(*call.key, *claim);
+  }
+}
+
+std::set<Digest> named_blobs(const State& state) {
+  std::set<Digest> named;
+  const auto add = [&](const Body& body) {
+    if (const auto ref = body.blob()) named.insert(ref->digest);
+  };
+  for (const SegmentTable& table : state.segments | std::views::values) {
+    for (const EntryRow& row : table.entries) add(row.entry.body);
+  }
+  for (const SessionTable& table : state.sessions | std::views::values) {
+    for (const Message& message : table.inbox.pending | std::views::values) add(message.body);
+  }
+  return named;
+}
+
+}  // namespace
+
+Result<Pruned> MemoryRetention::prune(const SessionId& session, const Keep& keep,
+                                      const Progress& progress) {
+  auto pruned = base_.state.with([&](State& state) -> Result<Pruned> {
+    auto table = find_session(state, session);
+    if (!table) return forward(table);
+    const Version newest = newest_from(**table, keep.last);
+    const auto names = std::erase_if((*table)->checkpoints, [&](const auto& row) {
+      return !rules::keeps(keep, newest, row.second.checkpoint);
+    });
+    Pruned done{.versions = names};
+    for (const SegmentId id : (*table)->segments) {
+      const Pruned part = sweep(state, state.segments.at(id), 0, rules::never);
+      done.entries += part.entries;
+      done.bytes += part.bytes;
+    }
+    state.note_change();
+    return done;
+  });
+  report(progress);
+  return pruned;
+}
+
+Result<Pruned> MemoryRetention::forget(const SessionId& session, Version version) {
+  return base_.state.with([&](State& state) -> Result<Pruned> {
+    auto table = find_session(state, session);
+    if (!table) return forward(table);
+    auto place = resolve(state, **table, Point::version(version));
+    if (!place) return forward(place);
+    const Position before = kept_before(state, **table, version);
+    (*table)->checkpoints.erase(version);
+    Pruned done = sweep(state, state.segments.at(place->segment), before + 1, place->position);
+    done.versions = 1;
+    state.note_change();
+    return done;
+  });
+}
+
+Result<Freed> MemoryRetention::erase(const SessionId& session,
+                                     const std::vector<Position>& positions) {
+  return base_.state.with([&](State& state) -> Result<Freed> {
+    auto table = find_session(state, session);
+    if (!table) return forward(table);
+    std::vector<EntryRow*> rows;
+    for (const Position position : positions) {
+      rows.push_back(find_own_entry(state, **table, position));
+      if (rows.back() != nullptr) continue;
+      return fail(ErrorCode::not_found,
+                  fmt::format("session {} has no entry at position {}", session.text(), position));
+    }
+    Freed freed;
+    for (EntryRow* row : rows) {
+      Entry& entry = row->entry;
+      if (entry.condition == Condition::erased) continue;
+      ++freed.items;
+      freed.bytes += entry.body.bytes().size();
+      entry.body = Body::from_stored(entry.body.codec(), {});
+      entry.condition = Condition::erased;
+    }
+    state.note_change();
+    return freed;
+  });
+}
+
+Result<Freed> MemoryRetention::remove(const SessionId& session, const Progress& progress) {
+  auto removed = base_.state.with([&](State& state) -> Result<Freed> {
+    auto table = find_session(state, session);
+    if (!table) return forward(table);
+    auto free = check_removable(state, **table, base_.clock.uptime());
+    if (!free) return forward(free);
+    leave_claims(state, **table);
+    for (const SegmentId id : (*table)->segments) state.segments.at(id).segment.session = {};
+    const std::uint64_t owner = (*table)->born;
+    state.sessions.erase(session);
+    state.note_change();
+    return clear(state, owner);
+  });
+  report(progress);
+  return removed;
+}
+
+Result<Freed> MemoryRetention::collect_blobs(Duration staged_for, const Progress& progress) {
+  auto checked = rules::check_grace(staged_for);
+  if (!checked) return forward(checked);
+  auto collected = base_.state.with([&](State& state) -> Result<Freed> {
+    const std::set<Digest> named = named_blobs(state);
+    const Timestamp now = base_.clock.now();
+    Freed freed;
+    std::erase_if(state.blobs, [&](const auto& blob) {
+      if (now - blob.second.put_at <= staged_for || named.contains(blob.first)) return false;
+      ++freed.items;
+      freed.bytes += blob.second.bytes.size();
+      return true;
+    });
+    state.note_change();
+    return freed;
+  });
+  report(progress);
+  return collected;
+}
+
+Result<Freed> MemoryRetention::vacuum(const Progress& progress) {
+  report(progress);
+  return Freed{};
+}
+
+}  // namespace perdure::memory

@@ -1,0 +1,113 @@
+// SQLite copies page by page. The source is read under one open transaction: without
+// it, every commit in between would make the copy begin again. Each slice is synced at
+// once, so that the disk never has much of it to write while a commit waits for its
+// own sync.
+//
+// Killed in the middle it leaves `path.part`, which the next backup to that path replaces.
+
+#include "sqlite/backup.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <unistd.h>
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/progress.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/restore.hpp"
+#include "sqlite/roles.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+constexpr int pages_per_slice = 256;
+
+struct BackupCloser {
+  void operator()(sqlite3_backup* backup) const { sqlite3_backup_finish(backup); }
+};
+
+std::unexpected<Error> failed(const std::string& what, const std::string& path) {
+  return fail(ErrorCode::unavailable,
+              fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
+}
+
+Result<void> sync(const std::string& path, int flags) {
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (file < 0) return failed("open", path);
+  const int code = ::fsync(file);
+  const int reason = errno;
+  ::close(file);
+  errno = reason;
+  if (code != 0) return failed("sync", path);
+  return {};
+}
+
+// False if it was told to stop.
+Result<bool> copy(Connection& from, Connection& to, const std::string& path,
+                  const Progress& progress) {
+  const std::unique_ptr<sqlite3_backup, BackupCloser> backup(
+      sqlite3_backup_init(to.handle(), "main", from.handle(), "main"));
+  if (!backup) throw SqliteError(sqlite3_errcode(to.handle()), sqlite3_errmsg(to.handle()));
+  while (true) {
+    const int code = sqlite3_backup_step(backup.get(), pages_per_slice);
+    if (code != SQLITE_OK && code != SQLITE_DONE) throw SqliteError(code, sqlite3_errstr(code));
+    if (auto synced = sync(path, O_RDWR); !synced) return forward(synced);
+    const auto total = static_cast<std::uint64_t>(sqlite3_backup_pagecount(backup.get()));
+    const auto left = static_cast<std::uint64_t>(sqlite3_backup_remaining(backup.get()));
+    if (progress && !progress({.done = total - left, .total = total})) return false;
+    if (code == SQLITE_DONE) return true;
+  }
+}
+
+Result<bool> copy_to(const Access& access, const std::string& path, const Progress& progress) {
+  const auto from = access.readers.open();
+  std::atomic<std::uint64_t> not_counted = 0;
+  Connection to(path, {}, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                &not_counted);
+  // Until it has its name nobody reads the copy: what a crash leaves of it is thrown away.
+  to.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;");
+  from->run("BEGIN");
+  const Timestamp at = access.clock.now();
+  from->run("SELECT count(*) FROM meta");
+  auto copied = copy(*from, to, path, progress);
+  if (!copied || !*copied) return copied;
+  to.execute("PRAGMA journal_mode = DELETE;");
+  mark_as_backup(to, at);
+  return true;
+}
+
+}  // namespace
+
+Result<void> write_backup(const Access& access, const std::string& path, const Progress& progress) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) {
+    return fail(ErrorCode::already_exists, fmt::format("there is a file {} already", path));
+  }
+  const std::string part = path + ".part";
+  std::filesystem::remove(part, ignored);
+  try {
+    auto copied = copy_to(access, part, progress);
+    if (!copied || !*copied) {
+      std::filesystem::remove(part, ignored);
+      if (!copied) return forward(copied);
+      return fail(ErrorCode::unavailable, "the backup was told to stop");
+    }
+  } catch (const SqliteError& error) {
+    std::filesystem::remove(part, ignored);
+    return std::unexpected(error.to_error());
+  }
+  if (auto synced = sync(part, O_RDWR); !synced) return synced;
+  // A link, unlike a new name, does not take the place of a file made meanwhile.
+  if (::link(part.c_str(), path.c_str()) != 0) return failed("name", path);
+  std::filesystem::remove(part, ignored);
+  const auto folder = std::filesystem::absolute(path, ignored).parent_path();
+  return sync(folder.string(), O_RDONLY | O_DIRECTORY);
+}
+
+}  // namespace perdure::sqlite

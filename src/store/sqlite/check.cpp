@@ -1,0 +1,45 @@
+// One read transaction from beginning to end: commits go on beside it, but the WAL
+// cannot be begun anew before it is over.
+
+#include "sqlite/check.hpp"
+
+#include <fmt/format.h>
+
+#include "sqlite/check_run.hpp"
+#include "sqlite/scan.hpp"
+
+namespace perdure::sqlite {
+
+bool CheckRun::go_on() {
+  if (report().is_complete && progress_ && !progress_(step_)) report().is_complete = false;
+  return report().is_complete;
+}
+
+void CheckRun::unreadable(const std::optional<SessionId>& session, std::string_view what,
+                          const SqliteError& error) {
+  if (!error.is_damage()) throw error;
+  found.add(Fault::file, session, fmt::format("{} cannot be read: {}", what, error.what()));
+}
+
+Result<CheckReport> check_store(Access access, const Progress& progress) {
+  return access.readers.read([&](Connection& db) -> Result<CheckReport> {
+    CheckRun run(db, progress);
+    const auto sessions = readable_sessions(db);
+    run.set_total(sessions.size() + 2);
+    if (!run.go_on()) return run.found.finish();
+    check_file(run);
+    run.advance();
+    for (const std::int64_t number : sessions) {
+      if (!run.go_on()) return run.found.finish();
+      run.guard({}, fmt::format("session number {}", number), [&] { check_session(run, number); });
+      run.advance();
+    }
+    if (!run.go_on()) return run.found.finish();
+    check_rest(run);
+    run.advance();
+    static_cast<void>(run.go_on());
+    return run.found.finish();
+  });
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,63 @@
+// What the parts of one check share.
+//
+// A part that meets a page it cannot read has found something; the others go on.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "perdure/core/id.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/progress.hpp"
+#include "rules/findings.hpp"
+#include "sqlite/connection.hpp"
+
+namespace perdure::sqlite {
+
+class CheckRun {
+ public:
+  CheckRun(Connection& connection, const Progress& progress)
+      : db(connection), progress_(progress) {}
+
+  Connection& db;
+  rules::Findings found{};
+
+  /// Runs `work`; damage that ends it is a finding: `what` could not be read.
+  template <class Work>
+  void guard(const std::optional<SessionId>& session, std::string_view what, Work work) {
+    try {
+      work();
+    } catch (const SqliteError& error) {
+      unreadable(session, what, error);
+    }
+  }
+
+  [[nodiscard]] CheckReport& report() { return found.report; }
+  void set_total(std::uint64_t total) { step_.total = total; }
+  void advance() { ++step_.done; }
+  /// Tells how far it has come. False: stop.
+  [[nodiscard]] bool go_on();
+
+ private:
+  // Rethrows what is not damage.
+  void unreadable(const std::optional<SessionId>& session, std::string_view what,
+                  const SqliteError& error);
+
+  const Progress& progress_;
+  Step step_{};
+};
+
+/// The file's own structure, and the definitions of its tables.
+void check_file(CheckRun& run);
+
+/// Everything of the session with this number.
+void check_session(CheckRun& run, std::int64_t number);
+
+/// What belongs to no session in particular: blobs, keys, counters; and rows that name
+/// a session or a segment that is not there.
+void check_rest(CheckRun& run);
+
+}  // namespace perdure::sqlite

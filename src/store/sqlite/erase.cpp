@@ -1,0 +1,136 @@
+// In a file, bytes are in more places than one: in their row; where SQLite moved the row
+// from; in pages that are free; in the WAL, which has older copies of pages. So a body is
+// overwritten in its row, free pages are given back, the unused parts of pages are
+// overwritten, and the WAL is written back and cut to nothing, in this order.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <vector>
+
+#include "perdure/store/retention.hpp"
+#include "sqlite/line.hpp"
+#include "sqlite/roles.hpp"
+#include "sqlite/scrub.hpp"
+#include "sqlite/slices.hpp"
+#include "sqlite/vacuum.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+/// As long as one of them, at most 50 ms, a reader that began before can hold the WAL.
+constexpr int attempts_max = 40;
+
+/// What is deleted meanwhile is overwritten with zeros.
+class Overwriting {
+ public:
+  explicit Overwriting(Connection& db) : db_(db) { set("ON"); }
+  ~Overwriting() { set("OFF"); }
+  Overwriting(const Overwriting&) = delete;
+  Overwriting& operator=(const Overwriting&) = delete;
+
+ private:
+  void set(const char* state) {
+    const std::string statement = fmt::format("PRAGMA secure_delete = {}", state);
+    sqlite3_exec(db_.handle(), statement.c_str(), nullptr, nullptr, nullptr);
+  }
+
+  Connection& db_;
+};
+
+Result<std::vector<std::int64_t>> find_keys(Connection& db, const SessionId& session,
+                                            const std::vector<Position>& positions) {
+  auto number = require_session(db, session);
+  if (!number) return forward(number);
+  std::vector<std::int64_t> keys;
+  keys.reserve(positions.size());
+  for (const Position position : positions) {
+    const auto place = find_entry(db, *number, position);
+    if (!place) {
+      return fail(ErrorCode::not_found,
+                  fmt::format("session {} has no entry at position {}", session.text(), position));
+    }
+    keys.push_back(entry_key(place->segment, place->position));
+  }
+  return keys;
+}
+
+class Erasure {
+ public:
+  explicit Erasure(std::vector<std::int64_t> keys) : keys_(std::move(keys)) {}
+
+  [[nodiscard]] bool slice(Connection& db) {
+    const Overwriting overwriting(db);
+    std::uint64_t bytes = 0;
+    for (int rows = 0; next_ < keys_.size() && rows < slice_rows && bytes < slice_bytes; ++rows) {
+      bytes += erase(db, keys_[next_++]);
+    }
+    freed_.bytes += bytes;
+    return next_ < keys_.size();
+  }
+
+  [[nodiscard]] const Freed& freed() const { return freed_; }
+
+ private:
+  std::uint64_t erase(Connection& db, std::int64_t key) {
+    std::uint64_t bytes = 0;
+    {
+      Rows rows =
+          db.query("SELECT octet_length(body) FROM entry WHERE id = ? AND body IS NOT NULL", key);
+      if (!rows.next()) return 0;
+      bytes = rows.number(0);
+    }
+    db.run("UPDATE entry SET body = NULL WHERE id = ?", key);
+    ++freed_.items;
+    return bytes;
+  }
+
+  const std::vector<std::int64_t> keys_;
+  std::size_t next_ = 0;
+  Freed freed_;
+};
+
+Result<void> overwrite_unused(Access access, Slices& slices) {
+  auto pages = access.readers.read(
+      [](Connection& db) -> Result<std::vector<std::uint32_t>> { return find_unclean(db); });
+  if (!pages) return forward(pages);
+  return slices.run([&](Connection& db) -> Result<bool> {
+    for (std::uint64_t i = 0; i < slice_pages && !pages->empty(); ++i) {
+      scrub(db, pages->back());
+      pages->pop_back();
+    }
+    return !pages->empty();
+  });
+}
+
+Result<void> empty_wal(Writer& writer) {
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
+    auto emptied = writer.empty_wal();
+    if (!emptied) return forward(emptied);
+    if (*emptied) return {};
+  }
+  return fail(ErrorCode::unavailable,
+              "the bodies are erased, but a long read keeps older pages in the file: erase again "
+              "when it has ended");
+}
+
+}  // namespace
+
+Result<Freed> SqliteRetention::erase(const SessionId& session,
+                                     const std::vector<Position>& positions) {
+  auto keys =
+      access_.readers.read([&](Connection& db) { return find_keys(db, session, positions); });
+  if (!keys) return forward(keys);
+  Erasure erasure(*std::move(keys));
+  const Progress none;
+  Slices slices(access_.writer, none);
+  auto erased = slices.run([&](Connection& db) -> Result<bool> { return erasure.slice(db); });
+  if (!erased) return forward(erased);
+  if (auto shrunk = shrink_file(slices); !shrunk) return forward(shrunk);
+  if (auto overwritten = overwrite_unused(access_, slices); !overwritten) {
+    return forward(overwritten);
+  }
+  if (auto emptied = empty_wal(access_.writer); !emptied) return forward(emptied);
+  return erasure.freed();
+}
+
+}  // namespace perdure::sqlite

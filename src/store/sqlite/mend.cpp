@@ -1,0 +1,288 @@
+// What was found, made one store again.
+//
+// Nothing is invented: a position that some row proves and no row fills gets a lost entry
+// (rules/soundness.hpp), a session whose row is lost gets one that follows from its log. What
+// cannot be proved any more (a chain value, a total) stays as it was found, and a check of the
+// new store says so.
+
+#include <algorithm>
+#include <cstdint>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perdure/core/sha256.hpp"
+#include "perdure/store/limits.hpp"
+#include "rules/soundness.hpp"
+#include "sqlite/check_facts.hpp"
+#include "sqlite/line.hpp"
+#include "sqlite/rows.hpp"
+#include "sqlite/salvaged_file.hpp"
+#include "sqlite/scan.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+std::int64_t count(Connection& db, std::string_view query) {
+  Rows rows = db.query(query);
+  return rows.next() ? rows.integer(0) : 0;
+}
+
+std::vector<std::int64_t> numbers(Connection& db, std::string_view query) {
+  std::vector<std::int64_t> found;
+  Rows rows = db.query(query);
+  while (rows.next()) found.push_back(rows.integer(0));
+  return found;
+}
+
+std::vector<std::int64_t> segments_of_entries(Connection& db) {
+  std::vector<std::int64_t> found;
+  std::int64_t key = 0;
+  while (true) {
+    Rows rows = db.query("SELECT id >> 32 FROM entry WHERE id >= ? ORDER BY id LIMIT 1", key);
+    if (!rows.next()) return found;
+    found.push_back(rows.integer(0));
+    if (found.back() >= 0x7FFF'FFFF) return found;
+    key = entry_key(static_cast<SegmentId>(found.back()) + 1, 0);
+  }
+}
+
+// A row that no other row bears out may be a damaged byte's doing.
+void drop_impossible(Connection& db) {
+  db.run("DELETE FROM entry WHERE id <= 0 OR id & 0xFFFFFFFF = 0");
+  db.run("DELETE FROM segment WHERE parent >= num OR first < 1 OR first > 0xFFFFFFFF OR num < 1");
+  db.run("DELETE FROM session WHERE num < 1 OR id = ''");
+  db.run("DELETE FROM receipt WHERE count < 0 OR count > ? OR first < 1 OR first > 0xFFFFFFFF",
+         static_cast<std::int64_t>(batch_entries_max));
+}
+
+void mend_segments(Connection& db) {
+  db.run(
+      "INSERT OR IGNORE INTO segment SELECT o.num, o.session, o.first, a.parent, "
+      "coalesce(a.parent_position, 0) FROM temp.segment_own o "
+      "LEFT JOIN temp.segment_above a ON a.num = o.num "
+      "WHERE (a.parent IS NULL OR a.parent < o.num) AND (o.num IN (SELECT segment FROM receipt) "
+      "OR o.num IN (SELECT segment FROM session) OR o.num IN (SELECT parent FROM segment))");
+  db.run(
+      "INSERT OR IGNORE INTO segment SELECT segment, session, min(first), NULL, 0 FROM receipt "
+      "GROUP BY segment, session");
+  db.run(
+      "INSERT OR IGNORE INTO segment SELECT segment, num, CASE WHEN commits = 0 THEN head + 1 ELSE "
+      "1 END, NULL, 0 FROM session WHERE segment NOT IN (SELECT num FROM segment)");
+  db.run("UPDATE segment SET parent = NULL WHERE parent NOT IN (SELECT num FROM segment)");
+  // Entries that nothing else speaks of get a session of their own.
+  for (const std::int64_t segment : segments_of_entries(db)) {
+    const std::int64_t session = count(db,
+                                       "SELECT max((SELECT coalesce(max(num), 0) FROM session), "
+                                       "(SELECT coalesce(max(session), 0) FROM segment)) + 1");
+    db.run("INSERT OR IGNORE INTO segment VALUES (?, ?, 1, NULL, 0)", segment, session);
+  }
+}
+
+// A removed session leaves segments behind, which forks share, but nothing else.
+void mend_sessions(Connection& db) {
+  const auto lost = numbers(
+      db,
+      "SELECT DISTINCT g.session FROM segment g WHERE g.session NOT IN (SELECT num FROM session) "
+      "AND g.session NOT IN (SELECT session FROM garbage) AND (g.session IN (SELECT session FROM "
+      "receipt UNION SELECT session FROM call UNION SELECT session FROM message UNION SELECT num "
+      "FROM temp.session_id) OR NOT EXISTS (SELECT 1 FROM segment c WHERE c.parent = g.num))");
+  for (const std::int64_t number : lost) {
+    db.run(
+        "INSERT INTO session (num, id, created_at, updated_at, status, wait_reason, title, "
+        "opening, "
+        "tags, metadata, segment, head, next, version, commits, revision, chain, turns, steps, "
+        "tokens_in, tokens_out, cost_micros, attention, fence) SELECT ?1, coalesce((SELECT id FROM "
+        "temp.session_id WHERE num = ?1 AND id NOT IN (SELECT id FROM session)), 'salvaged-' || "
+        "?1), "
+        "coalesce(min(at), 0), coalesce(max(at), 0), 'active', '', '', '', '[]', '{}', 0, 0, 0, 0, "
+        "0, 1, zeroblob(32), 0, 0, 0, 0, 0, 0, coalesce(max(fence), 0) FROM receipt "
+        "WHERE session = ?1",
+        number);
+  }
+}
+
+struct Known {
+  Position last = 0;   // That some row proves.
+  Position trust = 0;  // Entries far beyond it are a damaged key's doing.
+};
+
+Known last_of(Connection& db, const Part& part) {
+  const auto segment = static_cast<std::int64_t>(part.segment);
+  Known known{.last = part.first - 1, .trust = 0};
+  for (const char* query :
+       {"SELECT max(first + count - 1) FROM receipt WHERE segment = ? AND session = ?",
+        "SELECT max(parent_position) FROM segment WHERE parent = ? AND ? IS NOT NULL",
+        "SELECT max(position) FROM checkpoint WHERE segment = ? AND session = ?",
+        "SELECT head FROM session WHERE segment = ? AND num = ?"}) {
+    Rows rows = db.query(query, segment, part.session);
+    if (rows.next() && rows.number(0) <= position_max)
+      known.last = std::max(known.last, rows.number(0));
+  }
+  known.trust = known.last + batch_entries_max;
+  Rows rows = db.query("SELECT max(id) & 0xFFFFFFFF FROM entry WHERE id BETWEEN ? AND ?",
+                       entry_key(part.segment, part.first), entry_key(part.segment, known.trust));
+  if (rows.next()) known.last = std::max(known.last, rows.number(0));
+  return known;
+}
+
+void insert_lost(Connection& db, const Stretch& stretch) {
+  for (Position at = stretch.first; at <= stretch.last; ++at) {
+    db.run(
+        "INSERT OR IGNORE INTO entry (id, channel, kind, fold, codec, at, hash, body) "
+        "VALUES (?, '', '', 0, 1, 0, zeroblob(32), x'')",
+        entry_key(stretch.segment, at));
+  }
+}
+
+// Returns how many entries of the segment are lost.
+std::uint64_t mend_entries(Connection& db, const Part& part, SalvageReport& report) {
+  const Known known = last_of(db, part);
+  db.run("DELETE FROM entry WHERE id BETWEEN ? AND ? AND NOT id BETWEEN ? AND ?",
+         entry_key(part.segment, 0), entry_key(part.segment, position_max),
+         entry_key(part.segment, part.first), entry_key(part.segment, known.trust));
+  if (known.last < part.first) return 0;
+  std::vector<Stretch> lost;
+  scan_entries(db, {part.segment, part.first, known.last},
+               {.entry =
+                    [&](Entry&& entry) {
+                      ++report.entries;
+                      if (entry.condition == Condition::damaged) ++report.entries_damaged;
+                    },
+                .missing =
+                    [&](Position first, Position last) {
+                      for (const Stretch& left : not_pruned(db, {part.segment, first, last})) {
+                        // More than a session can have lost is a damaged number.
+                        if (left.last - left.first < limit_max) lost.push_back(left);
+                      }
+                    }});
+  std::uint64_t positions = 0;
+  for (const Stretch& stretch : lost) {
+    insert_lost(db, stretch);
+    positions += stretch.last - stretch.first + 1;
+  }
+  report.entries_lost += positions;
+  return positions;
+}
+
+std::vector<Part> segments_by_number(Connection& db) {
+  std::vector<Part> parts;
+  Rows rows =
+      db.query("SELECT num, session, first, parent, parent_position FROM segment ORDER BY num");
+  while (rows.next()) {
+    Part part{.segment = rows.number(0),
+              .session = rows.integer(1),
+              .first = rows.number(2),
+              .last = 0,
+              .parent = {},
+              .parent_position = rows.number(4)};
+    if (!rows.is_null(3)) part.parent = rows.number(3);
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+// The newest of a session's segments is its active one.
+void mend_place(Connection& db, std::int64_t session) {
+  db.run(
+      "UPDATE session SET segment = (SELECT max(num) FROM segment g WHERE g.session = session.num) "
+      "WHERE num = ?",
+      session);
+  db.run(
+      "UPDATE session SET head = coalesce((SELECT max(id) & 0xFFFFFFFF FROM entry WHERE id BETWEEN "
+      "(session.segment << 32) AND (session.segment << 32 | 0xFFFFFFFF)), (SELECT parent_position "
+      "FROM segment g WHERE g.num = session.segment), 0) WHERE num = ?",
+      session);
+  db.run(
+      "UPDATE session SET next = max(head + 1, (SELECT max(first) FROM segment g WHERE g.session = "
+      "session.num), coalesce((SELECT max(first + count) FROM receipt r WHERE r.session = "
+      "session.num), 1)) WHERE num = ?",
+      session);
+}
+
+void mend_counts(Connection& db, std::int64_t session) {
+  db.run(
+      "UPDATE session SET "
+      "version = max(coalesce((SELECT max(version) FROM checkpoint c WHERE c.session = num), 0), "
+      "coalesce((SELECT max(version) FROM receipt r WHERE r.session = num), 0)), "
+      "commits = coalesce((SELECT max(number) FROM receipt r WHERE r.session = num), 0), "
+      // More than there are: some of them are lost, and still in doubt.
+      "attention = max((SELECT count(*) FROM call WHERE call.session = num AND state = "
+      "'in_doubt'), "
+      "CASE WHEN attention BETWEEN 0 AND 1000000 THEN attention ELSE 0 END) WHERE num = ?",
+      session);
+  db.run(
+      "UPDATE session SET chain = (SELECT chain FROM receipt r WHERE r.session = num ORDER BY "
+      "number "
+      "DESC LIMIT 1) WHERE num = ? AND commits > 0",
+      session);
+}
+
+void mend_tally(Connection& db, std::int64_t session) {
+  std::optional<Place> place;
+  {
+    Rows rows = db.query("SELECT segment, head FROM session WHERE num = ?", session);
+    if (rows.next()) place = Place{rows.number(0), rows.number(1)};
+  }
+  const auto tally = place ? count_tally(db, *place) : std::nullopt;
+  if (!tally) return;
+  db.run(
+      "UPDATE session SET turns = ?, steps = ?, tokens_in = ?, tokens_out = ?, cost_micros = ? "
+      "WHERE num = ?",
+      tally->turns, tally->steps, tally->tokens_in, tally->tokens_out, tally->cost_micros, session);
+}
+
+void mend_words(Connection& db) {
+  db.run("UPDATE session SET tags = '[]' WHERE NOT json_valid(tags)");
+  db.run("UPDATE session SET metadata = '{}' WHERE NOT json_valid(metadata)");
+  db.run(
+      "UPDATE session SET status = 'active' WHERE status NOT IN ('active', 'waiting', 'paused', "
+      "'completed', 'failed', 'cancelled')");
+}
+
+void mend_counters(Connection& db) {
+  for (const auto& [name, highest] :
+       std::map<std::string, std::string>{{"sessions", "SELECT max(num) FROM session"},
+                                          {"segments", "SELECT max(num) FROM segment"}}) {
+    db.run(fmt::format("UPDATE meta SET value = max(coalesce(({}), 0), coalesce((SELECT value FROM "
+                       "temp.old_meta o WHERE o.key = meta.key AND typeof(value) = 'integer' AND "
+                       "value < 0x7FFFFFFF), 0)) WHERE key = ?",
+                       highest),
+           name);
+  }
+}
+
+// A session that lost nothing has all its receipts, and all entries on its segments.
+bool is_whole(Connection& db, std::int64_t session, std::uint64_t entries_lost) {
+  if (entries_lost > 0) return false;
+  Rows rows = db.query(
+      "SELECT s.commits = (SELECT count(*) FROM receipt r WHERE r.session = s.num) AND "
+      "s.chain <> zeroblob(32) FROM session s WHERE s.num = ?",
+      session);
+  return rows.next() && rows.integer(0) != 0;
+}
+
+}  // namespace
+
+void mend_rows(Connection& db, SalvageReport& report) {
+  drop_impossible(db);
+  mend_segments(db);
+  mend_sessions(db);
+  std::map<std::int64_t, std::uint64_t> lost;
+  for (const Part& part : segments_by_number(db)) {
+    lost[part.session] += mend_entries(db, part, report);
+  }
+  mend_words(db);
+  for (const std::int64_t session : numbers(db, "SELECT num FROM session ORDER BY num")) {
+    mend_place(db, session);
+    mend_counts(db, session);
+    mend_tally(db, session);
+    ++report.sessions;
+    if (is_whole(db, session, lost[session])) ++report.whole;
+  }
+  mend_counters(db);
+}
+
+}  // namespace perdure::sqlite

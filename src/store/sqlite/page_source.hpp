@@ -1,0 +1,54 @@
+// The pages of a database file, read without SQLite: as the write-ahead log has them,
+// or else as the file has them.
+//
+// For files that SQLite refuses, or of which it reads less than is there. A frame of the
+// log counts if its own checksum is right, whatever became of those before it.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace perdure::sqlite {
+
+/// Bytes that can be read at any place.
+struct Bytes {
+  std::uint64_t size = 0;
+  /// What is there, up to `count`: fewer at the end.
+  std::function<std::string(std::uint64_t offset, std::size_t count)> read{};
+
+  [[nodiscard]] static Bytes of(std::string_view bytes);
+  /// Of the file; none if there is no such file. Throws std::system_error if it cannot be read.
+  [[nodiscard]] static Bytes of_file(const std::string& path);
+};
+
+class PageSource {
+ public:
+  PageSource(Bytes file, Bytes log);
+
+  [[nodiscard]] std::uint32_t page_size() const { return page_size_; }
+  /// Pages are numbered from 1.
+  [[nodiscard]] std::uint32_t page_count() const { return page_count_; }
+  /// Empty if the file ends before it; where it ends inside of it, the rest is zeros.
+  [[nodiscard]] std::optional<std::string> read(std::uint32_t page) const;
+
+ private:
+  void find_page_size();
+  void read_log();
+
+  Bytes file_;
+  Bytes log_;
+  std::uint32_t page_size_ = 0;
+  std::uint32_t page_count_ = 0;
+  std::unordered_map<std::uint32_t, std::uint64_t> in_log_;  ///< Where in the log a page is.
+};
+
+[[nodiscard]] std::uint32_t big_endian_32(std::string_view bytes, std::size_t offset);
+[[nodiscard]] std::uint32_t big_endian_16(std::string_view bytes, std::size_t offset);
+
+}  // namespace perdure::sqlite

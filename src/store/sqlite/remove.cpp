@@ -1,0 +1,55 @@
+// The session is gone when its row is; everything else follows in slices.
+
+#include <fmt/format.h>
+
+#include "perdure/store/retention.hpp"
+#include "sqlite/garbage.hpp"
+#include "sqlite/line.hpp"
+#include "sqlite/roles.hpp"
+#include "sqlite/rows.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+Result<void> check_removable(Connection& db, const Workers& workers, std::int64_t session,
+                             const SessionId& id) {
+  Rows rows = db.query(sql(select_session, "WHERE s.num = ?"), session);
+  rows.next();
+  const auto holder = read_session(rows, workers).holder;
+  if (holder && holder->alive) {
+    return fail(ErrorCode::lease_held,
+                fmt::format("session {} is held by worker {} (host {}, pid {})", id.text(),
+                            holder->worker.text(), holder->host, holder->pid),
+                holder->worker.text());
+  }
+  Rows open = db.query(
+      "SELECT min(position) FROM call WHERE state IN ('intended', 'dispatched', 'in_doubt') "
+      "AND session = ?",
+      session);
+  if (!open.next() || open.is_null(0)) return {};
+  const std::string name = call_name(id, open.number(0));
+  return fail(ErrorCode::conflict,
+              fmt::format("nobody knows yet what became of call {}: resolve it first", name), name);
+}
+
+}  // namespace
+
+Result<Freed> SqliteRetention::remove(const SessionId& session, const Progress& progress) {
+  auto removed = access_.writer.write([&](Connection& db) -> Result<std::int64_t> {
+    auto number = require_session(db, session);
+    if (!number) return forward(number);
+    auto free = check_removable(db, access_.workers, *number, session);
+    if (!free) return forward(free);
+    db.run("INSERT INTO garbage VALUES (?, ?)", *number, session.text());
+    db.run("DELETE FROM session WHERE num = ?", *number);
+    return *number;
+  });
+  if (!removed) return forward(removed);
+  Slices slices(access_.writer, progress);
+  auto freed = clear_garbage(slices, {*removed});
+  if (!freed) return forward(freed);
+  if (auto finished = slices.finish(); !finished) return forward(finished);
+  return *freed;
+}
+
+}  // namespace perdure::sqlite

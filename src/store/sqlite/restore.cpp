@@ -1,0 +1,57 @@
+// The original may have gone on after the backup was taken, and may still do so. Its
+// fences went on as well: the jump is larger than any number of take-overs, so that
+// whoever compares fences outside of the store sees the restored one as later.
+
+#include "sqlite/restore.hpp"
+
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/formats.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+constexpr std::int64_t fence_jump = std::int64_t{1} << 32;
+
+std::optional<Timestamp> taken_at(Connection& db) {
+  Rows rows = db.query("SELECT value FROM meta WHERE key = 'backup'");
+  if (!rows.next()) return std::nullopt;
+  return rows.time(0);
+}
+
+}  // namespace
+
+void mark_as_backup(Connection& db, Timestamp at) {
+  db.run("INSERT OR REPLACE INTO meta VALUES ('backup', ?)", at);
+}
+
+void restore_if_backup(Connection& db, IdSource& ids) {
+  const auto at = taken_at(db);
+  if (!at) return;
+  begin_anew(db, ids, fmt::format("restored from a backup of {}", to_iso8601(*at)));
+  db.run("DELETE FROM meta WHERE key = 'backup'");
+}
+
+void begin_anew(Connection& db, IdSource& ids, std::string_view reason) {
+  db.run("UPDATE meta SET value = ? WHERE key = 'incarnation'", mint<StoreTag>(ids).text());
+  db.run("DELETE FROM worker");
+  db.run("UPDATE resource SET worker = NULL, fence = fence + ?", fence_jump);
+  db.run(
+      "UPDATE session SET owner = NULL, owned_since = NULL, fence = fence + ?, "
+      "revision = revision + 1, restored = status IN ('active', 'waiting', 'paused')",
+      fence_jump);
+  db.run(
+      "UPDATE session SET status = 'paused', wake_at = NULL, wait_reason = ? "
+      "WHERE status IN ('active', 'waiting')",
+      reason);
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,52 @@
+// The rows of a store file, found without SQLite.
+//
+// First along the trees, from their roots. If that met damage, also in every page that no
+// tree led to: there a row is known by its shape, the number and kinds of its columns.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sqlite/page_cells.hpp"
+#include "sqlite/page_source.hpp"
+
+namespace perdure::sqlite {
+
+/// What rows of a table look like. Columns: `k` the rowid, `i` a number, `t` text, `h` 32
+/// bytes, `b` bytes, `v` any value; a capital may also be NULL.
+struct Shape {
+  std::string_view name{};  ///< Of the table or index.
+  std::string_view into{};  ///< The table it is written to.
+  std::string_view columns{};
+  bool is_table_tree = false;     ///< Kept by rowid; else an index, or a table that is like one.
+  bool is_known_by_shape = true;  ///< Nothing else in the file looks like it.
+};
+
+[[nodiscard]] std::span<const Shape> shapes();
+
+struct FoundRow {
+  const Shape* shape = nullptr;
+  std::vector<Value> values{};  ///< One for each column of the shape.
+};
+
+struct FoundPages {
+  std::uint64_t unreadable = 0;
+  bool is_whole = true;  ///< All trees led everywhere they should.
+};
+
+struct RowVisitor {
+  std::function<void(FoundRow&&)> row;
+  /// Called between pages; false: stop.
+  std::function<bool(std::uint64_t page)> go_on;
+};
+
+FoundPages find_rows(const PageSource& source, const RowVisitor& visit);
+
+/// The same for bytes in memory: what a fuzzer calls. Returns how many rows there are.
+[[nodiscard]] std::uint64_t count_rows(std::string_view file, std::string_view log);
+
+}  // namespace perdure::sqlite

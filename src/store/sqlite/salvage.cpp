@@ -1,0 +1,112 @@
+// The original is only ever read, byte by byte: SQLite itself would write to the files
+// beside it as soon as it opened them.
+
+#include "perdure/store/salvage.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fmt/format.h>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id_source.hpp"
+#include "sqlite/row_finder.hpp"
+#include "sqlite/salvaged_file.hpp"
+
+namespace perdure {
+namespace {
+
+using sqlite::Bytes;
+using sqlite::FoundRow;
+using sqlite::PageSource;
+using sqlite::SalvagedFile;
+
+// Gone unless it was given its name.
+class Unfinished {
+ public:
+  explicit Unfinished(std::string path) : path_(std::move(path)) { remove(); }
+  ~Unfinished() { remove(); }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  void rename_to(const std::string& name) const { std::filesystem::rename(path_, name); }
+
+ private:
+  void remove() const {
+    std::error_code ignored;
+    for (const char* end : {"", "-wal", "-shm", "-journal"}) {
+      std::filesystem::remove(path_ + end, ignored);
+    }
+  }
+
+  std::string path_;
+};
+
+Result<void> check_paths(const std::string& from, const std::string& to) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(from, unknown)) {
+    return fail(ErrorCode::not_found, fmt::format("there is no file {}", from));
+  }
+  if (std::filesystem::exists(to, unknown)) {
+    return fail(ErrorCode::already_exists, fmt::format("there is a file {} already", to));
+  }
+  return {};
+}
+
+// Rows that are kept only to mend others prove nothing by themselves.
+bool is_of_a_store(const FoundRow& row) { return !row.shape->into.starts_with("temp."); }
+
+Result<SalvageReport> salvage(const std::string& from, const std::string& to,
+                              const Progress& progress) {
+  const PageSource source(Bytes::of_file(from), Bytes::of_file(from + "-wal"));
+  const Unfinished unfinished(to + "-unfinished");
+  SalvageReport report;
+  std::uint64_t rows = 0;
+  Step step{.done = 0, .total = source.page_count()};
+  {
+    SalvagedFile file(unfinished.path(), random_ids());
+    const auto pages = sqlite::find_rows(source, {.row =
+                                                      [&](FoundRow&& row) {
+                                                        if (is_of_a_store(row)) ++rows;
+                                                        file.add(row);
+                                                      },
+                                                  .go_on =
+                                                      [&](std::uint64_t) {
+                                                        step.done =
+                                                            std::min(step.done + 1, step.total);
+                                                        return !progress || progress(step);
+                                                      }});
+    if (rows == 0) {
+      return fail(ErrorCode::corrupted,
+                  fmt::format("nothing in {} looks like a Perdure store", from));
+    }
+    report.pages_unreadable = pages.unreadable;
+    file.mend(report);
+    file.finish(random_ids());
+  }
+  unfinished.rename_to(to);
+  return report;
+}
+
+}  // namespace
+
+Result<SalvageReport> salvage_store(const std::string& from, const std::string& to,
+                                    const Progress& progress) {
+  if (auto checked = check_paths(from, to); !checked) return forward(checked);
+  try {
+    return salvage(from, to, progress);
+  } catch (const sqlite::SqliteError& error) {
+    return fail(ErrorCode::unavailable, fmt::format("cannot write {}: {}", to, error.what()));
+  } catch (const std::system_error& error) {
+    return fail(ErrorCode::unavailable, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::unavailable, "out of memory");
+  }
+}
+
+}  // namespace perdure

@@ -1,0 +1,98 @@
+// While it is filled the file needs no journal: if anything goes wrong it is thrown away.
+
+#include "sqlite/salvaged_file.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <vector>
+
+#include "sqlite/restore.hpp"
+#include "sqlite/schema.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+constexpr const char* found_beside = R"sql(
+CREATE TEMP TABLE old_meta (key TEXT PRIMARY KEY, value);
+CREATE TEMP TABLE session_id (id TEXT, num INTEGER PRIMARY KEY);
+CREATE TEMP TABLE segment_own (session INTEGER, first INTEGER, num INTEGER PRIMARY KEY);
+CREATE TEMP TABLE segment_above (parent INTEGER, parent_position INTEGER, num INTEGER PRIMARY KEY);
+)sql";
+
+int bind(sqlite3_stmt* statement, int index, const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::null:
+      return sqlite3_bind_null(statement, index);
+    case Value::Kind::integer:
+      return sqlite3_bind_int64(statement, index, value.integer);
+    case Value::Kind::real:
+      return sqlite3_bind_double(statement, index, value.real);
+    case Value::Kind::text:
+      return sqlite3_bind_text64(statement, index, value.bytes.data(), value.bytes.size(),
+                                 SQLITE_STATIC, SQLITE_UTF8);
+    case Value::Kind::blob:
+      break;
+  }
+  return sqlite3_bind_blob64(statement, index, value.bytes.data(), value.bytes.size(),
+                             SQLITE_STATIC);
+}
+
+void sync_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = file >= 0 && ::fsync(file) == 0;
+  if (file >= 0) ::close(file);
+  if (!synced) throw SqliteError(SQLITE_IOERR_FSYNC, fmt::format("cannot sync {}", path));
+}
+
+}  // namespace
+
+SalvagedFile::SalvagedFile(const std::string& path, IdSource& ids)
+    : path_(path), db_(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &rows_read_) {
+  db_.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -64000;");
+  set_file_layout(db_);
+  db_.execute("PRAGMA journal_mode = OFF;");
+  db_.execute(found_beside);
+  db_.execute("BEGIN");
+  migrate(db_, ids);
+}
+
+sqlite3_stmt* SalvagedFile::statement_for(const Shape& shape) {
+  Statement& statement = inserts_[&shape];
+  if (statement) return statement.get();
+  const std::vector<std::string> marks(shape.columns.size(), "?");
+  const std::string sql =
+      fmt::format("INSERT OR IGNORE INTO {} VALUES ({})", shape.into, fmt::join(marks, ", "));
+  sqlite3_stmt* made = nullptr;
+  const int code = sqlite3_prepare_v2(db_.handle(), sql.c_str(), -1, &made, nullptr);
+  statement.reset(made);
+  if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(db_.handle()));
+  return made;
+}
+
+void SalvagedFile::add(const FoundRow& row) {
+  sqlite3_stmt* statement = statement_for(*row.shape);
+  int index = 0;
+  int code = SQLITE_OK;
+  for (const Value& value : row.values) {
+    if (code == SQLITE_OK) code = bind(statement, ++index, value);
+  }
+  if (code == SQLITE_OK) code = sqlite3_step(statement);
+  const SqliteError error(code, sqlite3_errmsg(db_.handle()));
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  if (code != SQLITE_DONE) throw error;
+}
+
+void SalvagedFile::mend(SalvageReport& report) { mend_rows(db_, report); }
+
+void SalvagedFile::finish(IdSource& ids) {
+  begin_anew(db_, ids, "salvaged from a damaged store");
+  inserts_.clear();
+  db_.execute("COMMIT");
+  sync_file(path_);
+}
+
+}  // namespace perdure::sqlite

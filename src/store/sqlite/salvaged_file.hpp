@@ -1,0 +1,51 @@
+// The new file that a salvage writes: rows as they are found, then what is missing
+// between them.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "perdure/core/id_source.hpp"
+#include "perdure/store/salvage.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/row_finder.hpp"
+
+namespace perdure::sqlite {
+
+class SalvagedFile {
+ public:
+  /// Makes an empty store there. Nothing of it is safe before finish().
+  SalvagedFile(const std::string& path, IdSource& ids);
+
+  /// Keeps the row, unless one with its key is there already.
+  void add(const FoundRow& row);
+
+  /// Makes one store of the rows: lost entries, segments and sessions leave something in
+  /// their place, summary rows say what the log says.
+  void mend(SalvageReport& report);
+
+  /// Puts everything on disk.
+  void finish(IdSource& ids);
+
+ private:
+  struct Finalizer {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  using Statement = std::unique_ptr<sqlite3_stmt, Finalizer>;
+
+  sqlite3_stmt* statement_for(const Shape& shape);
+
+  std::string path_;
+  std::atomic<std::uint64_t> rows_read_ = 0;
+  Connection db_;
+  std::map<const Shape*, Statement> inserts_;
+};
+
+/// In a file that holds all rows that were found; see SalvagedFile::mend.
+void mend_rows(Connection& db, SalvageReport& report);
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,153 @@
+// Damage everywhere: every page of a small store that holds something of everything, and
+// its write-ahead log. Prints how many places were damaged and what became of them.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <iostream>
+#include <string>
+
+#include "damage/sample.hpp"
+#include "damage/scale.hpp"
+#include "damage/verdict.hpp"
+#include "doubles/temp_folder.hpp"
+
+namespace perdure {
+namespace {
+
+constexpr std::size_t page_bytes = 8192;
+
+// One sample for all sweeps of a program.
+struct Original {
+  Sample sample;
+  Files files;
+};
+
+Original make_original(bool in_wal) {
+  const TempFolder folder = TempFolder::in_memory();
+  Original made{.sample = make_sample(folder.file("store.db"), in_wal), .files = {}};
+  made.files = read_files(folder.file("store.db"));
+  return made;
+}
+
+class DamageSweep : public testing::Test {
+ protected:
+  void try_one(const Original& original, const Files& damaged, const std::string& what) {
+    const Verdict verdict = judge(damaged, original.sample);
+    ++places_;
+    found_ += verdict.found ? 1 : 0;
+    unchanged_ += verdict.changed || verdict.found || verdict.earlier ? 0 : 1;
+    earlier_ += verdict.earlier ? 1 : 0;
+    unopened_ += verdict.opened ? 0 : 1;
+    unborne_ += verdict.unborne ? 1 : 0;
+    for (const std::string& wrong : verdict.wrong) {
+      if (++complaints_ <= 20) ADD_FAILURE() << what << ": " << wrong;
+    }
+  }
+
+  ~DamageSweep() override {
+    std::cout << fmt::format(
+        "damage: {}: {} places, {} found ({} by opening), {} changed nothing, {} lead to "
+        "an earlier moment, {} changed words that nothing bears out, {} violations\n",
+        testing::UnitTest::GetInstance()->current_test_info()->name(), places_, found_, unopened_,
+        unchanged_, earlier_, unborne_, complaints_);
+  }
+
+ private:
+  int places_ = 0;
+  int found_ = 0;
+  int unopened_ = 0;
+  int unchanged_ = 0;
+  int earlier_ = 0;
+  int unborne_ = 0;
+  int complaints_ = 0;
+};
+
+char flipped(char byte, std::uint64_t place) {
+  return static_cast<char>(byte ^ (place % 2 == 0 ? 0xFF : 1 << (place / 2 % 8)));
+}
+
+// Every `stride`-th byte, from one that the seed chooses.
+template <class Try>
+void each_place(std::size_t size, std::size_t stride, Try try_place) {
+  const std::size_t step = damage_scale().full ? 8 : stride;
+  for (std::size_t at = damage_scale().seed * 7919 % step; at < size; at += step) try_place(at);
+}
+
+TEST_F(DamageSweep, FlippedBytes) {
+  const Original original = make_original(false);
+  std::uint64_t number = damage_scale().seed;
+  // No power of two: the places wander through the pages.
+  each_place(original.files.file.size(), 2003, [&](std::size_t at) {
+    Files damaged = original.files;
+    damaged.file[at] = flipped(damaged.file[at], ++number);
+    try_one(original, damaged,
+            fmt::format("byte {} of page {}", at % page_bytes, at / page_bytes + 1));
+  });
+}
+
+// Where a page says what it is and where its rows are, one byte matters more.
+TEST_F(DamageSweep, FlippedBytesInPageHeaders) {
+  const Original original = make_original(false);
+  std::uint64_t number = damage_scale().seed;
+  const std::size_t pages = original.files.file.size() / page_bytes;
+  for (std::size_t page = 0; page < pages; page += damage_scale().full ? 1 : 4) {
+    for (const std::size_t at : {0U, 3U, 4U, 5U, 8U, 9U, 11U}) {
+      Files damaged = original.files;
+      const std::size_t byte = page * page_bytes + at + (page == 0 ? 100 : 0);
+      damaged.file[byte] = flipped(damaged.file[byte], ++number);
+      try_one(original, damaged, fmt::format("header byte {} of page {}", at, page + 1));
+    }
+  }
+}
+
+TEST_F(DamageSweep, FlippedBytesInTheFileHeader) {
+  const Original original = make_original(false);
+  std::uint64_t number = damage_scale().seed;
+  for (std::size_t at = 0; at < 100; at += damage_scale().full ? 1 : 4) {
+    Files damaged = original.files;
+    damaged.file[at] = flipped(damaged.file[at], ++number);
+    try_one(original, damaged, fmt::format("byte {} of the file", at));
+  }
+}
+
+TEST_F(DamageSweep, ZeroedPages) {
+  const Original original = make_original(false);
+  for (std::size_t page = 0; page < original.files.file.size() / page_bytes; ++page) {
+    Files damaged = original.files;
+    damaged.file.replace(page * page_bytes, page_bytes, page_bytes, '\0');
+    try_one(original, damaged, fmt::format("page {} zeroed", page + 1));
+  }
+}
+
+TEST_F(DamageSweep, TruncatedFiles) {
+  const Original original = make_original(false);
+  for (std::size_t end = 0; end < original.files.file.size(); end += page_bytes) {
+    for (const std::size_t more : {0, 100, 4000}) {
+      // A third of them in turn, unless all are asked for.
+      if (!damage_scale().full && (end / page_bytes + more) % 3 != 0) continue;
+      const Files damaged{.file = original.files.file.substr(0, end + more), .log = {}};
+      if (damaged.file.empty()) continue;
+      try_one(original, damaged, fmt::format("cut off after byte {}", end + more));
+    }
+  }
+}
+
+// SQLite takes a damaged frame for the end of the log, as after a crash: what is left is the store
+// as it was at an earlier moment, or damage.
+TEST_F(DamageSweep, DamagedLogs) {
+  const Original original = make_original(true);
+  ASSERT_GT(original.files.log.size(), 10 * page_bytes);
+  std::uint64_t number = damage_scale().seed;
+  try_one(original, {.file = original.files.file, .log = {}}, "log missing");
+  each_place(original.files.log.size(), 19937, [&](std::size_t at) {
+    Files damaged = original.files;
+    damaged.log[at] = flipped(damaged.log[at], ++number);
+    try_one(original, damaged, fmt::format("byte {} of the log", at));
+    damaged = original.files;
+    damaged.log.resize(at);
+    try_one(original, damaged, fmt::format("log cut off after byte {}", at));
+  });
+}
+
+}  // namespace
+}  // namespace perdure

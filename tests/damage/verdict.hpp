@@ -1,0 +1,35 @@
+// What became of a damaged store: everything asked of it, and compared with the original.
+
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "damage/sample.hpp"
+
+namespace perdure {
+
+/// The files of a store as they were before they were damaged.
+struct Files {
+  std::string file;
+  std::string log;  ///< The write-ahead log; may be empty.
+};
+
+[[nodiscard]] Files read_files(const std::string& path);
+void write_files(const std::string& path, const Files& files);
+
+struct Verdict {
+  bool opened = false;
+  bool found = false;                ///< Opening or the check said so.
+  bool changed = false;              ///< An answer is another one than before.
+  bool earlier = false;              ///< All answers are those of an earlier moment.
+  bool unborne = false;              ///< Only in words that nothing in the file bears out.
+  std::vector<std::string> wrong{};  ///< What must not be: rules broken, each in a sentence.
+};
+
+/// Writes the files to a folder of their own, opens, reads and checks them, then salvages
+/// them and looks at what that gave.
+[[nodiscard]] Verdict judge(const Files& damaged, const Sample& original);
+
+}  // namespace perdure

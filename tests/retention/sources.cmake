@@ -1,0 +1,12 @@
+# Forgetting over SQLite: what the file holds, how long a slice takes, who goes on meanwhile.
+
+perdure_test(
+  retention_test
+  SOURCES retention/erased_bytes_test.cpp
+          retention/file_size_test.cpp
+          retention/slices_test.cpp
+          counted/counted_store.cpp
+          doubles/counting_vfs.cpp
+          doubles/vfs_shim.cpp
+  LABELS retention
+  TIMEOUT 120)
