@@ -9,6 +9,7 @@
 #include "contract/describe.hpp"
 #include "crash/child_process.hpp"
 #include "crash/forgetting.hpp"
+#include "crash/scale.hpp"
 #include "crash/stored_file.hpp"
 #include "doubles/counting_vfs.hpp"
 #include "doubles/temp_folder.hpp"
@@ -122,6 +123,7 @@ TEST_P(ForgetSweep, NoDeathWhileForgettingTakesMoreThanItShould) {
     deaths += killed ? 1 : 0;
     check(path);
   }
+  tell("crash while forgetting", deaths);
   EXPECT_GT(deaths, 40);
 }
 

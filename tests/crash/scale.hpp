@@ -1,10 +1,11 @@
-// How long the crash, power and fault tests run, and by which chance: told on the command line, because
-// the same programs serve `make test` (short) and `make soak` (long).
+// How long the crash, power and fault tests run, and by which chance: told on the command
+// line, because the same programs serve `make test` (short) and `make soak` (long).
 
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace perdure {
 
@@ -15,5 +16,8 @@ struct Scale {
 };
 
 [[nodiscard]] const Scale& scale();
+
+/// Prints what was swept, for whoever counts over many runs. Nothing if the test failed.
+void tell(std::string_view what, int deaths);
 
 }  // namespace perdure

@@ -53,6 +53,7 @@ int sweep(Death death, std::uint64_t stride) {
     if (!ended) continue;
     EXPECT_EQ(testimony.acknowledged(), check.steps());
     EXPECT_LT(*testimony.writes(), death.write) << "the writer outlived its death";
+    tell("crash", deaths);
     return deaths;
   }
 }
@@ -126,6 +127,7 @@ TEST_P(RecoverySweep, NorDoesADeathDuringRecovery) {
           << first.text() << ", then " << second.text();
     }
   }
+  tell("crash during recovery", deaths);
   EXPECT_GT(deaths, 10);
 }
 

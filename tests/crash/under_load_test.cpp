@@ -159,6 +159,7 @@ TEST(UnderLoad, SigkillAtRandomMomentsLosesDoublesAndReordersNothing) {
   }
   store.reset();
   EXPECT_EQ(find_damage(path), "");
+  tell("crash under load", scale().rounds.value_or(40));
 }
 
 }  // namespace

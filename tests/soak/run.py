@@ -57,8 +57,10 @@ def run(command: Command, totals: collections.Counter) -> bool:
         return False
     for target, count in re.findall(r"^fuzz: (\w+) +(\d+) executions$", done.stdout, re.MULTILINE):
         totals[f"fuzz {target}: executions"] += int(count)
+    for count in re.findall(r"^OK, passed (\d+) tests", done.stdout + done.stderr, re.MULTILINE):
+        totals["property: sequences"] += int(count)
     for swept in SWEPT.finditer(done.stdout):
-        for count, what in re.findall(r"(\d+) ([a-z ]+)", swept["counts"]):
+        for count, what in re.findall(r"(\d+) ([a-z ]*[a-z])", swept["counts"]):
             totals[f"{swept['who']}: {what}"] += int(count)
     return True
 
