@@ -82,7 +82,9 @@ class Trial {
 
   void found(Version turns) {
     const Version told = record_.acknowledged.empty() ? 0 : record_.acknowledged.rbegin()->first;
-    if (turns < told || turns > std::max(told, begun_.value_or(0))) {
+    // One that was killed before it could ask again found it, too.
+    const Version seen = std::max(told, found_);
+    if (turns < seen || turns > std::max(seen, begun_.value_or(0))) {
       record_.troubles.push_back(fmt::format("{} turns were acknowledged, {} found", told, turns));
     }
     if (begun_ && *begun_ > told) ++(turns == *begun_ ? record_.present : record_.absent);

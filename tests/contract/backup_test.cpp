@@ -162,6 +162,29 @@ TEST_P(BackupContract, WhatAKilledBackupLeftIsReplaced) {
   restored();
 }
 
+TEST_P(BackupContract, TwoAtOnceDoNotMix) {
+  std::optional<ErrorCode> second;
+  must(back_up([&](const Step&) {
+    second = code_of(back_up());
+    return true;
+  }));
+
+  EXPECT_EQ(second, ErrorCode::unavailable);
+  restored();
+}
+
+TEST_P(BackupContract, BesideTheLogOfAnotherStoreIsRefused) {
+  say(own(create()), "in the log");
+  must(back_up());
+  // As after a kill: the log stays, and the backup takes the place of the file.
+  std::filesystem::copy_file(folder.file(GetParam().file) + "-wal", copy() + "-wal");
+
+  EXPECT_EQ(code_of(open_store(copy(), {.clock = &clock, .ids = &ids})), ErrorCode::corrupted);
+
+  std::filesystem::remove(copy() + "-wal");
+  EXPECT_EQ(must(restored()->log().read(session_id("session"), {})).size(), 1U);
+}
+
 TEST_P(BackupContract, IntoAFolderThatIsNotThereIsUnavailable) {
   EXPECT_EQ(code_of(store->upkeep().backup(folder.file("none/copy.db"))), ErrorCode::unavailable);
 }

@@ -15,11 +15,14 @@
 #include <fmt/format.h>
 #include <memory>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/progress.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/file_lock.hpp"
 #include "sqlite/restore.hpp"
 #include "sqlite/roles.hpp"
 
@@ -37,19 +40,61 @@ std::unexpected<Error> failed(const std::string& what, const std::string& path) 
               fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
 }
 
-Result<void> sync(const std::string& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
-  if (file < 0) return failed("open", path);
-  const int code = ::fsync(file);
+/// The copy before it has its name. Nobody else writes it while this lives, and it goes with this.
+class PartFile {
+ public:
+  /// Fails: `unavailable`, also while another backup is written under the same name.
+  [[nodiscard]] static Result<PartFile> open(const std::string& path) {
+    auto file = Descriptor::open(path);
+    if (!file) return forward(file);
+    struct stat opened{};
+    struct stat named{};
+    const bool is_ours = lock_byte(*file, 0, LockWait::no) == 0 &&
+                         ::fstat(file->number(), &opened) == 0 &&
+                         ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino;
+    if (!is_ours) {
+      return fail(ErrorCode::unavailable,
+                  fmt::format("another backup is just being written to {}", path));
+    }
+    if (::ftruncate(file->number(), 0) != 0) return failed("empty", path);
+    return PartFile(path, *std::move(file));
+  }
+  ~PartFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  PartFile(PartFile&& other) noexcept
+      : path_(std::exchange(other.path_, {})), file_(std::move(other.file_)) {}
+  PartFile& operator=(PartFile&&) = delete;
+  PartFile(const PartFile&) = delete;
+  PartFile& operator=(const PartFile&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  [[nodiscard]] Result<void> sync() const {
+    if (::fsync(file_.number()) != 0) return failed("sync", path_);
+    return {};
+  }
+
+ private:
+  PartFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;
+  Descriptor file_;
+};
+
+Result<void> sync_folder(const std::string& path) {
+  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return failed("open", path);
+  const int code = ::fsync(folder);
   const int reason = errno;
-  ::close(file);
+  ::close(folder);
   errno = reason;
   if (code != 0) return failed("sync", path);
   return {};
 }
 
 // False if it was told to stop.
-Result<bool> copy(Connection& from, Connection& to, const std::string& path,
+Result<bool> copy(Connection& from, Connection& to, const PartFile& part,
                   const Progress& progress) {
   const std::unique_ptr<sqlite3_backup, BackupCloser> backup(
       sqlite3_backup_init(to.handle(), "main", from.handle(), "main"));
@@ -57,7 +102,7 @@ Result<bool> copy(Connection& from, Connection& to, const std::string& path,
   while (true) {
     const int code = sqlite3_backup_step(backup.get(), pages_per_slice);
     if (code != SQLITE_OK && code != SQLITE_DONE) throw SqliteError(code, sqlite3_errstr(code));
-    if (auto synced = sync(path, O_RDWR); !synced) return forward(synced);
+    if (auto synced = part.sync(); !synced) return forward(synced);
     const auto total = static_cast<std::uint64_t>(sqlite3_backup_pagecount(backup.get()));
     const auto left = static_cast<std::uint64_t>(sqlite3_backup_remaining(backup.get()));
     if (progress && !progress({.done = total - left, .total = total})) return false;
@@ -65,17 +110,17 @@ Result<bool> copy(Connection& from, Connection& to, const std::string& path,
   }
 }
 
-Result<bool> copy_to(const Access& access, const std::string& path, const Progress& progress) {
+Result<bool> copy_to(const Access& access, const PartFile& part, const Progress& progress) {
   const auto from = access.readers.open();
   std::atomic<std::uint64_t> not_counted = 0;
-  Connection to(path, {}, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+  Connection to(part.path(), {}, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                 &not_counted);
   // Until it has its name nobody reads the copy: what a crash leaves of it is thrown away.
   to.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;");
   from->run("BEGIN");
   const Timestamp at = access.clock.now();
   from->run("SELECT count(*) FROM meta");
-  auto copied = copy(*from, to, path, progress);
+  auto copied = copy(*from, to, part, progress);
   if (!copied || !*copied) return copied;
   to.execute("PRAGMA journal_mode = DELETE;");
   mark_as_backup(to, at);
@@ -89,25 +134,22 @@ Result<void> write_backup(const Access& access, const std::string& path, const P
   if (std::filesystem::exists(path, ignored)) {
     return fail(ErrorCode::already_exists, fmt::format("there is a file {} already", path));
   }
-  const std::string part = path + ".part";
-  std::filesystem::remove(part, ignored);
+  auto part = PartFile::open(path + ".part");
+  if (!part) return forward(part);
   try {
-    auto copied = copy_to(access, part, progress);
-    if (!copied || !*copied) {
-      std::filesystem::remove(part, ignored);
-      if (!copied) return forward(copied);
-      return fail(ErrorCode::unavailable, "the backup was told to stop");
-    }
+    auto copied = copy_to(access, *part, progress);
+    if (!copied) return forward(copied);
+    if (!*copied) return fail(ErrorCode::unavailable, "the backup was told to stop");
   } catch (const SqliteError& error) {
-    std::filesystem::remove(part, ignored);
     return std::unexpected(error.to_error());
   }
-  if (auto synced = sync(part, O_RDWR); !synced) return synced;
+  if (auto synced = part->sync(); !synced) return synced;
   // A link, unlike a new name, does not take the place of a file made meanwhile.
-  if (::link(part.c_str(), path.c_str()) != 0) return failed("name", path);
-  std::filesystem::remove(part, ignored);
-  const auto folder = std::filesystem::absolute(path, ignored).parent_path();
-  return sync(folder.string(), O_RDONLY | O_DIRECTORY);
+  if (::link(part->path().c_str(), path.c_str()) != 0) {
+    if (errno != EEXIST) return failed("name", path);
+    return fail(ErrorCode::already_exists, fmt::format("there is a file {} already", path));
+  }
+  return sync_folder(std::filesystem::absolute(path, ignored).parent_path().string());
 }
 
 }  // namespace perdure::sqlite

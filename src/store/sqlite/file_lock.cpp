@@ -39,7 +39,7 @@ Result<Descriptor> Descriptor::open(const std::string& path) {
   const int number = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (number >= 0) return Descriptor(number);
   return fail(ErrorCode::unavailable,
-              fmt::format("cannot open the lock file {}: {}", path, std::strerror(errno)));
+              fmt::format("cannot open {}: {}", path, std::strerror(errno)));
 }
 
 Descriptor::~Descriptor() {

@@ -15,6 +15,7 @@ namespace perdure::sqlite {
 
 /// Which byte of the lock file means what. Locks need no bytes behind them.
 inline constexpr off_t turn_byte = 0;
+inline constexpr off_t door_byte = 1;
 inline constexpr off_t worker_base = 4096;
 
 /// An open file; what it locked is free again when it closes.

@@ -116,6 +116,7 @@ Known last_of(Connection& db, const Part& part) {
        {"SELECT max(first + count - 1) FROM receipt WHERE segment = ? AND session = ?",
         "SELECT max(parent_position) FROM segment WHERE parent = ? AND ? IS NOT NULL",
         "SELECT max(position) FROM checkpoint WHERE segment = ? AND session = ?",
+        "SELECT max(position) FROM call WHERE segment = ? AND session = ?",
         "SELECT head FROM session WHERE segment = ? AND num = ?"}) {
     Rows rows = db.query(query, segment, part.session);
     if (rows.next() && rows.number(0) <= position_max)

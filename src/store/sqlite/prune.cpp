@@ -26,7 +26,10 @@ struct Plan {
 
 Version newest_from(Connection& db, std::int64_t session, std::uint64_t last) {
   constexpr std::uint64_t many = std::numeric_limits<std::int64_t>::max();
-  if (last == 0) return many;
+  if (last == 0) {
+    Rows rows = db.query("SELECT version + 1 FROM session WHERE num = ?", session);
+    return rows.next() ? rows.number(0) : 0;
+  }
   Rows rows = db.query(
       "SELECT version FROM checkpoint WHERE session = ? ORDER BY version DESC LIMIT 1 OFFSET ?",
       session, std::min(last - 1, many));

@@ -26,7 +26,7 @@ constexpr std::array known = {
     Shape{"resource", "resource", "tIii", false, true},
     Shape{"pruned", "pruned", "iiiiiiiii", false, true},
     Shape{"claim", "claim", "htitttiiiiII", false, true},
-    Shape{"garbage", "garbage", "k", true, false},
+    Shape{"garbage", "garbage", "kt", true, false},
     Shape{"meta", "temp.old_meta", "tV", false, false},
     Shape{"sqlite_autoindex_session_1", "temp.session_id", "ti", false, false},
     Shape{"segment_session", "temp.segment_own", "iii", false, false},

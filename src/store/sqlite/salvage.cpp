@@ -67,6 +67,7 @@ Result<SalvageReport> salvage(const std::string& from, const std::string& to,
   const Unfinished unfinished(to + "-unfinished");
   SalvageReport report;
   std::uint64_t rows = 0;
+  bool stopped = false;
   Step step{.done = 0, .total = source.page_count()};
   {
     SalvagedFile file(unfinished.path(), random_ids());
@@ -79,8 +80,10 @@ Result<SalvageReport> salvage(const std::string& from, const std::string& to,
                                                       [&](std::uint64_t) {
                                                         step.done =
                                                             std::min(step.done + 1, step.total);
-                                                        return !progress || progress(step);
+                                                        stopped = progress && !progress(step);
+                                                        return !stopped;
                                                       }});
+    if (stopped) return fail(ErrorCode::unavailable, "the salvage was told to stop");
     if (rows == 0) {
       return fail(ErrorCode::corrupted,
                   fmt::format("nothing in {} looks like a Perdure store", from));

@@ -3,6 +3,7 @@
 
 #include "sqlite/sqlite_store.hpp"
 
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -122,6 +123,7 @@ class SqliteStore final : public Store, private Upkeep {
                   fmt::format("{} may not be written: look at its permissions", options_.path));
     }
     try {
+      if (auto own = check_wal_is_ours(); !own) return own;
       // The kernel may have dropped what it could not write. The index of the WAL, which others
       // keep alive, still names it, and only building it anew checks sums.
       if (has_failed_sync()) forget_wal_index(connection_);
@@ -154,6 +156,25 @@ class SqliteStore final : public Store, private Upkeep {
       failed.message = fmt::format("cannot open {}: {}", options_.path, failed.message);
       return std::unexpected(std::move(failed));
     }
+  }
+
+  // The header of a store in use says that it has a WAL, that of a backup that it has none. SQLite
+  // would read any WAL that lies beside the file, and mix two stores.
+  Result<void> check_wal_is_ours() {
+    std::array<unsigned char, 20> header{};
+    sqlite3_file* file = nullptr;
+    sqlite3_file_control(connection_.handle(), "main", SQLITE_FCNTL_FILE_POINTER,
+                         static_cast<void*>(&file));
+    const int code = file->pMethods->xRead(file, header.data(), header.size(), 0);
+    std::error_code none;
+    const auto wal_bytes = std::filesystem::file_size(options_.path + "-wal", none);
+    constexpr unsigned char without_wal = 1;
+    if (code != SQLITE_OK || header[18] != without_wal || none || wal_bytes == 0) return {};
+    return fail(
+        ErrorCode::corrupted,
+        fmt::format("{} is a backup, but {}-wal beside it belongs to another store: move that "
+                    "away first",
+                    options_.path, options_.path));
   }
 
   [[nodiscard]] bool has_failed_sync() const {

@@ -90,7 +90,8 @@ std::map<std::int64_t, Position> family(Connection& db, SegmentId segment, Posit
       "WITH RECURSIVE family(segment, session, upto) AS ("
       "SELECT num, session, ?3 FROM segment WHERE num = ?1 UNION ALL "
       "SELECT g.num, g.session, min(f.upto, g.parent_position) "
-      "FROM family f JOIN segment g ON g.parent = f.segment WHERE g.parent_position >= ?2) "
+      "FROM family f JOIN segment g ON g.parent = f.segment WHERE g.parent_position >= ?2 "
+      "AND g.num > f.segment) "
       "SELECT session, max(upto) FROM family GROUP BY session",
       segment, from, position_max);
   std::map<std::int64_t, Position> found;

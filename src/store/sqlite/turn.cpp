@@ -26,6 +26,14 @@ namespace {
 // The steady clock's nanoseconds would run over at Duration::max().
 constexpr Duration wait_max = std::chrono::hours(24 * 365);
 
+/// 0, or the kernel's error number.
+int lock_turn(const Descriptor& file, LockWait wait) {
+  if (const int failure = lock_byte(file, door_byte, wait); failure != 0) return failure;
+  const int failure = lock_byte(file, turn_byte, wait);
+  unlock_byte(file, door_byte);
+  return failure;
+}
+
 }  // namespace
 
 struct Turn::State {
@@ -64,7 +72,7 @@ Result<void> Turn::take(Duration wait) {
   {
     const std::scoped_lock lock(state_->mutex);
     // Behind the thread's own place in the queue nobody of this process may try.
-    if (!state_->waiting && lock_byte(state_->file, turn_byte, LockWait::no) == 0) return {};
+    if (!state_->waiting && lock_turn(state_->file, LockWait::no) == 0) return {};
   }
   return wait_for_thread(wait);
 }
@@ -89,10 +97,11 @@ Result<void> Turn::wait_for_thread(Duration wait) {
     return fail(ErrorCode::unavailable,
                 fmt::format("cannot lock {}: {}", state_->path, std::strerror(failure)));
   }
-  return fail(ErrorCode::unavailable,
-              fmt::format("another process has had the turn to write for {} ms and does not go on; "
-                          "is one that uses {} stopped?",
-                          wait.count(), state_->path));
+  return fail(
+      ErrorCode::unavailable,
+      fmt::format("no turn to write within {} ms: other processes that use {} write all the "
+                  "time, or one of them was stopped in the middle",
+                  wait.count(), state_->path));
 }
 
 void Turn::stand_in(const std::shared_ptr<State>& state) {
@@ -102,7 +111,7 @@ void Turn::stand_in(const std::shared_ptr<State>& state) {
     if (state->closing) return;
     state->waiting = true;
     lock.unlock();
-    const int failure = lock_byte(state->file, turn_byte, LockWait::yes);
+    const int failure = lock_turn(state->file, LockWait::yes);
     lock.lock();
     state->waiting = false;
     state->held = failure == 0 && state->wanted;

@@ -1,7 +1,9 @@
 // Whose turn it is to write, among the processes of this machine.
 //
-// The kernel keeps the queue: a lock on the first byte of the lock file. It has no
-// deadline of its own, so when the turn is not free a thread waits for it in the
+// The kernel keeps the queue: a lock on the first byte of the lock file. It lets
+// whoever comes first after a release have it, asleep or not, so a second byte is the
+// door: who waits for the turn stands in it, and who had the turn just now cannot pass.
+// Neither lock has a deadline of its own, so when the turn is not free a thread waits for it in the
 // caller's place, and the caller waits for that thread as long as it likes. The
 // thread starts when it is first needed; a lone process never has it.
 //

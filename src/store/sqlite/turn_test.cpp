@@ -6,9 +6,11 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <string>
+#include <thread>
 
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
+#include "sqlite/file_lock.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -71,6 +73,20 @@ TEST_F(TurnTest, CanBeAskedForAgainAfterADeadline) {
   first.end();
   EXPECT_TRUE(waiting.get());
   EXPECT_FALSE(first.take(at_once));
+}
+
+TEST_F(TurnTest, WhoWaitsComesBeforeWhoHadIt) {
+  Turn first = open();
+  Turn second = open();
+  const Descriptor watcher = Descriptor::open(folder_.file("lock")).value();
+  ASSERT_TRUE(first.take(at_once));
+  auto waiting = std::async(std::launch::async, [&] { return second.take(long_enough); });
+  while (!is_locked_elsewhere(watcher, door_byte)) std::this_thread::yield();
+
+  first.end();
+  EXPECT_FALSE(first.take(at_once));
+
+  EXPECT_TRUE(waiting.get());
 }
 
 TEST_F(TurnTest, AWaitingOneCanBeClosed) {

@@ -78,6 +78,10 @@ void Writer::process(const Group& group) {
   } catch (const SqliteError& error) {
     reject_all(group, error.to_error());
     roll_back();
+  } catch (const std::exception& error) {
+    // No memory, or whatever a caller's clock threw: the others must not wait for ever.
+    reject_all(group, {ErrorCode::unavailable, error.what(), {}});
+    roll_back();
   }
   answer(group);
   checkpoint_if_large();
