@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "crash/stored_file.hpp"
+#include "doubles/difference.hpp"
 #include "doubles/fake_clock.hpp"
 #include "perdure/store/open.hpp"
 #include "store/sqlite/sqlite_store.hpp"
@@ -18,19 +19,6 @@ namespace {
 std::string answer_text(const Action& step) {
   return step.answer ? *step.answer
                      : "refused: " + std::string(to_string(step.answer.error().code));
-}
-
-// The first line in which the texts differ: whole portraits are too long to read.
-std::string difference(const std::string& expected, const std::string& found) {
-  std::istringstream left(expected);
-  std::istringstream right(found);
-  std::string wanted;
-  std::string got;
-  do {
-    if (!std::getline(left, wanted)) wanted = "(nothing more)";
-    if (!std::getline(right, got)) got = "(nothing more)";
-  } while (wanted == got && (left || right));
-  return fmt::format("\n  expected: {}\n  found:    {}", wanted, got);
 }
 
 OpenOptions with(FakeClock& clock) {

@@ -22,6 +22,7 @@
 #include "crash/stored_file.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/counting_vfs.hpp"
+#include "doubles/difference.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/open.hpp"
@@ -39,20 +40,6 @@ std::string read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   EXPECT_TRUE(file) << path;
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// The first line in which two tales differ; they are too long to print.
-std::string difference(const std::string& expected, const std::string& found) {
-  if (expected == found) return "";
-  std::istringstream left(expected);
-  std::istringstream right(found);
-  std::string wanted;
-  std::string got;
-  do {
-    if (!std::getline(left, wanted)) wanted = "(nothing more)";
-    if (!std::getline(right, got)) got = "(nothing more)";
-  } while (wanted == got && (left || right));
-  return fmt::format("\n  expected: {}\n  found:    {}", wanted, got);
 }
 
 class PastStore : public testing::TestWithParam<std::int64_t> {

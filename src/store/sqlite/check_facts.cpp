@@ -42,17 +42,6 @@ std::string find_bad_word(const Words& words) {
   return {};
 }
 
-Part read_segment(const Rows& rows) {
-  Part part{.segment = rows.number(0),
-            .session = rows.integer(1),
-            .first = rows.number(2),
-            .last = 0,
-            .parent = {},
-            .parent_position = rows.number(4)};
-  if (!rows.is_null(3)) part.parent = rows.number(3);
-  return part;
-}
-
 std::string find_bad_segment(Connection& db, const Part& part, const Part* before) {
   if (before != nullptr && part.first < before->first) return "begins before the one before it";
   if (!part.parent) {
@@ -142,10 +131,7 @@ std::optional<Summary> check_summary_row(CheckRun& run, std::int64_t number) {
 
 std::vector<Part> check_segments(CheckRun& run, const Summary& session) {
   std::vector<Part> parts;
-  Rows rows = run.db.query(
-      "SELECT num, session, first, parent, parent_position FROM segment WHERE session = ? "
-      "ORDER BY num",
-      session.number);
+  Rows rows = run.db.query(sql(select_segment, "WHERE session = ? ORDER BY num"), session.number);
   while (rows.next()) {
     const Part part = read_segment(rows);
     const auto broken = find_bad_segment(run.db, part, parts.empty() ? nullptr : &parts.back());

@@ -125,10 +125,10 @@ class Clearing {
           "SELECT p.session FROM segment g JOIN segment p ON p.num = g.parent WHERE g.num = ? "
           "AND p.session <> ? AND NOT EXISTS (SELECT 1 FROM session WHERE num = p.session)",
           segment, session_);
-      if (rows.next()) parents_.push_back(rows.integer(0));
-    }
-    if (!parents_.empty()) {
-      db.run("INSERT OR IGNORE INTO garbage VALUES (?, '')", parents_.back());
+      if (rows.next()) {
+        parents_.push_back(rows.integer(0));
+        db.run("INSERT OR IGNORE INTO garbage VALUES (?, '')", parents_.back());
+      }
     }
     db.run("DELETE FROM pruned WHERE segment = ?", segment);
     db.run("DELETE FROM segment WHERE num = ?", segment);

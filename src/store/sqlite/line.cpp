@@ -14,18 +14,12 @@ namespace perdure::sqlite {
 namespace {
 
 Part read_part(Connection& db, SegmentId segment, Position last) {
-  Rows rows = db.query("SELECT session, first, parent, parent_position FROM segment WHERE num = ?",
-                       segment);
+  Rows rows = db.query(sql(select_segment, "WHERE num = ?"), segment);
   if (!rows.next()) {
     throw SqliteError(SQLITE_CORRUPT, fmt::format("segment {} is missing", segment));
   }
-  Part part{.segment = segment,
-            .session = rows.integer(0),
-            .first = rows.number(1),
-            .last = last,
-            .parent = {},
-            .parent_position = rows.number(3)};
-  if (!rows.is_null(2)) part.parent = rows.number(2);
+  Part part = read_segment(rows);
+  part.last = last;
   // A line would have no end: segments are numbered as they are opened.
   if (part.parent && *part.parent >= segment) {
     throw SqliteError(SQLITE_CORRUPT, fmt::format("segment {} comes from a later one", segment));
@@ -93,6 +87,17 @@ Tally sum_entries(Connection& db, SegmentId segment, Position after, Position la
 }
 
 }  // namespace
+
+Part read_segment(const Rows& rows) {
+  Part part{.segment = rows.number(0),
+            .session = rows.integer(1),
+            .first = rows.number(2),
+            .last = 0,
+            .parent = {},
+            .parent_position = rows.number(4)};
+  if (!rows.is_null(3)) part.parent = rows.number(3);
+  return part;
+}
 
 std::optional<std::int64_t> find_session(Connection& db, const SessionId& id) {
   try {

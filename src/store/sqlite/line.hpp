@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -35,6 +36,11 @@ struct Part {
   std::optional<SegmentId> parent;
   Position parent_position = 0;
 };
+
+/// Completed with a WHERE or ORDER clause. `last` is the reader's to say.
+inline constexpr std::string_view select_segment =
+    "SELECT num, session, first, parent, parent_position FROM segment ";
+[[nodiscard]] Part read_segment(const Rows& rows);
 
 [[nodiscard]] std::optional<std::int64_t> find_session(Connection& db, const SessionId& id);
 /// Fails: `not_found`.

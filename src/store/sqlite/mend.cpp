@@ -170,18 +170,8 @@ std::uint64_t mend_entries(Connection& db, const Part& part, SalvageReport& repo
 
 std::vector<Part> segments_by_number(Connection& db) {
   std::vector<Part> parts;
-  Rows rows =
-      db.query("SELECT num, session, first, parent, parent_position FROM segment ORDER BY num");
-  while (rows.next()) {
-    Part part{.segment = rows.number(0),
-              .session = rows.integer(1),
-              .first = rows.number(2),
-              .last = 0,
-              .parent = {},
-              .parent_position = rows.number(4)};
-    if (!rows.is_null(3)) part.parent = rows.number(3);
-    parts.push_back(part);
-  }
+  Rows rows = db.query(sql(select_segment, "ORDER BY num"));
+  while (rows.next()) parts.push_back(read_segment(rows));
   return parts;
 }
 
