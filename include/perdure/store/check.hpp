@@ -42,7 +42,7 @@ struct CheckReport {
   std::uint64_t calls = 0;
   std::uint64_t blobs = 0;
   std::uint64_t bytes = 0;  ///< Of bodies and blobs that were hashed.
-  /// The first `damage_max` findings, by session, then by position.
+  /// The first `damage_max` that were found, by session, then by position.
   std::vector<Damage> damage{};
   std::uint64_t found = 0;  ///< All findings, also those not listed.
   bool is_complete = true;  ///< False if it was told to stop.

@@ -23,7 +23,8 @@ inline constexpr std::size_t tags_max = 64;
 inline constexpr std::size_t body_bytes_max = std::size_t{256} << 20U;
 inline constexpr std::size_t blob_bytes_max = std::size_t{900} << 20U;
 inline constexpr std::size_t batch_entries_max = 100'000;
-/// Either way from zero, each number of an entry's tally: totals cannot run over.
+/// Either way from zero, each number of an entry's tally: nine million such entries
+/// fit into a total.
 inline constexpr std::int64_t tally_max = 1'000'000'000'000;
 inline constexpr Duration lease_time_max = std::chrono::hours(24);
 /// A blob that was put less than this ago may be named by a commit under way.

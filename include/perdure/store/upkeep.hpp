@@ -58,7 +58,8 @@ class Upkeep {
   [[nodiscard]] virtual Result<void> backup(const std::string& path,
                                             const Progress& progress = {}) = 0;
 
-  /// Puts on disk whatever `Sync::later` left in memory.
+  /// Puts on disk whatever `Sync::later` left in memory. Under `Durability::process`
+  /// nothing is ever synced, and this does nothing either.
   /// Fails: `closed` if the sync failed, now or before.
   [[nodiscard]] virtual Result<void> sync() = 0;
 };
