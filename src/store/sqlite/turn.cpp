@@ -23,9 +23,6 @@
 namespace perdure::sqlite {
 namespace {
 
-// The steady clock's nanoseconds would run over at Duration::max().
-constexpr Duration wait_max = std::chrono::hours(24 * 365);
-
 /// 0, or the kernel's error number.
 int lock_turn(const Descriptor& file, LockWait wait) {
   if (const int failure = lock_byte(file, door_byte, wait); failure != 0) return failure;
@@ -89,7 +86,7 @@ Result<void> Turn::wait_for_thread(Duration wait) {
   }
   state_->wanted = true;
   state_->changed.notify_all();
-  state_->changed.wait_for(lock, std::min(wait, wait_max),
+  state_->changed.wait_for(lock, std::min(wait, longest_wait),
                            [&] { return state_->held || state_->failure != 0; });
   state_->wanted = false;
   if (std::exchange(state_->held, false)) return {};

@@ -11,6 +11,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -18,6 +19,9 @@
 #include "perdure/core/time.hpp"
 
 namespace perdure::sqlite {
+
+/// The steady clock's nanoseconds would run over at Duration::max().
+inline constexpr Duration longest_wait = std::chrono::hours(24 * 365);
 
 class Turn {
  public:

@@ -15,12 +15,12 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "sqlite/turn.hpp"
+
 namespace perdure::sqlite {
 namespace {
 
 constexpr int look_every_ms = 1000;
-// The steady clock's nanoseconds would run over at Duration::max().
-constexpr Duration wait_max = std::chrono::hours(24 * 365);
 
 }  // namespace
 
@@ -47,7 +47,7 @@ Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
   std::unique_lock lock(mutex_);
   if (auto started = start(lock); !started) return forward(started);
   if (auto looked = look(lock); !looked) return forward(looked);
-  changed_.wait_for(lock, std::clamp(timeout, Duration(0), wait_max),
+  changed_.wait_for(lock, std::clamp(timeout, Duration(0), longest_wait),
                     [&] { return number_ > since; });
   return number_;
 }
