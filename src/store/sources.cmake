@@ -51,6 +51,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/lock_file.cpp
     sqlite/log.cpp
     sqlite/mend.cpp
+    sqlite/opening.cpp
     sqlite/ownership.cpp
     sqlite/page_cells.cpp
     sqlite/page_source.cpp

@@ -37,6 +37,8 @@ class LockFile {
   struct Failures {
     std::uint64_t seen = 0;
     std::uint64_t recovered = 0;
+
+    [[nodiscard]] bool are_open() const { return seen != recovered; }
   };
   [[nodiscard]] Failures failures() const;
   void set_failures(Failures failures);

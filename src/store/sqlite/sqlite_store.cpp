@@ -1,9 +1,8 @@
-// Opening the file, and the store object that holds everything together. Members
-// are in the order they depend on each other; the watcher's thread ends first.
+// The store object that holds everything together. Members are in the order they
+// depend on each other; the watcher's thread ends first.
 
 #include "sqlite/sqlite_store.hpp"
 
-#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -11,33 +10,12 @@
 #include "sqlite/backup.hpp"
 #include "sqlite/check.hpp"
 #include "sqlite/commit.hpp"
-#include "sqlite/restore.hpp"
+#include "sqlite/opening.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/schema.hpp"
 
 namespace perdure::sqlite {
 namespace {
-
-bool use_wal(Connection& connection) {
-  Rows rows = connection.query("PRAGMA journal_mode = WAL");
-  return rows.next() && rows.text(0) == "wal";
-}
-
-// Clears the two copies of the header of the WAL's index, in the memory that all processes
-// share; whoever reads next builds the index anew. To be done in one's turn.
-void forget_wal_index(Connection& connection) {
-  constexpr std::size_t headers_bytes = 96;
-  constexpr int region_bytes = 32768;
-  sqlite3_file* file = nullptr;
-  void volatile* memory = nullptr;
-  sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_FILE_POINTER,
-                       static_cast<void*>(&file));
-  const int code = file->pMethods->xShmMap(file, 0, region_bytes, 0, &memory);
-  if (code != SQLITE_OK) throw SqliteError(code, "cannot map the index of the WAL");
-  auto* bytes = static_cast<unsigned char volatile*>(memory);
-  for (std::size_t i = 0; bytes != nullptr && i < headers_bytes; ++i) bytes[i] = 0;
-  file->pMethods->xShmBarrier(file);
-}
 
 class SqliteStore final : public Store, private Upkeep {
  public:
@@ -51,18 +29,20 @@ class SqliteStore final : public Store, private Upkeep {
   // Closing, SQLite would write back what the WAL's index names. After a failed sync that may
   // be gone; it is left to whoever opens the store next.
   ~SqliteStore() override {
-    if (!has_failed_sync() && gate_.check()) return;
+    if (!lock_file_.failures().are_open() && gate_.check()) return;
     sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   }
   SqliteStore(const SqliteStore&) = delete;
   SqliteStore& operator=(const SqliteStore&) = delete;
 
   Result<void> prepare() {
-    auto turn = lock_file_.take_turn(options_.open.write_wait);
-    if (!turn) return turn;
-    auto prepared = prepare_in_turn();
-    lock_file_.end_turn();
-    return prepared;
+    Opening opening(
+        options_,
+        {.lock_file = lock_file_, .connection = connection_, .gate = gate_, .readers = readers_});
+    auto incarnation = opening.run();
+    if (!incarnation) return forward(incarnation);
+    incarnation_ = *std::move(incarnation);
+    return {};
   }
 
   Result<Receipt> commit(const Lease& lease, const Batch& batch) override {
@@ -115,116 +95,6 @@ class SqliteStore final : public Store, private Upkeep {
     });
   }
 
-  Result<void> prepare_in_turn() {
-    // SQLite would open it all the same, and leave a WAL behind that has the file's mode: then
-    // the store stays unusable when the file may be written again.
-    if (sqlite3_db_readonly(connection_.handle(), "main") == 1) {
-      return fail(ErrorCode::unavailable,
-                  fmt::format("{} may not be written: look at its permissions", options_.path));
-    }
-    try {
-      if (auto own = check_wal_is_ours(); !own) return own;
-      // The kernel may have dropped what it could not write. The index of the WAL, which others
-      // keep alive, still names it, and only building it anew checks sums.
-      if (has_failed_sync()) forget_wal_index(connection_);
-      connection_.execute("PRAGMA cache_size = -16000;");
-      // Savepoints keep what they may have to undo in memory, not in a file.
-      connection_.execute("PRAGMA temp_store = MEMORY;");
-      if (auto checked = check_format(connection_); !checked) return checked;
-      set_file_layout(connection_);
-      if (!use_wal(connection_)) {
-        return fail(ErrorCode::unavailable,
-                    fmt::format("{} cannot use a write-ahead log: is it on a network file system?",
-                                options_.path));
-      }
-      if (has_failed_sync()) recover_from_failed_sync();
-      connection_.run("BEGIN IMMEDIATE");
-      migrate(connection_, *options_.open.ids);
-      restore_if_backup(connection_, *options_.open.ids);
-      connection_.run("COMMIT");
-      read_incarnation_if_there(connection_);
-      // Also without memory a transaction must be undone, or it keeps all others from writing.
-      connection_.prepare("ROLLBACK");
-      gate_.open();
-      return {};
-    } catch (const SqliteError& error) {
-      if (error.is_failed_sync()) gate_.close_for_all();
-      // A step to the next format that does not fit the tables: the number was damaged.
-      const bool is_misfit = error.code() == SQLITE_ERROR;
-      if (is_misfit || error.to_error().code == ErrorCode::corrupted) return open_damaged(error);
-      Error failed = error.to_error();
-      failed.message = fmt::format("cannot open {}: {}", options_.path, failed.message);
-      return std::unexpected(std::move(failed));
-    }
-  }
-
-  // The header of a store in use says that it has a WAL, that of a backup that it has none. SQLite
-  // would read any WAL that lies beside the file, and mix two stores.
-  Result<void> check_wal_is_ours() {
-    std::array<unsigned char, 20> header{};
-    sqlite3_file* file = nullptr;
-    sqlite3_file_control(connection_.handle(), "main", SQLITE_FCNTL_FILE_POINTER,
-                         static_cast<void*>(&file));
-    const int code = file->pMethods->xRead(file, header.data(), header.size(), 0);
-    std::error_code none;
-    const auto wal_bytes = std::filesystem::file_size(options_.path + "-wal", none);
-    constexpr unsigned char without_wal = 1;
-    if (code != SQLITE_OK || header[18] != without_wal || none || wal_bytes == 0) return {};
-    return fail(
-        ErrorCode::corrupted,
-        fmt::format("{} is a backup, but {}-wal beside it belongs to another store: move that "
-                    "away first",
-                    options_.path, options_.path));
-  }
-
-  [[nodiscard]] bool has_failed_sync() const {
-    const auto failures = lock_file_.failures();
-    return failures.seen != failures.recovered;
-  }
-
-  // A store whose counters are damaged can still be read.
-  void read_incarnation_if_there(Connection& db) {
-    try {
-      incarnation_ = read_incarnation(db);
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
-  }
-
-  // SQLite refuses the file, and every write with it; reading may still be possible.
-  Result<void> open_damaged(const SqliteError& why) {
-    if (!connection_.is_idle()) {
-      sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-    }
-    readers_.tolerate_damage();
-    auto readable = readers_.read([&](Connection& db) -> Result<void> {
-      if (auto checked = check_format(db); !checked) return checked;
-      require_tables(db);
-      read_incarnation_if_there(db);
-      return {};
-    });
-    if (readable) {
-      gate_.open();
-      return {};
-    }
-    return fail(
-        ErrorCode::corrupted,
-        fmt::format("{} cannot be read: {}. If it is a store, salvage_store() gets out of it "
-                    "what is left.",
-                    options_.path, why.what()));
-  }
-
-  // What lies in the WAL may be in memory only. Written to the main file and synced there, with the
-  // WAL begun anew, it is safe.
-  void recover_from_failed_sync() {
-    const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
-                                               SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
-    if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(connection_.handle()));
-    auto failures = lock_file_.failures();
-    failures.recovered = failures.seen;
-    lock_file_.set_failures(failures);
-  }
-
   const SqliteOptions options_;
   std::string incarnation_;
   std::atomic<std::uint64_t> rows_read_ = 0;
@@ -248,20 +118,6 @@ class SqliteStore final : public Store, private Upkeep {
   SqliteRetention retention_{access_};
   SqliteChanges changes_{readers_, lock_file_};
 };
-
-Result<void> check_place(const SqliteOptions& options) {
-  std::error_code unknown;
-  const auto folder = std::filesystem::path(options.path).parent_path();
-  if (!std::filesystem::is_directory(folder, unknown)) {
-    return fail(ErrorCode::unavailable,
-                fmt::format("cannot open a store at {}: there is no folder {}", options.path,
-                            folder.string()));
-  }
-  if (options.open.create) return {};
-  const auto size = std::filesystem::file_size(options.path, unknown);
-  if (!unknown && size > 0) return {};
-  return fail(ErrorCode::not_found, fmt::format("there is no store at {}", options.path));
-}
 
 }  // namespace
 

@@ -1,0 +1,58 @@
+// What happens between the opening of the files and the first read or write.
+
+#pragma once
+
+#include <string>
+
+#include "perdure/core/error.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/gate.hpp"
+#include "sqlite/lock_file.hpp"
+#include "sqlite/readers.hpp"
+#include "sqlite/sqlite_store.hpp"
+
+namespace perdure::sqlite {
+
+/// Fails: `not_found` if there is no store and none may be made; `unavailable`.
+[[nodiscard]] Result<void> check_place(const SqliteOptions& options);
+
+class Opening {
+ public:
+  /// What of the store is made ready.
+  struct Parts {
+    LockFile& lock_file;
+    Connection& connection;
+    Gate& gate;
+    Readers& readers;
+  };
+
+  /// All must outlive this.
+  Opening(const SqliteOptions& options, const Parts& parts)
+      : options_(options),
+        lock_file_(parts.lock_file),
+        connection_(parts.connection),
+        gate_(parts.gate),
+        readers_(parts.readers) {}
+
+  /// In one turn: makes, migrates, recovers or restores the store, and opens its gate. A store that
+  /// is damaged is opened as far as it can be read. Returns its incarnation.
+  /// Fails: `unavailable`, `unsupported`, `corrupted`.
+  [[nodiscard]] Result<std::string> run();
+
+ private:
+  [[nodiscard]] Result<void> prepare_in_turn();
+  [[nodiscard]] Result<void> check_wal_is_ours();
+  [[nodiscard]] bool has_failed_sync() const { return lock_file_.failures().are_open(); }
+  void read_incarnation_if_there(Connection& db);
+  [[nodiscard]] Result<void> open_damaged(const SqliteError& why);
+  void recover_from_failed_sync();
+
+  const SqliteOptions& options_;
+  LockFile& lock_file_;
+  Connection& connection_;
+  Gate& gate_;
+  Readers& readers_;
+  std::string incarnation_;
+};
+
+}  // namespace perdure::sqlite
