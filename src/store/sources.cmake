@@ -26,6 +26,7 @@ set(PERDURE_STORE_SOURCES
     rules/match.cpp
     rules/retention.cpp
     rules/soundness.cpp
+    sqlite/acknowledged.cpp
     sqlite/backup.cpp
     sqlite/blobs.cpp
     sqlite/calls.cpp
@@ -72,6 +73,8 @@ set(PERDURE_STORE_SOURCES
     sqlite/turn.cpp
     sqlite/vacuum.cpp
     sqlite/views.cpp
+    sqlite/wal_index.cpp
+    sqlite/wal_record.cpp
     sqlite/watcher.cpp
     sqlite/workers.cpp
     sqlite/writer.cpp

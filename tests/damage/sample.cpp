@@ -207,7 +207,7 @@ void write_small(Author& author) {
 }
 
 void copy_files(const std::string& from, const std::string& to) {
-  for (const char* end : {"", "-wal"}) {
+  for (const char* end : {"", "-wal", "-lock"}) {
     if (std::filesystem::exists(from + end)) std::filesystem::copy_file(from + end, to + end);
   }
 }

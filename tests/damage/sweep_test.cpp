@@ -1,6 +1,7 @@
 // Damage everywhere: every page of a small store that holds something of everything, and
 // its write-ahead log. Prints how many places were damaged and what became of them.
 
+#include <cstring>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <iostream>
@@ -10,6 +11,7 @@
 #include "damage/scale.hpp"
 #include "damage/verdict.hpp"
 #include "doubles/temp_folder.hpp"
+#include "store/sqlite/wal_record.hpp"
 
 namespace perdure {
 namespace {
@@ -31,12 +33,18 @@ Original make_original(bool in_wal) {
 
 class DamageSweep : public testing::Test {
  protected:
+  void try_lost(const Original& original, const Files& damaged, const std::string& what) {
+    const int before = lost_;
+    try_one(original, damaged, what);
+    if (lost_ == before && ++complaints_ <= 20) ADD_FAILURE() << what << ": the WAL is not named";
+  }
+
   void try_one(const Original& original, const Files& damaged, const std::string& what) {
     const Verdict verdict = judge(damaged, original.sample);
     ++places_;
     found_ += verdict.found ? 1 : 0;
-    unchanged_ += verdict.changed || verdict.found || verdict.earlier ? 0 : 1;
-    earlier_ += verdict.earlier ? 1 : 0;
+    unchanged_ += verdict.changed || verdict.found ? 0 : 1;
+    lost_ += verdict.lost ? 1 : 0;
     unopened_ += verdict.opened ? 0 : 1;
     unborne_ += verdict.unborne ? 1 : 0;
     for (const std::string& wrong : verdict.wrong) {
@@ -46,10 +54,10 @@ class DamageSweep : public testing::Test {
 
   ~DamageSweep() override {
     std::cout << fmt::format(
-        "damage: {}: {} places, {} found ({} by opening), {} changed nothing, {} lead to "
-        "an earlier moment, {} changed words that nothing bears out, {} violations\n",
+        "damage: {}: {} places, {} found ({} by opening, {} as a WAL that lacks commits), {} "
+        "changed nothing, {} changed words that nothing bears out, {} violations\n",
         testing::UnitTest::GetInstance()->current_test_info()->name(), places_, found_, unopened_,
-        unchanged_, earlier_, unborne_, complaints_);
+        lost_, unchanged_, unborne_, complaints_);
   }
 
  private:
@@ -57,7 +65,7 @@ class DamageSweep : public testing::Test {
   int found_ = 0;
   int unopened_ = 0;
   int unchanged_ = 0;
-  int earlier_ = 0;
+  int lost_ = 0;
   int unborne_ = 0;
   int complaints_ = 0;
 };
@@ -132,21 +140,63 @@ TEST_F(DamageSweep, TruncatedFiles) {
   }
 }
 
-// SQLite takes a damaged frame for the end of the log, as after a crash: what is left is the store
-// as it was at an earlier moment, or damage.
+// SQLite takes a damaged frame for the end of the log, as after a crash, and is content with an
+// earlier moment. Every frame of this log was acknowledged: none may go without a word.
 TEST_F(DamageSweep, DamagedLogs) {
   const Original original = make_original(true);
   ASSERT_GT(original.files.log.size(), 10 * page_bytes);
   std::uint64_t number = damage_scale().seed;
-  try_one(original, {.file = original.files.file, .log = {}}, "log missing");
+  Files without = original.files;
+  without.log.clear();
+  try_lost(original, without, "log missing");
   each_place(original.files.log.size(), 19937, [&](std::size_t at) {
     Files damaged = original.files;
     damaged.log[at] = flipped(damaged.log[at], ++number);
-    try_one(original, damaged, fmt::format("byte {} of the log", at));
+    try_lost(original, damaged, fmt::format("byte {} of the log", at));
     damaged = original.files;
     damaged.log.resize(at);
-    try_one(original, damaged, fmt::format("log cut off after byte {}", at));
+    try_lost(original, damaged, fmt::format("log cut off after byte {}", at));
   });
+}
+
+// At every frame, not only where the stride falls.
+TEST_F(DamageSweep, LogsCutBetweenFrames) {
+  const Original original = make_original(true);
+  constexpr std::size_t frame_bytes = 24 + page_bytes;
+  for (std::size_t end = 32; end + frame_bytes <= original.files.log.size(); end += frame_bytes) {
+    Files damaged = original.files;
+    damaged.log.resize(end);
+    try_lost(original, damaged, fmt::format("log cut off after byte {}", end));
+  }
+}
+
+// Another boot: what was not synced may be gone, and here all of it was.
+TEST_F(DamageSweep, DamagedLogsAfterAnotherBoot) {
+  Original original = make_original(true);
+  sqlite::WalRecord record;
+  constexpr std::size_t record_at = 24;
+  ASSERT_EQ(original.files.lock.size(), record_at + sizeof record);
+  std::memcpy(&record, original.files.lock.data() + record_at, sizeof record);
+  ++record.boot;
+  record.seal();
+  std::memcpy(original.files.lock.data() + record_at, &record, sizeof record);
+  Files without = original.files;
+  without.log.clear();
+  try_lost(original, without, "log missing");
+  Files cut = original.files;
+  cut.log.resize(cut.log.size() / 2);
+  try_lost(original, cut, "log cut off in the middle");
+}
+
+// What is said of undamaged files must be nothing, wherever they were copied to.
+TEST_F(DamageSweep, UndamagedFiles) {
+  for (const bool in_wal : {false, true}) {
+    const Original original = make_original(in_wal);
+    EXPECT_FALSE(judge(original.files, original.sample).found);
+    Files unlocked = original.files;
+    unlocked.lock.clear();
+    EXPECT_FALSE(judge(unlocked, original.sample).found) << "without its lock file";
+  }
 }
 
 }  // namespace

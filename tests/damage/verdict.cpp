@@ -1,5 +1,6 @@
 // The rules: what is damaged is found, or nothing changed; damage of one table leaves
-// what is in others alone; a salvage holds all that could be read.
+// what is in others alone; a WAL that lacks commits is named, and the store is whole at the
+// moment it went back to; a salvage holds all that could be read.
 
 #include "damage/verdict.hpp"
 
@@ -107,10 +108,8 @@ class Judge {
   }
 
   void compare(const CheckReport& report) {
-    if (std::ranges::find(original_.moments, answers_) != original_.moments.end()) {
-      verdict_.earlier = answers_ != original_.answers;
-      return;
-    }
+    verdict_.lost = std::ranges::any_of(report.damage, names_the_wal);
+    if (verdict_.lost) return compare_with_moments();
     const TableQuestions* only = only_table(report);
     std::vector<std::string> silent;
     for (const std::string& question : differing()) {
@@ -129,6 +128,27 @@ class Judge {
       complain("'{}' changed and nothing says so: {}", *std::ranges::find_if_not(silent, is_free),
                answers_[*std::ranges::find_if_not(silent, is_free)]);
     }
+  }
+
+  static bool names_the_wal(const Damage& damage) {
+    return has(damage.what, "the WAL lacks commits that were acknowledged");
+  }
+
+  // Sessions are paused, which their state and what needs attention show; all else is as it was.
+  void compare_with_moments() {
+    verdict_.changed = true;
+    const auto kept = [](Answers answers) {
+      std::erase_if(answers, [](const auto& answer) {
+        return answer.first.ends_with("state free") || answer.first.ends_with("sum");
+      });
+      return answers;
+    };
+    const Answers now = kept(answers_);
+    const bool is_a_moment = std::ranges::any_of(original_.moments, [&](const Answers& moment) {
+      return moment != original_.answers && kept(moment) == now;
+    });
+    if (!is_a_moment)
+      complain("commits are said to be lost, and the store is at no earlier moment");
   }
 
   static bool belongs(const std::string& question, const TableQuestions& table) {
@@ -202,11 +222,14 @@ class Judge {
 
 }  // namespace
 
-Files read_files(const std::string& path) { return {slurp(path), slurp(path + "-wal")}; }
+Files read_files(const std::string& path) {
+  return {.file = slurp(path), .log = slurp(path + "-wal"), .lock = slurp(path + "-lock")};
+}
 
 void write_files(const std::string& path, const Files& files) {
   spill(path, files.file);
   if (!files.log.empty()) spill(path + "-wal", files.log);
+  if (!files.lock.empty()) spill(path + "-lock", files.lock);
 }
 
 Verdict judge(const Files& damaged, const Sample& original) {

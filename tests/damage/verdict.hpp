@@ -13,7 +13,8 @@ namespace perdure {
 /// The files of a store as they were before they were damaged.
 struct Files {
   std::string file;
-  std::string log;  ///< The write-ahead log; may be empty.
+  std::string log;     ///< The write-ahead log; may be empty.
+  std::string lock{};  ///< The lock file, which says what the log must hold.
 };
 
 [[nodiscard]] Files read_files(const std::string& path);
@@ -23,7 +24,7 @@ struct Verdict {
   bool opened = false;
   bool found = false;                ///< Opening or the check said so.
   bool changed = false;              ///< An answer is another one than before.
-  bool earlier = false;              ///< All answers are those of an earlier moment.
+  bool lost = false;                 ///< The check named the WAL; the rest is an earlier moment.
   bool unborne = false;              ///< Only in words that nothing in the file bears out.
   std::vector<std::string> wrong{};  ///< What must not be: rules broken, each in a sentence.
 };

@@ -1,6 +1,9 @@
-// The first eight bytes are a line for people; the counts of failed syncs follow it.
-// They live in the kernel's cache, which all processes of the machine share: a
-// machine that dies has no writers to be told.
+// The first eight bytes are a line for people; the counts of failed syncs follow it, then
+// the record of the WAL. They live in the kernel's cache, which all processes of the
+// machine share: a machine that dies has no writers to be told.
+//
+// Both are read at once: every turn begins with the counts, and a commit ends it with the
+// record, so that neither costs a call to the kernel of its own.
 
 #include "sqlite/lock_file.hpp"
 
@@ -9,18 +12,21 @@
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <unistd.h>
 #include <utility>
 
 #include "perdure/core/error.hpp"
 #include "sqlite/file_lock.hpp"
 #include "sqlite/turn.hpp"
+#include "sqlite/wal_record.hpp"
 
 namespace perdure::sqlite {
 namespace {
 
 constexpr std::string_view first_line = "perdure\n";
 constexpr off_t failures_at = first_line.size();
+constexpr off_t record_at = failures_at + sizeof(LockFile::Failures);
 
 }  // namespace
 
@@ -51,10 +57,29 @@ void LockFile::touch() {
       ::pwrite(file_.number(), first_line.data(), first_line.size(), 0);
 }
 
+void LockFile::touch(const WalRecord& record) {
+  // One that is not written leaves an older record, which claims less.
+  [[maybe_unused]] const auto written = ::pwrite(file_.number(), &record, sizeof record, record_at);
+  record_ = record;
+}
+
+LockFile::Contents LockFile::read() const {
+  Contents contents;
+  const auto size = ::pread(file_.number(), &contents, sizeof contents, failures_at);
+  if (size < static_cast<ssize_t>(sizeof contents.failures)) contents.failures = {};
+  if (size != sizeof contents || !contents.record.is_sealed()) contents.record = {};
+  return contents;
+}
+
+WalRecord LockFile::read_record() const {
+  record_ = read().record;
+  return record_;
+}
+
 LockFile::Failures LockFile::failures() const {
-  Failures failures;
-  const auto size = ::pread(file_.number(), &failures, sizeof failures, failures_at);
-  return size == sizeof failures ? failures : Failures{};
+  const Contents contents = read();
+  record_ = contents.record;
+  return contents.failures;
 }
 
 void LockFile::set_failures(Failures failures) {

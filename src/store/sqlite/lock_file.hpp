@@ -1,6 +1,10 @@
 // The file beside the store through which processes on this machine deal with each
 // other: whose turn it is to write, which workers are alive, that something changed,
-// that a sync failed. It holds nothing that must survive the machine.
+// that a sync failed, which frames of the WAL must be there (wal_record.hpp).
+//
+// It is never synced. What it holds survives the death of processes; nothing of it must
+// survive the machine, or be in a copy of the store: what is lost, cut, older or not what
+// was written says nothing.
 
 #pragma once
 
@@ -11,6 +15,7 @@
 #include "perdure/core/time.hpp"
 #include "sqlite/file_lock.hpp"
 #include "sqlite/turn.hpp"
+#include "sqlite/wal_record.hpp"
 
 namespace perdure::sqlite {
 
@@ -31,6 +36,13 @@ class LockFile {
 
   /// Wakes whoever watches the file (watcher.hpp).
   void touch();
+  /// The same, and keeps the record, with one call to the kernel. In one's turn.
+  void touch(const WalRecord& record);
+  /// Claims nothing if there is none. In one's turn.
+  [[nodiscard]] WalRecord read_record() const;
+  /// What `failures` or `read_record` last saw, or `touch` last wrote: current as long as the
+  /// turn in which that was lasts.
+  [[nodiscard]] const WalRecord& last_record() const { return record_; }
 
   /// Syncs that failed, of any process, ever; and for how many of them the store was
   /// since recovered. To be asked and told in one's turn.
@@ -46,13 +58,21 @@ class LockFile {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
+  struct Contents {
+    Failures failures{};
+    WalRecord record{};
+  };
+
   LockFile(std::string path, Descriptor file, Turn turn)
       : path_(std::move(path)), file_(std::move(file)), turn_(std::move(turn)) {}
+
+  [[nodiscard]] Contents read() const;
 
   std::string path_;
   Descriptor file_;
   /// Opened apart: its thread may outlive this object, and must not keep workers alive.
   Turn turn_;
+  mutable WalRecord record_{};
 };
 
 }  // namespace perdure::sqlite

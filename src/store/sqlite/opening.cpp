@@ -11,6 +11,7 @@
 
 #include "sqlite/restore.hpp"
 #include "sqlite/schema.hpp"
+#include "sqlite/wal_index.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -18,22 +19,6 @@ namespace {
 bool use_wal(Connection& connection) {
   Rows rows = connection.query("PRAGMA journal_mode = WAL");
   return rows.next() && rows.text(0) == "wal";
-}
-
-// Clears the two copies of the header of the WAL's index, in the memory that all processes
-// share; whoever reads next builds the index anew. To be done in one's turn.
-void forget_wal_index(Connection& connection) {
-  constexpr std::size_t headers_bytes = 96;
-  constexpr int region_bytes = 32768;
-  sqlite3_file* file = nullptr;
-  void volatile* memory = nullptr;
-  sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_FILE_POINTER,
-                       static_cast<void*>(&file));
-  const int code = file->pMethods->xShmMap(file, 0, region_bytes, 0, &memory);
-  if (code != SQLITE_OK) throw SqliteError(code, "cannot map the index of the WAL");
-  auto* bytes = static_cast<unsigned char volatile*>(memory);
-  for (std::size_t i = 0; bytes != nullptr && i < headers_bytes; ++i) bytes[i] = 0;
-  file->pMethods->xShmBarrier(file);
 }
 
 }  // namespace
@@ -83,11 +68,19 @@ Result<void> Opening::prepare_in_turn() {
                   fmt::format("{} cannot use a write-ahead log: is it on a network file system?",
                               options_.path));
     }
+    // Before anything is written: what is gone would be written over.
+    const bool is_lost = had_wal_ && acknowledged_.are_missing(needs());
     if (has_failed_sync()) recover_from_failed_sync();
+    const auto index = read_wal_index(connection_);
     connection_.run("BEGIN IMMEDIATE");
     migrate(connection_, *options_.open.ids);
     restore_if_backup(connection_, *options_.open.ids);
+    if (is_lost) {
+      restore_after_loss(connection_, *options_.open.ids, options_.open.clock->now());
+    }
     connection_.run("COMMIT");
+    lock_file_.touch();
+    acknowledged_.begin(index);
     read_incarnation_if_there(connection_);
     // Also without memory a transaction must be undone, or it keeps all others from writing.
     connection_.prepare("ROLLBACK");
@@ -115,6 +108,8 @@ Result<void> Opening::check_wal_is_ours() {
   std::error_code none;
   const auto wal_bytes = std::filesystem::file_size(options_.path + "-wal", none);
   constexpr unsigned char without_wal = 1;
+  constexpr unsigned char with_wal = 2;
+  had_wal_ = code == SQLITE_OK && header[18] == with_wal;
   if (code != SQLITE_OK || header[18] != without_wal || none || wal_bytes == 0) return {};
   return fail(
       ErrorCode::corrupted,
@@ -157,8 +152,10 @@ Result<void> Opening::open_damaged(const SqliteError& why) {
 // What lies in the WAL may be in memory only. Written to the main file and synced there, with the
 // WAL begun anew, it is safe.
 void Opening::recover_from_failed_sync() {
+  acknowledged_.begin_write_back();
   const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
                                              SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  acknowledged_.end_write_back(code == SQLITE_OK);
   if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(connection_.handle()));
   auto failures = lock_file_.failures();
   failures.recovered = failures.seen;

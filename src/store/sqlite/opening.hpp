@@ -5,6 +5,7 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
+#include "sqlite/acknowledged.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/gate.hpp"
 #include "sqlite/lock_file.hpp"
@@ -24,6 +25,7 @@ class Opening {
     Connection& connection;
     Gate& gate;
     Readers& readers;
+    Acknowledged& acknowledged;
   };
 
   /// All must outlive this.
@@ -32,7 +34,8 @@ class Opening {
         lock_file_(parts.lock_file),
         connection_(parts.connection),
         gate_(parts.gate),
-        readers_(parts.readers) {}
+        readers_(parts.readers),
+        acknowledged_(parts.acknowledged) {}
 
   /// In one turn: makes, migrates, recovers or restores the store, and opens its gate. A store that
   /// is damaged is opened as far as it can be read. Returns its incarnation.
@@ -43,6 +46,10 @@ class Opening {
   [[nodiscard]] Result<void> prepare_in_turn();
   [[nodiscard]] Result<void> check_wal_is_ours();
   [[nodiscard]] bool has_failed_sync() const { return lock_file_.failures().are_open(); }
+  // What was to be synced later may go with a failed sync.
+  [[nodiscard]] Acknowledged::Needs needs() const {
+    return has_failed_sync() ? Acknowledged::Needs::synced : Acknowledged::Needs::all;
+  }
   void read_incarnation_if_there(Connection& db);
   [[nodiscard]] Result<void> open_damaged(const SqliteError& why);
   void recover_from_failed_sync();
@@ -52,6 +59,8 @@ class Opening {
   Connection& connection_;
   Gate& gate_;
   Readers& readers_;
+  Acknowledged& acknowledged_;
+  bool had_wal_ = false;  ///< A file that never had one, or is a backup, cannot lack one.
   std::string incarnation_;
 };
 

@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::int64_t fence_jump = std::int64_t{1} << 32;
 
-std::optional<Timestamp> taken_at(Connection& db) {
-  Rows rows = db.query("SELECT value FROM meta WHERE key = 'backup'");
+std::optional<Timestamp> time_in_meta(Connection& db, std::string_view key) {
+  Rows rows = db.query("SELECT value FROM meta WHERE key = ?", key);
   if (!rows.next()) return std::nullopt;
   return rows.time(0);
 }
@@ -34,11 +34,18 @@ void mark_as_backup(Connection& db, Timestamp at) {
 }
 
 void restore_if_backup(Connection& db, IdSource& ids) {
-  const auto at = taken_at(db);
+  const auto at = time_in_meta(db, "backup");
   if (!at) return;
   begin_anew(db, ids, fmt::format("restored from a backup of {}", to_iso8601(*at)));
   db.run("DELETE FROM meta WHERE key = 'backup'");
 }
+
+void restore_after_loss(Connection& db, IdSource& ids, Timestamp found_at) {
+  begin_anew(db, ids, fmt::format("the WAL lost commits before {}", to_iso8601(found_at)));
+  db.run("INSERT OR REPLACE INTO meta VALUES ('lost', ?)", found_at);
+}
+
+std::optional<Timestamp> find_loss(Connection& db) { return time_in_meta(db, "lost"); }
 
 void begin_anew(Connection& db, IdSource& ids, std::string_view reason) {
   db.run("UPDATE meta SET value = ? WHERE key = 'incarnation'", mint<StoreTag>(ids).text());

@@ -29,6 +29,7 @@ class SqliteStore final : public Store, private Upkeep {
   // Closing, SQLite would write back what the WAL's index names. After a failed sync that may
   // be gone; it is left to whoever opens the store next.
   ~SqliteStore() override {
+    if (is_ready_) writer_.finish();
     if (!lock_file_.failures().are_open() && gate_.check()) return;
     sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   }
@@ -36,12 +37,15 @@ class SqliteStore final : public Store, private Upkeep {
   SqliteStore& operator=(const SqliteStore&) = delete;
 
   Result<void> prepare() {
-    Opening opening(
-        options_,
-        {.lock_file = lock_file_, .connection = connection_, .gate = gate_, .readers = readers_});
+    Opening opening(options_, {.lock_file = lock_file_,
+                               .connection = connection_,
+                               .gate = gate_,
+                               .readers = readers_,
+                               .acknowledged = acknowledged_});
     auto incarnation = opening.run();
     if (!incarnation) return forward(incarnation);
     incarnation_ = *std::move(incarnation);
+    is_ready_ = true;
     return {};
   }
 
@@ -97,14 +101,17 @@ class SqliteStore final : public Store, private Upkeep {
 
   const SqliteOptions options_;
   std::string incarnation_;
+  bool is_ready_ = false;
   std::atomic<std::uint64_t> rows_read_ = 0;
   std::atomic<std::uint64_t> commits_ = 0;
   LockFile lock_file_;
   Connection connection_;
   Gate gate_{options_.path, lock_file_};
-  Writer writer_{connection_,
-                 lock_file_,
-                 gate_,
+  Acknowledged acknowledged_{connection_, lock_file_};
+  Writer writer_{{.connection = connection_,
+                  .lock_file = lock_file_,
+                  .gate = gate_,
+                  .acknowledged = acknowledged_},
                  {.durability = options_.open.durability, .wait = options_.open.write_wait}};
   Readers readers_{options_.path, options_.vfs, &rows_read_};
   Workers workers_{lock_file_, *options_.open.clock};

@@ -32,10 +32,11 @@ int remember_pages(void* pages, sqlite3* /*handle*/, const char* /*name*/, int c
 
 // The hook also takes the place of SQLite's own automatic checkpoint, which would
 // make callers wait for it before they are answered.
-Writer::Writer(Connection& connection, LockFile& lock_file, Gate& gate, Options options)
-    : connection_(connection),
-      lock_file_(lock_file),
-      gate_(gate),
+Writer::Writer(const Parts& parts, Options options)
+    : connection_(parts.connection),
+      lock_file_(parts.lock_file),
+      gate_(parts.gate),
+      acknowledged_(parts.acknowledged),
       options_(options),
       checkpoint_at_(checkpoint_pages) {
   sqlite3_wal_hook(connection_.handle(), remember_pages, &wal_pages_);
@@ -106,7 +107,7 @@ void Writer::commit(const Group& group) {
     return roll_back();
   }
   ++transactions_;
-  lock_file_.touch();
+  acknowledged_.note(static_cast<std::uint32_t>(wal_pages_), synchronous_full_ == true);
 }
 
 // False if nothing is left to commit.
@@ -186,19 +187,34 @@ void Writer::checkpoint_if_large() {
   // After a failed sync the WAL may not hold what its index says.
   if (wal_pages_ < checkpoint_at_ || !gate_.check()) return;
   const bool far_beyond = wal_pages_ >= wal_pages_max;
-  int pages = 0;
-  int written_back = 0;
-  sqlite3_busy_timeout(connection_.handle(), readers_wait_ms);
-  const int code = sqlite3_wal_checkpoint_v2(
-      connection_.handle(), nullptr,
-      far_beyond ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, &pages, &written_back);
-  sqlite3_busy_timeout(connection_.handle(), busy_wait_ms);
-  close_after(SqliteError(code, "checkpoint"));
+  const bool complete =
+      write_back(far_beyond ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE);
   // What a reader held back is tried again when as much has come on top of it; a reader that
   // stays, such as a backup, is asked ever more seldom.
-  const bool complete = code == SQLITE_OK && pages == written_back;
   checkpoint_at_ =
       complete ? checkpoint_pages : wal_pages_ + std::max(checkpoint_pages, wal_pages_ / 2);
+}
+
+bool Writer::write_back(int mode) {
+  int pages = 0;
+  int written_back = 0;
+  acknowledged_.begin_write_back();
+  sqlite3_busy_timeout(connection_.handle(), readers_wait_ms);
+  const int code =
+      sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr, mode, &pages, &written_back);
+  sqlite3_busy_timeout(connection_.handle(), busy_wait_ms);
+  close_after(SqliteError(code, "checkpoint"));
+  const bool complete = code == SQLITE_OK && pages == written_back;
+  acknowledged_.end_write_back(complete);
+  return complete;
+}
+
+// Closing, SQLite writes back and deletes the WAL if nobody else has the file open; then the
+// frames of the record are gone. Where this does not come to it the marks tell (acknowledged.hpp).
+void Writer::finish() {
+  if (!lock_file_.take_turn(Duration{0})) return;
+  if (gate_.check() && acknowledged_.has_claims()) write_back(SQLITE_CHECKPOINT_PASSIVE);
+  lock_file_.end_turn();
 }
 
 Result<bool> Writer::empty_wal() {
@@ -214,12 +230,7 @@ Result<bool> Writer::empty_wal() {
 void Writer::empty_wal_for(const Group& group) {
   const auto wants = [](const Request* r) { return r->empties_wal && r->accepted; };
   if (std::ranges::none_of(group, wants)) return;
-  sqlite3_busy_timeout(connection_.handle(), readers_wait_ms);
-  const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
-                                             SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
-  sqlite3_busy_timeout(connection_.handle(), busy_wait_ms);
-  close_after(SqliteError(code, "checkpoint"));
-  if (code != SQLITE_OK) return;
+  if (!write_back(SQLITE_CHECKPOINT_TRUNCATE)) return;
   wal_pages_ = 0;
   checkpoint_at_ = checkpoint_pages;
   for (Request* request : group) request->emptied = true;

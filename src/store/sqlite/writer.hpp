@@ -23,6 +23,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "sqlite/acknowledged.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/gate.hpp"
 #include "sqlite/lock_file.hpp"
@@ -36,8 +37,14 @@ class Writer {
     Duration wait{};  ///< For other processes.
   };
 
-  /// All three must outlive this.
-  Writer(Connection& connection, LockFile& lock_file, Gate& gate, Options options);
+  /// What it writes with; all must outlive it.
+  struct Parts {
+    Connection& connection;
+    LockFile& lock_file;
+    Gate& gate;
+    Acknowledged& acknowledged;
+  };
+  Writer(const Parts& parts, Options options);
 
   /// Runs `work(Connection&) -> Result<T>` in a transaction, and returns its value
   /// once that is committed. A failed result is rolled back.
@@ -51,6 +58,9 @@ class Writer {
   /// Writes the WAL back into the file and cuts it to nothing. False if somebody still
   /// read from it after a short wait.
   [[nodiscard]] Result<bool> empty_wal();
+
+  /// For the end, when nobody writes any more: writes back what it can, if it is nobody's turn.
+  void finish();
 
   [[nodiscard]] std::uint64_t transactions() const { return transactions_; }
 
@@ -103,12 +113,15 @@ class Writer {
   void set_synchronous(bool full);
   void answer(const Group& group);
   void checkpoint_if_large();
+  /// True if all of the WAL is now in the main file, and synced.
+  bool write_back(int mode);
   void empty_wal_for(const Group& group);
   static void reject_all(const Group& group, const Error& error);
 
   Connection& connection_;
   LockFile& lock_file_;
   Gate& gate_;
+  Acknowledged& acknowledged_;
   const Options options_;
   std::optional<bool> synchronous_full_;
   int wal_pages_ = 0;

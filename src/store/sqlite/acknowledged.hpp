@@ -1,0 +1,63 @@
+// Keeps the record of acknowledged frames (wal_record.hpp), and says at opening whether
+// they are still there. SQLite takes a WAL that was deleted, cut or damaged for the end of
+// what was written, and goes on from an earlier state without a word.
+//
+// Frames stop being needed when all were written back to the main file and synced there;
+// then the record is cleared, always after the fact. A WAL that was written back and begun
+// anew or deleted before that (a process killed in between, another program, a power cut
+// that took the record back) is told from a lost one by the main file itself: pages that
+// the frames were to change (`WalRecord::before`) are no longer what they were.
+//
+// All of it in one's turn. None of it fails: a record that cannot be kept claims less.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sqlite/connection.hpp"
+#include "sqlite/lock_file.hpp"
+#include "sqlite/wal_index.hpp"
+#include "sqlite/wal_record.hpp"
+
+namespace perdure::sqlite {
+
+class Acknowledged {
+ public:
+  /// Both must outlive this.
+  Acknowledged(Connection& connection, LockFile& lock_file);
+
+  /// What an acknowledged commit may rest on.
+  enum class Needs : std::uint8_t { all, synced };
+
+  /// At opening, once SQLite has read the WAL: whether frames are gone that must be there. After
+  /// a failed sync only those that were synced must.
+  [[nodiscard]] bool are_missing(Needs needs);
+
+  /// After COMMIT made the WAL `frames` long, before anybody is told. Wakes watchers, too.
+  void note(std::uint32_t frames, bool synced);
+
+  /// Whether there are frames that are not known to be in the main file.
+  [[nodiscard]] bool has_claims() const { return lock_file_.read_record().frames > 0; }
+
+  /// Around every checkpoint, whoever asked for it.
+  void begin_write_back();
+  void end_write_back(bool complete);
+
+  /// At opening, after its COMMIT: from now on what the WAL holds must be there. `before` is the
+  /// index as it was before that transaction, which synced what it wrote.
+  void begin(const std::optional<WalIndex>& before);
+
+ private:
+  [[nodiscard]] bool is_as_before(const PageMark& mark, bool same_boot) const;
+  [[nodiscard]] PageMark mark_last(const WalIndex& index) const;
+  [[nodiscard]] PageMark mark_highest(const WalIndex& index) const;
+  [[nodiscard]] std::optional<PageMark> mark_frame(std::uint32_t page, std::uint32_t frame) const;
+  void keep(WalRecord record);
+
+  Connection& connection_;
+  LockFile& lock_file_;
+  const std::uint64_t boot_ = current_boot();
+};
+
+}  // namespace perdure::sqlite
