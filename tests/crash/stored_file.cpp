@@ -9,6 +9,7 @@
 #include "store/rules/chain.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/line.hpp"
+#include "store/sqlite/restore.hpp"
 #include "store/sqlite/rows.hpp"
 
 namespace perdure {
@@ -117,6 +118,7 @@ std::string find_damage(const std::string& path) {
   try {
     Connection db(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, &rows_read);
     if (auto damage = integrity(db); !damage.empty()) return damage;
+    if (sqlite::find_loss(db)) return "the store says that its WAL lost commits";
     return find_broken_chain(db);
   } catch (const sqlite::SqliteError& error) {
     return error.what();

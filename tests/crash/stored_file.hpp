@@ -1,5 +1,6 @@
 // What the rows of a store file say, read without the store: whether SQLite finds the
-// file whole, and whether every commit's chain hash follows from the rows.
+// file whole, whether every commit's chain hash follows from the rows, and that no opening
+// found the WAL to lack commits.
 
 #pragma once
 

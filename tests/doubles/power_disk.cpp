@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <utility>
+
+#include "store/sqlite/wal_record.hpp"
 
 namespace perdure {
 namespace {
@@ -128,6 +131,18 @@ std::string cut(const std::string& synced, const std::vector<const DiskCall*>& c
   return bytes;
 }
 
+std::string after_another_boot(std::string bytes) {
+  constexpr std::size_t record_at = 24;
+  sqlite::WalRecord record;
+  if (bytes.size() < record_at + sizeof record) return bytes;
+  std::memcpy(&record, bytes.data() + record_at, sizeof record);
+  if (!record.is_sealed()) return bytes;
+  ++record.boot;
+  record.seal();
+  std::memcpy(bytes.data() + record_at, &record, sizeof record);
+  return bytes;
+}
+
 }  // namespace
 
 void PowerDisk::apply(const DiskCall& call) {
@@ -160,6 +175,9 @@ void PowerDisk::apply(const DiskCall& call) {
       }
       unsynced_names_.clear();
       break;
+    case Kind::lock_file:
+      lock_files_.push_back(&call);
+      break;
   }
 }
 
@@ -180,6 +198,10 @@ PowerDisk::Files PowerDisk::after_power_cut(Loss loss, std::mt19937_64& chance) 
                       ? std::string()
                       : cut(found->second.synced, found->second.unsynced, loss, chance);
   }
+  if (lock_files_.empty() || chance() % 4 == 0) return files;
+  const std::size_t newest = lock_files_.size() - 1;
+  const DiskCall& lock = *lock_files_[chance() % 2 == 0 ? newest : chance() % (newest + 1)];
+  files[lock.name] = after_another_boot(lock.bytes);
   return files;
 }
 

@@ -5,6 +5,9 @@
 // A file's size and the folder's names are as loose as that until synced: a file that grew
 // may have its new size without its new bytes (then zeros or rubbish are there), a file
 // removed may be back, a new one may be gone.
+//
+// The lock file is never synced: it is there as it was at any moment before, or not at all.
+// The machine that reads it next has started anew.
 
 #pragma once
 
@@ -39,6 +42,7 @@ class PowerDisk {
   std::map<std::uint64_t, Inode> inodes_;
   std::map<std::string, std::uint64_t> synced_names_;
   std::vector<const DiskCall*> unsynced_names_;
+  std::vector<const DiskCall*> lock_files_;
 };
 
 /// Puts the files into `folder`, some of the time with rubbish where the shared memory was.

@@ -51,7 +51,17 @@ std::vector<DiskCall> PowerVfs::take() {
 
 void PowerVfs::note(DiskCall call) {
   const std::scoped_lock lock(mutex_);
+  note_lock_file();
   calls_.push_back(std::move(call));
+}
+
+void PowerVfs::note_lock_file() {
+  if (lock_path_.empty()) return;
+  std::string bytes = read_all(lock_path_);
+  if (bytes == lock_bytes_) return;
+  lock_bytes_ = std::move(bytes);
+  calls_.push_back(
+      {.kind = Kind::lock_file, .name = name_of(lock_path_.c_str()), .bytes = lock_bytes_});
 }
 
 std::uint64_t PowerVfs::note_created(const std::string& name) {
@@ -68,6 +78,10 @@ int PowerVfs::open(File& file, int* out_flags) {
   const int code = VfsShim::open(file, out_flags);
   if (code != SQLITE_OK || file.path == nullptr) return code;
   file.tag = note_created(name_of(file.path));
+  if ((file.flags & SQLITE_OPEN_MAIN_DB) != 0) {
+    const std::scoped_lock lock(mutex_);
+    lock_path_ = std::string(file.path) + "-lock";
+  }
   constexpr int journals = SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL;
   const bool creates = (file.flags & SQLITE_OPEN_CREATE) != 0;
   if (creates && (file.flags & journals) != 0) file.tag |= folder_pending;
