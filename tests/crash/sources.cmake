@@ -10,14 +10,18 @@ perdure_test_program(
                           doubles/counting_vfs.cpp doubles/vfs_shim.cpp
                           property/history_model.cpp)
 
+perdure_test_program(crash_closer SOURCES crash/closing_child.cpp)
+
 perdure_test(
   crash_test
   SOURCES crash/main.cpp
           crash/child_process.cpp
+          crash/closing_test.cpp
           crash/crash_check.cpp
           crash/forget_sweep_test.cpp
           crash/forgetting.cpp
           crash/load.cpp
+          crash/lost_wal_sweep_test.cpp
           crash/portrait.cpp
           crash/script.cpp
           crash/stored_file.cpp
@@ -27,6 +31,6 @@ perdure_test(
           doubles/counting_vfs.cpp
           doubles/vfs_shim.cpp
           property/history_model.cpp
-  PROGRAMS crash_writer crash_loader crash_forgetter
+  PROGRAMS crash_writer crash_loader crash_forgetter crash_closer
   LABELS crash
   TIMEOUT 600)

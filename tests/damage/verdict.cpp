@@ -134,13 +134,12 @@ class Judge {
     return has(damage.what, "the WAL lacks commits that were acknowledged");
   }
 
-  // Sessions are paused, which their state and what needs attention show; all else is as it was.
+  // Sessions are paused, which their state shows; all else is as it was.
   void compare_with_moments() {
     verdict_.changed = true;
     const auto kept = [](Answers answers) {
-      std::erase_if(answers, [](const auto& answer) {
-        return answer.first.ends_with("state free") || answer.first.ends_with("sum");
-      });
+      std::erase_if(answers,
+                    [](const auto& answer) { return answer.first.ends_with("state free"); });
       return answers;
     };
     const Answers now = kept(answers_);
