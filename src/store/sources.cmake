@@ -96,5 +96,6 @@ set(PERDURE_STORE_TESTS
     sqlite/gate_test.cpp
     sqlite/scrub_test.cpp
     sqlite/turn_test.cpp
+    sqlite/wal_record_test.cpp
     summary_test.cpp
     words_test.cpp)

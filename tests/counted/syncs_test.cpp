@@ -111,6 +111,23 @@ TEST(Syncs, ACallIsNeverDispatchedOnWhatIsSyncedLater) {
   EXPECT_EQ(counted.syncs() - before, 2U);
 }
 
+// The record of the WAL (wal_record.hpp) marks a page once, after a checkpoint.
+TEST(Syncs, WhatTheWalMustHoldIsKeptWithoutReadingTheFiles) {
+  CountedStore counted;
+  const Lease lease = counted.open_session("s");
+  counted.take_turns(lease, 2);
+  const auto reads_of = [&](std::size_t turns) {
+    const auto before = counted.wal().reads + counted.database().reads;
+    counted.take_turns(lease, turns);
+    return counted.wal().reads + counted.database().reads - before;
+  };
+
+  const auto few = reads_of(10);
+  const auto many = reads_of(40);
+
+  EXPECT_EQ(few, many);
+}
+
 TEST(Syncs, CommitsThatWaitTogetherShareOne) {
   constexpr int followers = 12;
   AskedClock clock;

@@ -285,6 +285,24 @@ TEST_F(LostWal, OfAnotherBootNeedsOnlyWhatWasSynced) {
   EXPECT_NE(named(same_boot), "");
 }
 
+TEST_F(LostWal, OfAnotherBootDoesNotTakeForSyncedWhatACommitWithoutFramesFollowed) {
+  const NewMessage message{.session = session,
+                           .id = MessageId::parse("m").value(),
+                           .kind = "user",
+                           .body = Body::from_text("{}")};
+  ASSERT_TRUE(store->inbox().post(message));
+  commit();
+  const auto synced = fs::file_size(path + "-wal");
+  commit(Sync::later);
+  const auto all = fs::file_size(path + "-wal");
+  ASSERT_TRUE(store->inbox().post(message));
+  ASSERT_EQ(fs::file_size(path + "-wal"), all) << "a repeat writes nothing";
+  const std::string left = kill();
+  start_machine_anew(left);
+  fs::resize_file(left + "-wal", synced);
+  EXPECT_EQ(named(left), "");
+}
+
 TEST_F(LostWal, OfAnotherBootNeedsNothingThatIsKeptForTheProcessOnly) {
   commit();
   store.reset();

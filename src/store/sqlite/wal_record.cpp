@@ -12,6 +12,8 @@
 namespace perdure::sqlite {
 namespace {
 
+static_assert(sizeof(WalRecord) == 64, "no byte of it is without meaning");
+
 // A file of zeros must not pass for a record.
 std::uint64_t sum_of_record(const WalRecord& record) {
   std::array<char, offsetof(WalRecord, sum)> bytes{};

@@ -23,12 +23,13 @@ constexpr int checkpoint_pages = 500;
 constexpr int wal_pages_max = 16 * checkpoint_pages;
 constexpr int readers_wait_ms = 50;
 
-int remember_pages(void* pages, sqlite3* /*handle*/, const char* /*name*/, int count) {
-  *static_cast<int*>(pages) = count;
+}  // namespace
+
+int Writer::remember_pages(void* writer, sqlite3* /*handle*/, const char* /*name*/, int count) {
+  static_cast<Writer*>(writer)->wal_pages_ = count;
+  static_cast<Writer*>(writer)->wrote_frames_ = true;
   return SQLITE_OK;
 }
-
-}  // namespace
 
 // The hook also takes the place of SQLite's own automatic checkpoint, which would
 // make callers wait for it before they are answered.
@@ -39,7 +40,7 @@ Writer::Writer(const Parts& parts, Options options)
       acknowledged_(parts.acknowledged),
       options_(options),
       checkpoint_at_(checkpoint_pages) {
-  sqlite3_wal_hook(connection_.handle(), remember_pages, &wal_pages_);
+  sqlite3_wal_hook(connection_.handle(), remember_pages, this);
 }
 
 void Writer::submit(Request& request) {
@@ -94,6 +95,7 @@ void Writer::commit(const Group& group) {
   set_synchronous(now && options_.durability == Durability::full);
   connection_.run("BEGIN IMMEDIATE");
   if (!apply_all(group)) return roll_back();
+  wrote_frames_ = false;
   try {
     connection_.run("COMMIT");
   } catch (const SqliteError& error) {
@@ -107,6 +109,8 @@ void Writer::commit(const Group& group) {
     return roll_back();
   }
   ++transactions_;
+  // What wrote nothing synced nothing.
+  if (!wrote_frames_) return lock_file_.touch();
   acknowledged_.note(static_cast<std::uint32_t>(wal_pages_), synchronous_full_ == true);
 }
 
@@ -211,10 +215,12 @@ bool Writer::write_back(int mode) {
 
 // Closing, SQLite writes back and deletes the WAL if nobody else has the file open; then the
 // frames of the record are gone. Where this does not come to it the marks tell (acknowledged.hpp).
-void Writer::finish() {
+void Writer::finish() noexcept try {
   if (!lock_file_.take_turn(Duration{0})) return;
   if (gate_.check() && acknowledged_.has_claims()) write_back(SQLITE_CHECKPOINT_PASSIVE);
   lock_file_.end_turn();
+} catch (const std::exception&) {
+  // No memory for the words of an error. The turn ends with the lock file.
 }
 
 Result<bool> Writer::empty_wal() {

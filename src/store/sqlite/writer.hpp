@@ -60,7 +60,7 @@ class Writer {
   [[nodiscard]] Result<bool> empty_wal();
 
   /// For the end, when nobody writes any more: writes back what it can, if it is nobody's turn.
-  void finish();
+  void finish() noexcept;
 
   [[nodiscard]] std::uint64_t transactions() const { return transactions_; }
 
@@ -111,6 +111,7 @@ class Writer {
   void close_after(const SqliteError& error);
   void reject_waiting(const Error& error);
   void set_synchronous(bool full);
+  static int remember_pages(void* writer, sqlite3* handle, const char* name, int count);
   void answer(const Group& group);
   void checkpoint_if_large();
   /// True if all of the WAL is now in the main file, and synced.
@@ -125,6 +126,7 @@ class Writer {
   const Options options_;
   std::optional<bool> synchronous_full_;
   int wal_pages_ = 0;
+  bool wrote_frames_ = false;
   int checkpoint_at_;
   std::atomic<std::uint64_t> transactions_ = 0;
 
