@@ -55,6 +55,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/opening.cpp
     sqlite/ownership.cpp
     sqlite/page_cells.cpp
+    sqlite/page_map.cpp
     sqlite/page_source.cpp
     sqlite/prune.cpp
     sqlite/readers.cpp

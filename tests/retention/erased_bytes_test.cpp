@@ -43,7 +43,7 @@ class ErasedBytes : public testing::Test {
     return must(store->ownership().acquire(id, worker));
   }
 
-  void say(const Lease& lease, const std::string& text) {
+  Batch next(const Lease& lease, const std::string& text) {
     Batch batch;
     batch.id = mint<BatchTag>(random_ids());
     batch.expected_head = must(store->sessions().read(lease.session)).head;
@@ -54,6 +54,21 @@ class ErasedBytes : public testing::Test {
                              .tally = {},
                              .at = {}});
     batch.sync = Sync::later;
+    return batch;
+  }
+
+  void say(const Lease& lease, const std::string& text) {
+    must(store->commit(lease, next(lease, text)));
+  }
+
+  void post(const Lease& lease, const std::string& name, const std::string& text) {
+    must(store->inbox().post(
+        {lease.session, must(MessageId::parse(name)), "note", Body::from_bytes(text)}));
+  }
+
+  void consume(const Lease& lease, const std::string& name, const std::string& text) {
+    Batch batch = next(lease, text);
+    batch.consumed = {must(MessageId::parse(name))};
     must(store->commit(lease, batch));
   }
 
@@ -108,23 +123,35 @@ TEST_F(ErasedBytes, AreGoneAlsoWhereSessionsTakeTurns) {
 
 TEST_F(ErasedBytes, AreNotInTheInboxThatTheyCameThroughEither) {
   const Lease lease = session("session");
-  const std::string text = secret(1, 50'000);
-  const auto message = must(MessageId::parse("m"));
-  must(store->inbox().post({lease.session, message, "note", Body::from_bytes(text)}));
-  Batch batch;
-  batch.id = mint<BatchTag>(random_ids());
-  batch.entries.push_back({.channel = "transcript",
-                           .kind = "message",
-                           .fold = Fold::append,
-                           .body = Body::from_bytes(text),
-                           .tally = {},
-                           .at = {}});
-  batch.consumed = {message};
-  must(store->commit(lease, batch));
+  post(lease, "m", secret(1, 50'000));
+  consume(lease, "m", secret(1, 50'000));
 
   must(store->retention().erase(lease.session, {1}));
 
   EXPECT_TRUE(files_with("<secret 1 of nobody>").empty());
+}
+
+// The page that a consumed message leaves is taken by the next long body, which does not fill it.
+TEST_F(ErasedBytes, AreNotBehindTheEndOfAnotherBody) {
+  const Lease lease = session("session");
+  for (int i = 1; i <= 8; ++i) {
+    post(lease, fmt::format("m{}", i), secret(i, 9'000));
+    consume(lease, fmt::format("m{}", i), secret(i, 9'000));
+    say(lease, std::string(8'300, 'x'));
+  }
+  std::vector<Position> positions;
+  for (Position i = 1; i <= 15; i += 2) positions.push_back(i);
+
+  must(store->retention().erase(lease.session, positions));
+
+  for (int i = 1; i <= 8; ++i) {
+    EXPECT_TRUE(files_with(fmt::format("<secret {} of nobody>", i)).empty()) << i;
+  }
+  for (const Entry& entry : must(store->log().read(lease.session, {}))) {
+    const bool is_erased = entry.position % 2 == 1;
+    EXPECT_EQ(entry.condition, is_erased ? Condition::erased : Condition::intact);
+  }
+  EXPECT_TRUE(must(store->upkeep().check()).is_sound());
 }
 
 TEST_F(ErasedBytes, WaitForAReaderThatMaySeeThemYet) {

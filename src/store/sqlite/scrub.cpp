@@ -1,24 +1,23 @@
-// Which pages belong to trees is told by the pointer map that an incremental vacuum
-// needs: five bytes for each page, the first of which says what the page is. Pages of
-// rows, of overflowing bodies, and free ones cannot be told apart by their own bytes.
-//
 // A page of a tree: a header, an array of places, an unused gap, then cells and free
-// blocks among them. All of it is in SQLite's file format, which does not change.
+// blocks among them. A long body goes on in overflow pages, each with the number of the
+// next; only the row knows how long it is, so the end of the last one is found by going
+// back to the row. All of it is in SQLite's file format, which does not change.
 
 #include "sqlite/scrub.hpp"
 
 #include <algorithm>
 
+#include "sqlite/page_cells.hpp"
+#include "sqlite/page_map.hpp"
+#include "sqlite/page_source.hpp"
+
 namespace perdure::sqlite {
 namespace {
 
 constexpr std::size_t file_header_bytes = 100;
-constexpr std::uint64_t lock_byte = 0x4000'0000;
+constexpr std::size_t next_bytes = 4;  // The number of the next overflow page.
 
-std::size_t number_at(std::string_view page, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(page[i]); };
-  return std::size_t{byte(at)} << 8U | byte(at + 1);
-}
+std::size_t number_at(std::string_view page, std::size_t at) { return big_endian_16(page, at); }
 
 /// What is unused on a page of a tree. Empty where the page makes no sense.
 struct Gap {
@@ -46,28 +45,91 @@ std::vector<Gap> gaps_of(std::string_view page, std::size_t header) {
   return gaps;
 }
 
-std::string read_page(Connection& db, std::uint32_t number) {
-  Rows rows = db.query("SELECT data FROM sqlite_dbpage WHERE pgno = ?", std::uint64_t{number});
-  return rows.next() ? rows.string(0) : std::string();
-}
+/// The pages of a file, as one state of it has them.
+class Pages {
+ public:
+  explicit Pages(Connection& db) : db_(db) {
+    const std::string first = read(1);
+    if (first.size() <= file_header_bytes) return;
+    layout_.page_size = static_cast<std::uint32_t>(first.size());
+    layout_.usable = layout_.page_size - static_cast<unsigned char>(first[20]);
+  }
 
-/// The page of the pointer map that covers the page; itself if it is one.
-std::uint32_t map_page(std::uint32_t number, std::size_t page_size) {
-  const auto covered = static_cast<std::uint32_t>(page_size / 5 + 1);
-  const std::uint32_t map = (number - 2) / covered * covered + 2;
-  return map == lock_byte / page_size + 1 ? map + 1 : map;
-}
+  [[nodiscard]] std::string read(std::uint32_t number) {
+    Rows rows = db_.query("SELECT data FROM sqlite_dbpage WHERE pgno = ?", std::uint64_t{number});
+    return rows.next() ? rows.string(0) : std::string();
+  }
 
-bool is_of_tree(Connection& db, std::uint32_t number, std::size_t page_size) {
-  if (number == 1) return true;
-  const std::uint32_t map = map_page(number, page_size);
-  if (number <= map || number == lock_byte / page_size + 1) return false;
-  const std::string entries = read_page(db, map);
-  const std::size_t at = std::size_t{5} * (number - map - 1);
-  if (at >= entries.size()) return false;
-  // The root of a tree, or another page of one.
-  return entries[at] == 1 || entries[at] == 5;
-}
+  [[nodiscard]] MapEntry about(std::uint32_t number) {
+    if (number < 2) return map_entry({}, number, layout_);
+    const std::uint32_t map = map_page_of(number, layout_);
+    if (map != map_number_) {
+      map_ = read(map);
+      map_number_ = map;
+    }
+    return map_entry(map_, number, layout_);
+  }
+
+  /// The page with zeros where it has nothing; empty if it has them already.
+  [[nodiscard]] std::optional<std::string> cleaned(std::string_view page, std::uint32_t number) {
+    switch (about(number).use) {
+      case PageUse::root:
+      case PageUse::tree:
+        return scrubbed(page, number);
+      case PageUse::overflow_first:
+      case PageUse::overflow_next:
+        return cleaned_tail(page, number);
+      default:
+        return std::nullopt;
+    }
+  }
+
+ private:
+  std::optional<std::string> cleaned_tail(std::string_view page, std::uint32_t number) {
+    // All but the last are full.
+    if (page.size() < layout_.usable || big_endian_32(page, 0) != 0) return std::nullopt;
+    const auto used = used_of_last(number);
+    const auto end = page.begin() + static_cast<std::ptrdiff_t>(layout_.usable);
+    if (!used || std::all_of(page.begin() + static_cast<std::ptrdiff_t>(*used), end,
+                             [](char byte) { return byte == '\0'; })) {
+      return std::nullopt;
+    }
+    std::string clean(page);
+    std::fill(clean.begin() + static_cast<std::ptrdiff_t>(*used),
+              clean.begin() + static_cast<std::ptrdiff_t>(layout_.usable), '\0');
+    return clean;
+  }
+
+  /// How much the last overflow page of a row holds; empty if its row does not bear it out.
+  std::optional<std::size_t> used_of_last(std::uint32_t number) {
+    const std::size_t room = layout_.usable - next_bytes;
+    std::size_t before = 0;
+    MapEntry entry = about(number);
+    while (entry.use == PageUse::overflow_next) {
+      before += room;
+      if (before > row_bytes_max) return std::nullopt;
+      number = entry.parent;
+      entry = about(number);
+    }
+    if (entry.use != PageUse::overflow_first) return std::nullopt;
+    const std::string owner = read(entry.parent);
+    const auto cells =
+        parse_page(std::string_view(owner).substr(0, layout_.usable), entry.parent == 1);
+    if (!cells) return std::nullopt;
+    const auto cell = std::ranges::find(cells->cells, number, &Cell::overflow);
+    if (cell == cells->cells.end()) return std::nullopt;
+    const std::size_t rest = cell->size - cell->local.size();
+    if (rest <= before || rest > before + room) return std::nullopt;
+    return next_bytes + rest - before;
+  }
+
+  static constexpr std::size_t row_bytes_max = 0x7FFF'FFFF;
+
+  Connection& db_;
+  PageLayout layout_;
+  std::uint32_t map_number_ = 0;
+  std::string map_;
+};
 
 }  // namespace
 
@@ -84,24 +146,19 @@ std::optional<std::string> scrubbed(std::string_view page, std::uint32_t number)
 }
 
 std::vector<std::uint32_t> find_unclean(Connection& db) {
-  std::vector<std::uint32_t> suspects;
-  std::size_t page_size = 0;
-  {
-    Rows rows = db.query("SELECT pgno, data FROM sqlite_dbpage");
-    while (rows.next()) {
-      const auto number = static_cast<std::uint32_t>(rows.number(0));
-      page_size = rows.text(1).size();
-      if (scrubbed(rows.text(1), number)) suspects.push_back(number);
-    }
+  Pages pages(db);
+  std::vector<std::uint32_t> unclean;
+  Rows rows = db.query("SELECT pgno, data FROM sqlite_dbpage");
+  while (rows.next()) {
+    const auto number = static_cast<std::uint32_t>(rows.number(0));
+    if (pages.cleaned(rows.text(1), number)) unclean.push_back(number);
   }
-  std::erase_if(suspects, [&](std::uint32_t number) { return !is_of_tree(db, number, page_size); });
-  return suspects;
+  return unclean;
 }
 
 void scrub(Connection& db, std::uint32_t number) {
-  const std::string page = read_page(db, number);
-  if (page.empty() || !is_of_tree(db, number, page.size())) return;
-  if (const auto clean = scrubbed(page, number)) {
+  Pages pages(db);
+  if (const auto clean = pages.cleaned(pages.read(number), number)) {
     db.run("UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?", BlobView{*clean},
            std::uint64_t{number});
   }

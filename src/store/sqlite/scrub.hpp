@@ -2,8 +2,10 @@
 //
 // When a page overflows, SQLite moves some of its rows to another page and leaves their
 // bytes where they were, in the unused middle of the page; `secure_delete` does not reach
-// those copies. They are harmless, but they are there: what was erased would still be in
-// the file.
+// those copies. And a page that was free, taken for the end of a long body, keeps behind
+// it what it held before. Such bytes are harmless, but they are there: what was erased
+// would still be in the file. Ordinary writes pay nothing against it; erasing looks at
+// every page.
 
 #pragma once
 
@@ -24,7 +26,7 @@ namespace perdure::sqlite {
 /// The pages that have something left behind.
 [[nodiscard]] std::vector<std::uint32_t> find_unclean(Connection& db);
 
-/// Overwrites the unused parts of a page, if it is a page of a tree now.
+/// Overwrites the unused parts of a page, whatever it is for by now.
 void scrub(Connection& db, std::uint32_t number);
 
 }  // namespace perdure::sqlite
