@@ -3,6 +3,7 @@
 perdure_test(
   retention_test
   SOURCES retention/erased_bytes_test.cpp
+          retention/erased_meanwhile_test.cpp
           retention/file_size_test.cpp
           retention/slices_test.cpp
           counted/counted_store.cpp

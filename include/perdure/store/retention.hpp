@@ -68,7 +68,8 @@ class Retention {
   /// fork that shares them: they are `erased` and keep their hash. Not even the file
   /// holds their bytes when it returns, nor those of messages they came from; only blobs
   /// stay (see `collect_blobs`), and of course backups. That means looking at every page
-  /// of the file. An entry erased before is not an error.
+  /// of the file, more than once; if others write all the while, the last look makes them
+  /// wait for as long as it takes. An entry erased before is not an error.
   /// Fails: `not_found` for the session, or for a position where it has no entry, or none
   /// any more: then nothing is erased. `unavailable` if somebody read for seconds from
   /// what was before: the bodies are erased, but not yet from the file; erase again.

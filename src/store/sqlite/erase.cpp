@@ -19,6 +19,8 @@ namespace {
 
 /// As long as one of them, at most 50 ms, a reader that began before can hold the WAL.
 constexpr int attempts_max = 40;
+/// Of all pages, while others may write.
+constexpr int looks_max = 4;
 
 /// What is deleted meanwhile is overwritten with zeros.
 class Overwriting {
@@ -89,17 +91,48 @@ class Erasure {
   Freed freed_;
 };
 
-Result<void> overwrite_unused(Access access, Slices& slices) {
-  auto pages = access.readers.read(
-      [](Connection& db) -> Result<std::vector<std::uint32_t>> { return find_unclean(db); });
-  if (!pages) return forward(pages);
-  return slices.run([&](Connection& db) -> Result<bool> {
-    for (std::uint64_t i = 0; i < slice_pages && !pages->empty(); ++i) {
-      scrub(db, pages->back());
-      pages->pop_back();
-    }
-    return !pages->empty();
+/// What one state of the file still has to get rid of.
+struct Leftovers {
+  std::vector<std::uint32_t> pages;
+  bool has_free_pages = false;
+};
+
+Result<Leftovers> look(Access access) {
+  return access.readers.read([](Connection& db) -> Result<Leftovers> {
+    Rows rows = db.query("PRAGMA freelist_count");
+    return Leftovers{.pages = find_unclean(db),
+                     .has_free_pages = rows.next() && rows.integer(0) > 0};
   });
+}
+
+Result<void> overwrite(Slices& slices, std::vector<std::uint32_t> pages) {
+  return slices.run([&](Connection& db) -> Result<bool> {
+    for (std::uint64_t i = 0; i < slice_pages && !pages.empty(); ++i) {
+      scrub(db, pages.back());
+      pages.pop_back();
+    }
+    return !pages.empty();
+  });
+}
+
+// Between a look and the overwriting, pages may have moved: a look that finds nothing is the end.
+// From then on nothing can bring the bytes back, for they are nowhere. Where others leave something
+// behind all the time, the last look is one during which nobody writes.
+Result<void> overwrite_unused(Access access, Slices& slices) {
+  for (int i = 0; i < looks_max; ++i) {
+    if (auto shrunk = shrink_file(slices); !shrunk) return forward(shrunk);
+    auto left = look(access);
+    if (!left) return forward(left);
+    if (left->pages.empty() && !left->has_free_pages) return {};
+    if (auto done = overwrite(slices, std::move(left->pages)); !done) return done;
+  }
+  return access.writer.write(
+      [](Connection& db) -> Result<void> {
+        db.execute("PRAGMA incremental_vacuum");
+        for (const std::uint32_t page : find_unclean(db)) scrub(db, page);
+        return {};
+      },
+      Sync::later);
 }
 
 Result<void> empty_wal(Writer& writer) {
@@ -125,7 +158,6 @@ Result<Freed> SqliteRetention::erase(const SessionId& session,
   Slices slices(access_.writer, none);
   auto erased = slices.run([&](Connection& db) -> Result<bool> { return erasure.slice(db); });
   if (!erased) return forward(erased);
-  if (auto shrunk = shrink_file(slices); !shrunk) return forward(shrunk);
   if (auto overwritten = overwrite_unused(access_, slices); !overwritten) {
     return forward(overwritten);
   }
