@@ -81,6 +81,21 @@ TEST_P(PruneCallsContract, WhatTheCallOfAForkNeedsOfTheSharedPartStays) {
   EXPECT_THAT(texts(lease.session), ElementsAre("end"));
 }
 
+TEST_P(PruneCallsContract, TheSharedResultOfAForksCallStaysWithItsKey) {
+  const Lease lease = own(create());
+  commit(lease, batch_of(lease.session, {message("old", "calls"), message("result", "calls"),
+                                         value("end", "calls")}));
+  const Lease other = own(fork("fork", lease.session, Point::head()));
+  Batch made = batch_of(other.session, {message("intent", "calls")});
+  made.calls = {Intend{.call = 4, .args = 4, .tool = "send", .key = sha256("key")},
+                Dispatch{.call = 4}, Settle{.call = 4, .state = CallState::succeeded, .result = 2}};
+  commit(other, made);
+
+  must(store->retention().prune(lease.session, {.last = 0}));
+
+  EXPECT_THAT(texts(lease.session), ElementsAre("result", "end"));
+}
+
 TEST_P(PruneCallsContract, APositionOfAForkThatIsAnotherEntryProtectsNothing) {
   const Lease lease = own(create());
   say(lease, "shared");

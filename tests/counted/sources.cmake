@@ -2,7 +2,7 @@
 
 perdure_test(
   counted_test
-  SOURCES counted/counted_store.cpp counted/growth_test.cpp counted/syncs_test.cpp
-          doubles/committer.cpp doubles/counting_vfs.cpp doubles/vfs_shim.cpp
+  SOURCES counted/counted_store.cpp counted/growth_test.cpp counted/history_test.cpp counted/syncs_test.cpp
+          doubles/committer.cpp doubles/counting_vfs.cpp doubles/step_counter.cpp doubles/vfs_shim.cpp
   LABELS counted
   TIMEOUT 120)

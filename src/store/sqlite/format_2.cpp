@@ -7,6 +7,8 @@
 // `garbage`: sessions that are removed, and whose rows are not all gone yet; the id is
 // for those of their calls that hold a key and are not yet claims.
 // `staged`: when a blob was put again; its own row would have to be written as a whole.
+// `call_result_before`: almost always empty. A result older than its call is the only one that a
+// fork can share with others.
 // `session.restored`: came out of a backup, and nobody has looked at it since.
 // Numbers of sessions and segments are counted in `meta`: a number that was used
 // once never means anything else.
@@ -56,6 +58,7 @@ CREATE TABLE staged (blob INTEGER PRIMARY KEY, at INTEGER NOT NULL);
 CREATE INDEX entry_blob ON entry(body) WHERE codec = 2;
 CREATE INDEX message_blob ON message(body) WHERE codec = 2;
 CREATE INDEX call_result ON call(session, result) WHERE key IS NOT NULL AND result IS NOT NULL;
+CREATE INDEX call_result_before ON call(result) WHERE key IS NOT NULL AND result < position;
 CREATE INDEX segment_parent ON segment(parent, parent_position) WHERE parent IS NOT NULL;
 
 INSERT INTO meta SELECT 'sessions', coalesce(max(num), 0) FROM session;

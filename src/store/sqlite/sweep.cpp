@@ -84,55 +84,73 @@ void leave_out_seen(Connection& db, const OwnedSegment& owned, std::vector<Candi
   });
 }
 
-// The sessions whose line may lead through the segment, and how far along it.
-std::map<std::int64_t, Position> family(Connection& db, SegmentId segment, Position from) {
-  Rows rows = db.query(
-      "WITH RECURSIVE family(segment, session, upto) AS ("
-      "SELECT num, session, ?3 FROM segment WHERE num = ?1 UNION ALL "
-      "SELECT g.num, g.session, min(f.upto, g.parent_position) "
-      "FROM family f JOIN segment g ON g.parent = f.segment WHERE g.parent_position >= ?2 "
-      "AND g.num > f.segment) "
-      "SELECT session, max(upto) FROM family GROUP BY session",
-      segment, from, position_max);
-  std::map<std::int64_t, Position> found;
-  while (rows.next()) found.emplace(rows.integer(0), rows.number(1));
-  return found;
-}
-
 struct Range {
   Position first = 0;
   Position last = 0;
 };
 
-// What calls of the session need of the range.
-void add_needed(Connection& db, std::int64_t session, Range range, std::set<Position>& needed) {
-  const auto add = [&](const Rows& rows, int column) {
-    if (!rows.is_null(column) && rows.number(column) <= range.last) {
-      needed.insert(rows.number(column));
-    }
-  };
-  Rows open = db.query(
-      "SELECT position, args, result FROM call "
-      "WHERE state IN ('intended', 'dispatched', 'in_doubt') AND session = ?",
-      session);
-  while (open.next()) {
-    for (const int column : {0, 1, 2}) add(open, column);
+/// What calls need of a stretch of a segment. It starts from the few calls that can name an
+/// entry there, never from the forks that share it: those may be thousands.
+class Needs {
+ public:
+  Needs(Connection& db, const OwnedSegment& owned, Range range)
+      : db_(db), owned_(owned), range_(range) {
+    add_for_open_calls();
+    add_results_of_owner();
+    add_results_of_forks();
   }
-  Rows held = db.query(
-      "SELECT result FROM call WHERE session = ? AND result BETWEEN ? AND ? AND key IS NOT NULL "
-      "AND result IS NOT NULL AND state IN ('succeeded', 'abandoned')",
-      session, range.first, range.last);
-  while (held.next()) add(held, 0);
-}
 
-void leave_out_needed(Connection& db, SegmentId segment, std::vector<Candidate>& entries) {
-  if (entries.empty()) return;
-  const Range range{.first = entries.front().position, .last = entries.back().position};
-  std::set<Position> needed;
-  for (const auto& [session, upto] : family(db, segment, range.first)) {
-    add_needed(db, session, {range.first, std::min(upto, range.last)}, needed);
+  [[nodiscard]] bool contains(Position position) const { return needed_.contains(position); }
+
+ private:
+  // As many as there are tools running in the whole store.
+  void add_for_open_calls() {
+    Rows rows = db_.query(
+        "SELECT session, position, args, result FROM call "
+        "WHERE state IN ('intended', 'dispatched', 'in_doubt')");
+    while (rows.next()) {
+      for (const int column : {1, 2, 3}) {
+        if (!rows.is_null(column)) add(rows.integer(0), rows.number(column));
+      }
+    }
   }
-  std::erase_if(entries, [&](const Candidate& entry) { return needed.contains(entry.position); });
+
+  void add_results_of_owner() {
+    Rows rows = db_.query(
+        "SELECT result FROM call WHERE session = ? AND result BETWEEN ? AND ? AND key IS NOT NULL "
+        "AND result IS NOT NULL AND state IN ('succeeded', 'abandoned')",
+        owned_.session, range_.first, range_.last);
+    while (rows.next()) needed_.insert(rows.number(0));
+  }
+
+  // The intent is an entry of the fork's own; a result that the fork shares was there before it.
+  void add_results_of_forks() {
+    Rows rows = db_.query(
+        "SELECT session, result FROM call WHERE result BETWEEN ? AND ? AND result < position "
+        "AND key IS NOT NULL AND state IN ('succeeded', 'abandoned')",
+        range_.first, range_.last);
+    while (rows.next()) add(rows.integer(0), rows.number(1));
+  }
+
+  void add(std::int64_t session, Position position) {
+    if (position < range_.first || position > range_.last) return;
+    if (session != owned_.session) {
+      const auto place = find_entry(db_, session, position);
+      if (!place || place->segment != owned_.segment) return;
+    }
+    needed_.insert(position);
+  }
+
+  Connection& db_;
+  const OwnedSegment owned_;
+  const Range range_;
+  std::set<Position> needed_;
+};
+
+void leave_out_needed(Connection& db, const OwnedSegment& owned, std::vector<Candidate>& entries) {
+  if (entries.empty()) return;
+  const Needs needs(db, owned, {entries.front().position, entries.back().position});
+  std::erase_if(entries, [&](const Candidate& entry) { return needs.contains(entry.position); });
 }
 
 // Rows neither overlap nor touch, so those that touch a shadow are neighbours.
@@ -193,8 +211,9 @@ bool sweep_slice(Connection& db, Sweep& sweep) {
   if (entries.empty()) return false;
   find_replacements(db, sweep, entries);
   sweep.from = entries.back().position + 1;
-  leave_out_seen(db, {.segment = sweep.segment, .session = *session}, entries);
-  leave_out_needed(db, sweep.segment, entries);
+  const OwnedSegment owned{.segment = sweep.segment, .session = *session};
+  leave_out_seen(db, owned, entries);
+  leave_out_needed(db, owned, entries);
   drop(db, sweep, entries);
   return sweep.from <= sweep.to;
 }

@@ -1,0 +1,23 @@
+// Counts the work of SQLite itself: the rows it walks, also those that no statement hands
+// out, because a condition leaves them out or a sum takes them up.
+//
+// It counts a little more than one for each such row, on every connection that is opened
+// while it exists; so make it before the store. One at a time in a process.
+
+#pragma once
+
+#include <cstdint>
+
+namespace perdure {
+
+class StepCounter {
+ public:
+  StepCounter();
+  ~StepCounter();
+  StepCounter(const StepCounter&) = delete;
+  StepCounter& operator=(const StepCounter&) = delete;
+
+  [[nodiscard]] std::uint64_t steps() const;
+};
+
+}  // namespace perdure
