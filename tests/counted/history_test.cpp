@@ -1,6 +1,6 @@
 // What upkeep and forks cost does not grow with what they do not touch: other forks,
-// the history before a checkpoint, gaps that were read already. Rows are counted as SQLite
-// walks them (step_counter.hpp), not only as it hands them out.
+// the history before a checkpoint, gaps that were read already. Counted are also the rows
+// that SQLite walks and does not hand out (step_counter.hpp).
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -59,6 +59,48 @@ TEST_F(HistoryCost, ASliceOfAPruneDoesNotLookAtForks) {
   std::cout << fmt::format("steps of a slice: {} with 10 forks, {} with 1,000\n", few, many);
 
   EXPECT_LE(many, few + few / 20 + 50);
+}
+
+// Each turn writes the plan twice, and only the second is seen from its version.
+TEST_F(HistoryCost, AReadOverGapsMeetsEachRowOnce) {
+  const Lease lease = counted.open_session("gaps");
+  Batch batch = counted.next_turn(lease.session);
+  batch.entries = {batch.entries.back(), batch.entries.back()};
+  const auto add_gaps = [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      batch.id = mint<BatchTag>(random_ids());
+      batch.expected_head = must(counted.store().commit(lease, batch)).head;
+    }
+    EXPECT_EQ(must(counted.store().retention().prune(lease.session, {.last = 1'000'000})).entries,
+              count);
+  };
+  struct Cost {
+    std::uint64_t rows = 0;
+    std::uint64_t steps = 0;
+  };
+  const auto cost_of = [&](Order order, std::size_t entries) {
+    LogQuery query;
+    query.order = order;
+    const auto before = counted.counters().rows_read;
+    Cost cost;
+    cost.steps = steps_of(
+        [&] { EXPECT_EQ(must(counted.store().log().read(lease.session, query)).size(), entries); });
+    cost.rows = counted.counters().rows_read - before;
+    return cost;
+  };
+
+  add_gaps(500);
+  const Cost few = cost_of(Order::oldest_first, 500);
+  add_gaps(1500);
+  const Cost many = cost_of(Order::oldest_first, 2000);
+  const Cost backwards = cost_of(Order::newest_first, 2000);
+  std::cout << fmt::format("over 500 gaps {} rows, {} steps; over 2,000 gaps {} rows, {} steps\n",
+                           few.rows, few.steps, many.rows, many.steps);
+
+  for (const Cost& cost : {many, backwards}) {
+    EXPECT_LE(cost.rows, 2 * 2000U + 8);
+    EXPECT_LE(cost.steps, 4 * few.steps + few.steps / 20);
+  }
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Counts the work of SQLite itself: the rows it walks, also those that no statement hands
-// out, because a condition leaves them out or a sum takes them up.
+// Counts the work of SQLite itself, in steps of its machine: some for each row it walks,
+// also for those that no statement hands out, because a condition leaves them out or a
+// sum takes them up.
 //
-// It counts a little more than one for each such row, on every connection that is opened
-// while it exists; so make it before the store. One at a time in a process.
+// On every connection that is opened while it exists; so make it before the store. One
+// at a time in a process.
 
 #pragma once
 

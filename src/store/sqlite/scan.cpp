@@ -102,10 +102,13 @@ void scan_entries(Connection& db, const Stretch& stretch, const EntryVisitor& vi
 std::vector<Stretch> not_pruned(Connection& db, const Stretch& stretch) {
   std::vector<Stretch> left;
   Position next = stretch.first;
+  // Rows do not overlap: of those that begin before the stretch, the last one may reach into it.
   Rows rows = db.query(
-      "SELECT first, upto FROM pruned WHERE segment = ? AND first <= ? AND upto > ? "
+      "SELECT first, upto FROM pruned WHERE segment = ?1 AND first <= ?3 AND upto > ?2 AND first "
+      ">= "
+      "coalesce((SELECT max(first) FROM pruned WHERE segment = ?1 AND first <= ?2), 0) "
       "ORDER BY first",
-      stretch.segment, stretch.last, stretch.first);
+      stretch.segment, stretch.first, stretch.last);
   while (rows.next()) {
     if (rows.number(0) > next) left.push_back({stretch.segment, next, rows.number(0) - 1});
     next = std::max(next, rows.number(1));
