@@ -103,5 +103,41 @@ TEST_F(HistoryCost, AReadOverGapsMeetsEachRowOnce) {
   }
 }
 
+// A place is found among the versions by halving: doubling their number costs one more look.
+TEST_F(HistoryCost, AForkAndABranchAddUpFromTheLastCheckpoint) {
+  const Lease small = counted.open_session("small");
+  const Lease large = counted.open_session("large");
+  counted.take_turns(small, 50, Sync::later);
+  counted.take_turns(large, 5000, Sync::later);
+  int forks = 0;
+  const auto cost_of_fork = [&](const Lease& lease, Point at) {
+    const auto cost = steps_of([&] { fork(lease.session, fmt::format("fork {}", ++forks), at); });
+    const auto made = must(SessionId::parse(fmt::format("fork {}", forks)));
+    const Session session = must(counted.store().sessions().read(made));
+    EXPECT_EQ(session.tally.tokens_in, static_cast<std::int64_t>(session.head) * 10);
+    return cost;
+  };
+  const auto cost_of_branch = [&](const Lease& lease, Point at) {
+    Batch batch = counted.next_turn(lease.session);
+    batch.branch_from = at;
+    return steps_of([&] { must(counted.store().commit(lease, batch)); });
+  };
+  constexpr std::uint64_t halvings = 7;  // From 50 to 5,000.
+  constexpr std::uint64_t steps_of_one = 40;
+  const auto bound = [](std::uint64_t cost) { return cost + cost / 20 + halvings * steps_of_one; };
+  const auto at_50 = cost_of_fork(small, Point::version(50));
+  const auto at_5000 = cost_of_fork(large, Point::version(5000));
+  std::cout << fmt::format("a fork at turn 50 takes {} steps, at turn 5,000 {}\n", at_50, at_5000);
+
+  EXPECT_LE(at_5000, bound(at_50));
+  for (const Version version : {1, 50, 2500, 4999}) {
+    EXPECT_LE(cost_of_fork(large, Point::version(version)), bound(at_50)) << version;
+  }
+  EXPECT_LE(cost_of_fork(large, Point::position(12'503)),
+            bound(cost_of_fork(small, Point::position(53))));
+  EXPECT_LE(cost_of_branch(large, Point::version(51)),
+            bound(cost_of_branch(small, Point::version(49))));
+}
+
 }  // namespace
 }  // namespace perdure

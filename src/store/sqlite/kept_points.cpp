@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sqlite/rows.hpp"
+
 namespace perdure::sqlite {
 namespace {
 
@@ -30,33 +32,35 @@ Version newest_version(Connection& db, std::int64_t session) {
   return rows.next() ? rows.number(0) : 0;
 }
 
-std::optional<Position> next_version(Connection& db, const OwnedSegment& owned, Position position) {
-  using Where = std::pair<SegmentId, Position>;
-  const Where sought{owned.segment, position};
-  std::optional<Where> found;
-  // All versions below `low` are before the place; those from `high` on are not.
+using Where = std::pair<SegmentId, Position>;
+
+/// The versions below it are before the place, all others are not.
+Version first_not_before(Connection& db, std::int64_t session, const Where& sought) {
   Version low = 1;
-  Version high = newest_version(db, owned.session) + 1;
+  Version high = newest_version(db, session) + 1;
   while (low < high) {
     const Version middle = low + (high - low) / 2;
     Rows rows = db.query(
         "SELECT version, segment, position FROM checkpoint "
         "WHERE session = ? AND version >= ? AND version < ? ORDER BY version LIMIT 1",
-        owned.session, middle, high);
-    if (!rows.next()) {
-      high = middle;
-      continue;
-    }
-    const Where there{rows.number(1), rows.number(2)};
-    if (there < sought) {
+        session, middle, high);
+    if (rows.next() && Where{rows.number(1), rows.number(2)} < sought) {
       low = rows.number(0) + 1;
     } else {
-      found = there;
       high = middle;
     }
   }
-  if (!found || found->first != owned.segment) return std::nullopt;
-  return found->second;
+  return high;
+}
+
+std::optional<Position> next_version(Connection& db, const OwnedSegment& owned, Position position) {
+  const Version version = first_not_before(db, owned.session, {owned.segment, position});
+  Rows rows = db.query(
+      "SELECT segment, position FROM checkpoint WHERE session = ? AND version >= ? "
+      "ORDER BY version LIMIT 1",
+      owned.session, version);
+  if (!rows.next() || rows.number(0) != owned.segment) return std::nullopt;
+  return rows.number(1);
 }
 
 std::optional<Position> head_from(Connection& db, const OwnedSegment& owned, Position position) {
@@ -88,6 +92,16 @@ Position kept_before(Connection& db, const OwnedSegment& owned, Version version,
       "ORDER BY parent_position DESC LIMIT 1",
       owned.segment, position);
   return rows.next() ? std::max(before, rows.number(0)) : before;
+}
+
+std::optional<Totals> totals_before(Connection& db, const OwnedSegment& owned, Position position) {
+  const Version beyond = first_not_before(db, owned.session, {owned.segment, position + 1});
+  Rows rows = db.query(
+      "SELECT segment, position, turns, steps, tokens_in, tokens_out, cost_micros FROM checkpoint "
+      "WHERE session = ? AND version < ? ORDER BY version DESC LIMIT 1",
+      owned.session, beyond);
+  if (!rows.next() || rows.number(0) != owned.segment) return std::nullopt;
+  return Totals{.position = rows.number(1), .tally = read_tally(rows, 2)};
 }
 
 }  // namespace perdure::sqlite

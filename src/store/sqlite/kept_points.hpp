@@ -26,4 +26,13 @@ struct OwnedSegment {
 [[nodiscard]] Position kept_before(Connection& db, const OwnedSegment& owned, Version version,
                                    Position position);
 
+struct Totals {
+  Position position = 0;
+  Tally tally{};
+};
+
+/// Those of the last version at or before `position`, if it is on the segment.
+[[nodiscard]] std::optional<Totals> totals_before(Connection& db, const OwnedSegment& owned,
+                                                  Position position);
+
 }  // namespace perdure::sqlite

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "sqlite/kept_points.hpp"
 #include "sqlite/rows.hpp"
 #include "sqlite/scan.hpp"
 
@@ -164,18 +165,12 @@ Tally tally_at(Connection& db, Place place) {
   Tally tally;
   const auto parts = line_to(db, place);
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    Rows rows = db.query(
-        "SELECT position, turns, steps, tokens_in, tokens_out, cost_micros FROM checkpoint "
-        "WHERE session = ? AND segment = ? AND position <= ? ORDER BY version DESC LIMIT 1",
-        part->session, part->segment, part->last);
-    const bool found = rows.next();
-    const Position after = found ? rows.number(0) : 0;
+    const auto known =
+        totals_before(db, {.segment = part->segment, .session = part->session}, part->last);
+    const Position after = known ? known->position : 0;
     tally += sum_entries(db, part->segment, after, part->last);
     tally += sum_pruned(db, part->segment, after, part->last);
-    if (found) {
-      tally += read_tally(rows, 1);
-      break;
-    }
+    if (known) return tally += known->tally;
   }
   return tally;
 }
