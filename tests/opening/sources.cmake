@@ -1,3 +1,3 @@
 # Files that are not a store of this build.
 
-perdure_test(opening_test SOURCES opening/foreign_file_test.cpp)
+perdure_test(opening_test SOURCES opening/foreign_file_test.cpp opening/newer_build_test.cpp)

@@ -3,7 +3,8 @@
 // It closes for good when a sync failed, here or in any process: the kernel may
 // have dropped pages it could not write, and a later sync that succeeds would say
 // nothing about them. And when the file is no longer the one that was opened: what
-// is written to a deleted file is lost.
+// is written to a deleted file is lost, and what a newer build made of it is not ours
+// to change.
 
 #pragma once
 

@@ -35,13 +35,17 @@ void set_file_layout(Connection& connection) {
   connection.execute("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;");
 }
 
+std::int64_t read_format(Connection& connection) {
+  return pragma(connection, "PRAGMA user_version");
+}
+
 Result<void> check_format(Connection& connection) {
   if (is_empty(connection)) return {};
   if (pragma(connection, "PRAGMA application_id") != application_id) {
     return fail(ErrorCode::corrupted,
                 "the file is an SQLite database of another program, not a Perdure store");
   }
-  const std::int64_t found = pragma(connection, "PRAGMA user_version");
+  const std::int64_t found = read_format(connection);
   if (found > format_number) {
     return fail(ErrorCode::unsupported,
                 fmt::format("the store has format {}, this version of Perdure reads up to {}: "
@@ -53,7 +57,7 @@ Result<void> check_format(Connection& connection) {
 }
 
 void migrate(Connection& connection, IdSource& ids) {
-  const auto found = static_cast<std::size_t>(pragma(connection, "PRAGMA user_version"));
+  const auto found = static_cast<std::size_t>(read_format(connection));
   if (found == steps.size()) return;
   for (std::size_t format = found; format < steps.size(); ++format) {
     steps[format](connection, ids);

@@ -15,6 +15,10 @@ namespace perdure::sqlite {
 /// What this build writes. An older file is migrated, a newer one refused.
 inline constexpr std::int64_t format_number = 2;
 
+/// The format number that the file says it has. It is on the first page, which every transaction
+/// has read anyway.
+[[nodiscard]] std::int64_t read_format(Connection& connection);
+
 /// Reads only, so that a file of another program stays as it is.
 /// Fails: `unsupported` for a newer format; `corrupted` if the file is neither a store nor empty.
 [[nodiscard]] Result<void> check_format(Connection& connection);

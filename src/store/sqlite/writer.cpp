@@ -10,7 +10,10 @@
 #include "sqlite/writer.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <new>
+
+#include "sqlite/schema.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -94,6 +97,10 @@ void Writer::commit(const Group& group) {
   const bool now = std::ranges::any_of(group, [](auto* r) { return r->sync == Sync::now; });
   set_synchronous(now && options_.durability == Durability::full);
   connection_.run("BEGIN IMMEDIATE");
+  if (auto ours = check_is_our_format(); !ours) {
+    reject_all(group, ours.error());
+    return roll_back();
+  }
   if (!apply_all(group)) return roll_back();
   wrote_frames_ = false;
   try {
@@ -112,6 +119,16 @@ void Writer::commit(const Group& group) {
   // What wrote nothing synced nothing.
   if (!wrote_frames_) return lock_file_.touch();
   acknowledged_.note(static_cast<std::uint32_t>(wal_pages_), synchronous_full_ == true);
+}
+
+// A newer build may have opened the store since. What it made of the tables is not for us to write
+// to, also where our statements would still fit.
+Result<void> Writer::check_is_our_format() {
+  const std::int64_t found = read_format(connection_);
+  if (found <= format_number) return {};
+  gate_.close(fmt::format(
+      "the store was migrated to format {} by a newer build; reopen it with that one", found));
+  return gate_.check();
 }
 
 // False if nothing is left to commit.

@@ -104,6 +104,8 @@ class Writer {
   void submit(Request& request);
   void process(const Group& group);
   void commit(const Group& group);
+  /// Fails: `closed`.
+  Result<void> check_is_our_format();
   bool apply_all(const Group& group);
   /// What SQLite said, if it failed.
   std::optional<Error> apply_one(Request& request, bool shared);
