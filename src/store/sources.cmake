@@ -28,6 +28,7 @@ set(PERDURE_STORE_SOURCES
     rules/soundness.cpp
     sqlite/acknowledged.cpp
     sqlite/backup.cpp
+    sqlite/blob_reader.cpp
     sqlite/blobs.cpp
     sqlite/calls.cpp
     sqlite/check.cpp

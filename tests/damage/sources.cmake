@@ -1,10 +1,17 @@
 # Reading what is no longer what was written, finding it, and saving what is left.
 
-perdure_test(damage_test SOURCES damage/damaged_entry_test.cpp damage/check_test.cpp
-                                 damage/endless_line_test.cpp damage/lost_wal_test.cpp
-                                 damage/missing_row_test.cpp
-                                 damage/reading_test.cpp damage/sample.cpp
-                                 damage/verdict.cpp contract/describe.cpp)
+perdure_test(
+  damage_test
+  SOURCES damage/check_test.cpp
+          damage/damaged_entry_test.cpp
+          damage/endless_line_test.cpp
+          damage/lost_wal_test.cpp
+          damage/missing_row_test.cpp
+          damage/reading_test.cpp
+          damage/salvage_test.cpp
+          damage/sample.cpp
+          damage/verdict.cpp
+          contract/describe.cpp)
 
 perdure_test(
   damage_sweep_test

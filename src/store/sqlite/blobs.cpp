@@ -6,24 +6,19 @@
 #include <cstdint>
 #include <expected>
 #include <fmt/format.h>
-#include <memory>
 #include <optional>
-#include <perdure_sqlite3_names.h>
 #include <string>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/limits.hpp"
+#include "sqlite/blob_reader.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/roles.hpp"
 
 namespace perdure::sqlite {
 namespace {
-
-struct BlobCloser {
-  void operator()(sqlite3_blob* blob) const { sqlite3_blob_close(blob); }
-};
 
 std::unexpected<Error> missing(const BlobRef& ref) {
   const std::string name = to_hex(ref.digest);
@@ -39,17 +34,9 @@ std::optional<std::int64_t> find_blob(Connection& db, const BlobRef& ref) {
 
 std::string read_range(Connection& db, std::int64_t number, std::uint64_t offset,
                        std::uint64_t size) {
-  sqlite3_blob* opened = nullptr;
-  const int code = sqlite3_blob_open(db.handle(), "main", "blob", "bytes", number, 0, &opened);
-  const std::unique_ptr<sqlite3_blob, BlobCloser> blob(opened);
-  if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(db.handle()));
-  const auto total = static_cast<std::uint64_t>(sqlite3_blob_bytes(blob.get()));
-  const std::uint64_t begin = std::min(offset, total);
-  std::string bytes(std::min(size, total - begin), '\0');
-  const int read = sqlite3_blob_read(blob.get(), bytes.data(), static_cast<int>(bytes.size()),
-                                     static_cast<int>(begin));
-  if (read != SQLITE_OK) throw SqliteError(read, sqlite3_errmsg(db.handle()));
-  return bytes;
+  BlobReader blob(db, number);
+  const std::uint64_t begin = std::min(offset, blob.size());
+  return blob.read(begin, std::min(size, blob.size() - begin));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SQLite's own check, in sentences that name a table and a page, and the definitions
 // of the tables, compared with those of a store made now.
 
-#include <array>
 #include <charconv>
 #include <fmt/format.h>
 #include <map>
@@ -15,10 +14,6 @@
 
 namespace perdure::sqlite {
 namespace {
-
-constexpr std::array tables = {"meta",     "session", "segment", "entry",  "receipt",
-                               "call",     "message", "blob",    "worker", "checkpoint",
-                               "resource", "pruned",  "claim",   "garbage"};
 
 using Names = std::map<std::int64_t, std::string>;
 
@@ -107,7 +102,7 @@ void check_definitions(CheckRun& run) {
 void check_file(CheckRun& run) {
   FileCheck file(run);
   if (!file.check("PRAGMA integrity_check(1000)")) {
-    for (const char* table : tables) {
+    for (const std::string_view table : store_tables) {
       file.check(fmt::format("PRAGMA integrity_check({})", table));
     }
   }

@@ -1,13 +1,14 @@
 // The store as a whole. Sessions and segments that other rows name are looked up by
 // skipping from one to the next, never by reading the rows in between.
 
+#include <algorithm>
 #include <fmt/format.h>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "perdure/core/sha256.hpp"
+#include "sqlite/blob_reader.hpp"
 #include "sqlite/check_run.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/restore.hpp"
@@ -16,30 +17,15 @@
 namespace perdure::sqlite {
 namespace {
 
-struct BlobCloser {
-  void operator()(sqlite3_blob* blob) const { sqlite3_blob_close(blob); }
-};
-
-constexpr int chunk_bytes = 1 << 20;
+constexpr std::uint64_t chunk_bytes = 1 << 20;
 
 Digest hash_blob(Connection& db, std::int64_t number, std::uint64_t& size) {
-  sqlite3_blob* opened = nullptr;
-  const int code = sqlite3_blob_open(db.handle(), "main", "blob", "bytes", number, 0, &opened);
-  const std::unique_ptr<sqlite3_blob, BlobCloser> blob(opened);
-  // What is no blob any more is as damaged as one that cannot be read.
-  if (code == SQLITE_ERROR) throw SqliteError(SQLITE_CORRUPT, sqlite3_errmsg(db.handle()));
-  if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(db.handle()));
-  const int total = sqlite3_blob_bytes(blob.get());
+  BlobReader blob(db, number);
+  size = blob.size();
   Sha256 hash;
-  std::string chunk;
-  for (int offset = 0; offset < total; offset += chunk_bytes) {
-    chunk.resize(static_cast<std::size_t>(std::min(chunk_bytes, total - offset)));
-    const int read =
-        sqlite3_blob_read(blob.get(), chunk.data(), static_cast<int>(chunk.size()), offset);
-    if (read != SQLITE_OK) throw SqliteError(read, sqlite3_errmsg(db.handle()));
-    hash.update(chunk);
+  for (std::uint64_t offset = 0; offset < size; offset += chunk_bytes) {
+    hash.update(blob.read(offset, std::min(chunk_bytes, size - offset)));
   }
-  size = static_cast<std::uint64_t>(total);
   return hash.finish();
 }
 

@@ -11,6 +11,9 @@
 #include <string>
 #include <utility>
 
+#include "sqlite/page_map.hpp"
+#include "sqlite/schema.hpp"
+
 namespace perdure::sqlite {
 namespace {
 
@@ -27,11 +30,17 @@ constexpr std::array known = {
     Shape{"pruned", "pruned", "iiiiiiiii", false, true},
     Shape{"claim", "claim", "htitttiiiiII", false, true},
     Shape{"garbage", "garbage", "kt", true, false},
+    Shape{"staged", "staged", "ki", true, false},
     Shape{"meta", "temp.old_meta", "tV", false, false},
     Shape{"sqlite_autoindex_session_1", "temp.session_id", "ti", false, false},
     Shape{"segment_session", "temp.segment_own", "iii", false, false},
     Shape{"segment_parent", "temp.segment_above", "iii", false, false},
 };
+
+// Workers of a damaged store are dead to the new one.
+static_assert(std::ranges::all_of(store_tables, [](std::string_view table) {
+  return table == "worker" || std::ranges::find(known, table, &Shape::name) != known.end();
+}));
 
 // Text of the schema table; only read, never written.
 constexpr Shape schema{"sqlite_schema", "", "tttiT", true, false};
@@ -198,22 +207,16 @@ class Finder {
 
   // What the map of pages says of it, if it says anything.
   bool may_hold_rows(std::uint32_t number) {
-    constexpr std::uint32_t entry_bytes = 5;
-    const std::uint32_t pages_a_map = source_.page_size() / entry_bytes + 1;
     if (number < 3) return number == 1;
-    const std::uint32_t map = (number - 2) / pages_a_map * pages_a_map + 2;
+    const PageLayout layout{.page_size = source_.page_size(), .usable = source_.page_size()};
+    const std::uint32_t map = map_page_of(number, layout);
     if (map == number) return false;
     if (map_number_ != map) {
       map_number_ = map;
       map_ = source_.read(map).value_or(std::string());
     }
-    const std::size_t at = std::size_t{number - map - 1} * entry_bytes;
-    if (at >= map_.size()) return true;
-    const auto use = static_cast<unsigned char>(map_[at]);
-    constexpr unsigned char free_page = 2;
-    constexpr unsigned char overflow_first = 3;
-    constexpr unsigned char overflow_next = 4;
-    return use != free_page && use != overflow_first && use != overflow_next;
+    const PageUse use = map_entry(map_, number, layout).use;
+    return use != PageUse::free && use != PageUse::overflow_first && use != PageUse::overflow_next;
   }
 
   void go_on(std::uint32_t number) {

@@ -72,8 +72,7 @@ void require_tables(Connection& connection) {
        {select_session, select_entry, select_checkpoint, select_call}) {
     static_cast<void>(connection.query(sql(select, "WHERE 0")).next());
   }
-  for (const char* table : {"segment", "receipt", "message", "blob", "worker", "resource", "pruned",
-                            "claim", "garbage"}) {
+  for (const std::string_view table : store_tables) {
     static_cast<void>(connection.query(fmt::format("SELECT * FROM {} WHERE 0", table)).next());
   }
 }

@@ -3,14 +3,21 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure::sqlite {
+
+/// All tables of a store, whatever their format makes of them.
+inline constexpr std::array<std::string_view, 15> store_tables = {
+    "meta", "session", "segment",  "entry",  "receipt", "checkpoint", "call",  "message",
+    "blob", "worker",  "resource", "pruned", "claim",   "garbage",    "staged"};
 
 /// What this build writes. An older file is migrated, a newer one refused.
 inline constexpr std::int64_t format_number = 2;
