@@ -58,6 +58,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/page_cells.cpp
     sqlite/page_map.cpp
     sqlite/page_source.cpp
+    sqlite/part_file.cpp
     sqlite/prune.cpp
     sqlite/readers.cpp
     sqlite/remove.cpp

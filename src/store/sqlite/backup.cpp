@@ -7,22 +7,15 @@
 
 #include "sqlite/backup.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <utility>
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/progress.hpp"
 #include "sqlite/connection.hpp"
-#include "sqlite/file_lock.hpp"
+#include "sqlite/part_file.hpp"
 #include "sqlite/restore.hpp"
 #include "sqlite/roles.hpp"
 
@@ -34,64 +27,6 @@ constexpr int pages_per_slice = 256;
 struct BackupCloser {
   void operator()(sqlite3_backup* backup) const { sqlite3_backup_finish(backup); }
 };
-
-std::unexpected<Error> failed(const std::string& what, const std::string& path) {
-  return fail(ErrorCode::unavailable,
-              fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
-}
-
-/// The copy before it has its name. Nobody else writes it while this lives, and it goes with this.
-class PartFile {
- public:
-  /// Fails: `unavailable`, also while another backup is written under the same name.
-  [[nodiscard]] static Result<PartFile> open(const std::string& path) {
-    auto file = Descriptor::open(path);
-    if (!file) return forward(file);
-    struct stat opened{};
-    struct stat named{};
-    const bool is_ours = lock_byte(*file, 0, LockWait::no) == 0 &&
-                         ::fstat(file->number(), &opened) == 0 &&
-                         ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino;
-    if (!is_ours) {
-      return fail(ErrorCode::unavailable,
-                  fmt::format("another backup is just being written to {}", path));
-    }
-    if (::ftruncate(file->number(), 0) != 0) return failed("empty", path);
-    return PartFile(path, *std::move(file));
-  }
-  ~PartFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-  PartFile(PartFile&& other) noexcept
-      : path_(std::exchange(other.path_, {})), file_(std::move(other.file_)) {}
-  PartFile& operator=(PartFile&&) = delete;
-  PartFile(const PartFile&) = delete;
-  PartFile& operator=(const PartFile&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
-  [[nodiscard]] Result<void> sync() const {
-    if (::fsync(file_.number()) != 0) return failed("sync", path_);
-    return {};
-  }
-
- private:
-  PartFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
-
-  std::string path_;
-  Descriptor file_;
-};
-
-Result<void> sync_folder(const std::string& path) {
-  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return failed("open", path);
-  const int code = ::fsync(folder);
-  const int reason = errno;
-  ::close(folder);
-  errno = reason;
-  if (code != 0) return failed("sync", path);
-  return {};
-}
 
 // False if it was told to stop.
 Result<bool> copy(Connection& from, Connection& to, const PartFile& part,
@@ -134,7 +69,7 @@ Result<void> write_backup(const Access& access, const std::string& path, const P
   if (std::filesystem::exists(path, ignored)) {
     return fail(ErrorCode::already_exists, fmt::format("there is a file {} already", path));
   }
-  auto part = PartFile::open(path + ".part");
+  auto part = PartFile::open_for(path);
   if (!part) return forward(part);
   try {
     auto copied = copy_to(access, *part, progress);
@@ -143,13 +78,7 @@ Result<void> write_backup(const Access& access, const std::string& path, const P
   } catch (const SqliteError& error) {
     return std::unexpected(error.to_error());
   }
-  if (auto synced = part->sync(); !synced) return synced;
-  // A link, unlike a new name, does not take the place of a file made meanwhile.
-  if (::link(part->path().c_str(), path.c_str()) != 0) {
-    if (errno != EEXIST) return failed("name", path);
-    return fail(ErrorCode::already_exists, fmt::format("there is a file {} already", path));
-  }
-  return sync_folder(std::filesystem::absolute(path, ignored).parent_path().string());
+  return part->give_name(path);
 }
 
 }  // namespace perdure::sqlite

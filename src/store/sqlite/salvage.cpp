@@ -3,9 +3,7 @@
 
 #include "perdure/store/salvage.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <exception>
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <new>
@@ -14,6 +12,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
+#include "sqlite/part_file.hpp"
 #include "sqlite/row_finder.hpp"
 #include "sqlite/salvaged_file.hpp"
 
@@ -23,29 +22,8 @@ namespace {
 using sqlite::Bytes;
 using sqlite::FoundRow;
 using sqlite::PageSource;
+using sqlite::PartFile;
 using sqlite::SalvagedFile;
-
-// Gone unless it was given its name.
-class Unfinished {
- public:
-  explicit Unfinished(std::string path) : path_(std::move(path)) { remove(); }
-  ~Unfinished() { remove(); }
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-  void rename_to(const std::string& name) const { std::filesystem::rename(path_, name); }
-
- private:
-  void remove() const {
-    std::error_code ignored;
-    for (const char* end : {"", "-wal", "-shm", "-journal"}) {
-      std::filesystem::remove(path_ + end, ignored);
-    }
-  }
-
-  std::string path_;
-};
 
 Result<void> check_paths(const std::string& from, const std::string& to) {
   std::error_code unknown;
@@ -64,13 +42,14 @@ bool is_of_a_store(const FoundRow& row) { return !row.shape->into.starts_with("t
 Result<SalvageReport> salvage(const std::string& from, const std::string& to,
                               const Progress& progress) {
   const PageSource source(Bytes::of_file(from), Bytes::of_file(from + "-wal"));
-  const Unfinished unfinished(to + "-unfinished");
+  auto part = PartFile::open_for(to);
+  if (!part) return forward(part);
   SalvageReport report;
   std::uint64_t rows = 0;
   bool stopped = false;
   Step step{.done = 0, .total = source.page_count()};
   {
-    SalvagedFile file(unfinished.path(), random_ids());
+    SalvagedFile file(part->path(), random_ids());
     const auto pages = sqlite::find_rows(source, {.row =
                                                       [&](FoundRow&& row) {
                                                         if (is_of_a_store(row)) ++rows;
@@ -92,7 +71,7 @@ Result<SalvageReport> salvage(const std::string& from, const std::string& to,
     file.mend(report);
     file.finish(random_ids());
   }
-  unfinished.rename_to(to);
+  if (auto named = part->give_name(to); !named) return forward(named);
   return report;
 }
 

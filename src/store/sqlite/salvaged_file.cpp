@@ -2,11 +2,8 @@
 
 #include "sqlite/salvaged_file.hpp"
 
-#include <cerrno>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 #include <vector>
 
 #include "sqlite/restore.hpp"
@@ -40,17 +37,10 @@ int bind(sqlite3_stmt* statement, int index, const Value& value) {
                              SQLITE_STATIC);
 }
 
-void sync_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool synced = file >= 0 && ::fsync(file) == 0;
-  if (file >= 0) ::close(file);
-  if (!synced) throw SqliteError(SQLITE_IOERR_FSYNC, fmt::format("cannot sync {}", path));
-}
-
 }  // namespace
 
 SalvagedFile::SalvagedFile(const std::string& path, IdSource& ids)
-    : path_(path), db_(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &rows_read_) {
+    : db_(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &rows_read_) {
   db_.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -64000;");
   set_file_layout(db_);
   db_.execute("PRAGMA journal_mode = OFF;");
@@ -92,7 +82,6 @@ void SalvagedFile::finish(IdSource& ids) {
   begin_anew(db_, ids, "salvaged from a damaged store");
   inserts_.clear();
   db_.execute("COMMIT");
-  sync_file(path_);
 }
 
 }  // namespace perdure::sqlite

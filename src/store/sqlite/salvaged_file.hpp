@@ -28,7 +28,7 @@ class SalvagedFile {
   /// their place, summary rows say what the log says.
   void mend(SalvageReport& report);
 
-  /// Puts everything on disk.
+  /// From here on the file is a store, once it is synced.
   void finish(IdSource& ids);
 
  private:
@@ -39,7 +39,6 @@ class SalvagedFile {
 
   sqlite3_stmt* statement_for(const Shape& shape);
 
-  std::string path_;
   std::atomic<std::uint64_t> rows_read_ = 0;
   Connection db_;
   std::map<const Shape*, Statement> inserts_;

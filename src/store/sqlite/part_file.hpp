@@ -1,0 +1,40 @@
+// A file that is being made and has its name only when it is whole and on disk: backups,
+// salvaged stores.
+
+#pragma once
+
+#include <string>
+
+#include "perdure/core/error.hpp"
+#include "sqlite/file_lock.hpp"
+
+namespace perdure::sqlite {
+
+/// Nobody else writes the file while this lives, and its name as a part goes with this.
+class PartFile {
+ public:
+  /// An empty file `path`.part.
+  /// Fails: `unavailable`, also while another one is written for the same path.
+  [[nodiscard]] static Result<PartFile> open_for(const std::string& path);
+  ~PartFile();
+  PartFile(PartFile&& other) noexcept;
+  PartFile& operator=(PartFile&&) = delete;
+  PartFile(const PartFile&) = delete;
+  PartFile& operator=(const PartFile&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  [[nodiscard]] Result<void> sync() const;
+
+  /// Syncs it, gives it the name and syncs that as well.
+  /// Fails: `already_exists` if a file has the name by now, which then stays; `unavailable`.
+  [[nodiscard]] Result<void> give_name(const std::string& name) const;
+
+ private:
+  PartFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;
+  Descriptor file_;
+};
+
+}  // namespace perdure::sqlite
