@@ -35,6 +35,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/check_calls.cpp
     sqlite/check_facts.cpp
     sqlite/check_file.cpp
+    sqlite/check_pages.cpp
     sqlite/check_rest.cpp
     sqlite/check_session.cpp
     sqlite/collect.cpp
@@ -58,6 +59,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/page_cells.cpp
     sqlite/page_map.cpp
     sqlite/page_source.cpp
+    sqlite/page_sums.cpp
     sqlite/part_file.cpp
     sqlite/prune.cpp
     sqlite/readers.cpp
@@ -72,6 +74,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/scrub.cpp
     sqlite/sessions.cpp
     sqlite/sqlite_store.cpp
+    sqlite/summing_vfs.cpp
     sqlite/sweep.cpp
     sqlite/turn.cpp
     sqlite/vacuum.cpp
@@ -97,7 +100,9 @@ set(PERDURE_STORE_TESTS
     rules/match_test.cpp
     rules/retention_test.cpp
     sqlite/gate_test.cpp
+    sqlite/page_sums_test.cpp
     sqlite/scrub_test.cpp
+    sqlite/summing_vfs_test.cpp
     sqlite/turn_test.cpp
     sqlite/wal_record_test.cpp
     summary_test.cpp

@@ -25,7 +25,6 @@ struct Verdict {
   bool found = false;                ///< Opening or the check said so.
   bool changed = false;              ///< An answer is another one than before.
   bool lost = false;                 ///< The check named the WAL; the rest is an earlier moment.
-  bool unborne = false;              ///< Only in words that nothing in the file bears out.
   std::vector<std::string> wrong{};  ///< What must not be: rules broken, each in a sentence.
 };
 

@@ -15,6 +15,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/store/progress.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/page_sums.hpp"
 #include "sqlite/part_file.hpp"
 #include "sqlite/restore.hpp"
 #include "sqlite/roles.hpp"
@@ -55,6 +56,7 @@ Result<bool> copy_to(const Access& access, const PartFile& part, const Progress&
   from->run("BEGIN");
   const Timestamp at = access.clock.now();
   from->run("SELECT count(*) FROM meta");
+  if (from->reserved_bytes() == sum_bytes) to.make_room_for_sums();
   auto copied = copy(*from, to, part, progress);
   if (!copied || !*copied) return copied;
   to.execute("PRAGMA journal_mode = DELETE;");

@@ -15,23 +15,11 @@
 namespace perdure::sqlite {
 namespace {
 
-using Names = std::map<std::int64_t, std::string>;
-
-Names names_by_root(Connection& db) {
-  Names names;
-  Rows rows = db.query("SELECT rootpage, type, name FROM sqlite_schema WHERE rootpage > 0");
-  while (rows.next()) {
-    names[rows.integer(0)] = fmt::format("{} {}", rows.text(1), rows.text(2));
-  }
-  names[1] = "the list of tables";
-  return names;
-}
-
 // "Tree 7 page 9 cell 3: …" says the root of a tree, which only SQLite knows by number.
-std::string name_tree(std::string_view line, const Names& names) {
+std::string name_tree(std::string_view line, const TreeNames& names) {
   constexpr std::string_view tree = "Tree ";
   if (!line.starts_with(tree)) return std::string(line);
-  std::int64_t root = 0;
+  std::uint32_t root = 0;
   const std::string_view rest = line.substr(tree.size());
   const auto read = std::from_chars(rest.data(), rest.data() + rest.size(), root);
   const auto name = names.find(root);
@@ -71,7 +59,7 @@ class FileCheck {
   }
 
   CheckRun& run_;
-  Names names_;
+  TreeNames names_;
   std::set<std::string> seen_;
 };
 
@@ -98,6 +86,17 @@ void check_definitions(CheckRun& run) {
 }
 
 }  // namespace
+
+TreeNames names_by_root(Connection& db) {
+  TreeNames names;
+  Rows rows = db.query("SELECT rootpage, type, name FROM sqlite_schema WHERE rootpage > 0");
+  while (rows.next()) {
+    names[static_cast<std::uint32_t>(rows.number(0))] =
+        fmt::format("{} {}", rows.text(1), rows.text(2));
+  }
+  names[1] = "the list of tables";
+  return names;
+}
 
 void check_file(CheckRun& run) {
   FileCheck file(run);

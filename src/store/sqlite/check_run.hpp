@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "perdure/core/id.hpp"
 #include "perdure/store/check.hpp"
@@ -19,11 +21,17 @@ namespace perdure::sqlite {
 
 class CheckRun {
  public:
-  CheckRun(Connection& connection, const Progress& progress)
-      : db(connection), progress_(progress) {}
+  CheckRun(Connection& connection, const Progress& progress) : db(connection), progress_(progress) {
+    db.note_wrong_pages(&wrong_pages);
+  }
+  ~CheckRun() { db.note_wrong_pages(nullptr); }
+  CheckRun(const CheckRun&) = delete;
+  CheckRun& operator=(const CheckRun&) = delete;
 
   Connection& db;
   rules::Findings found{};
+  /// Read from the main file since the check began, and not matching their sums.
+  std::vector<std::uint32_t> wrong_pages{};
 
   /// Runs `work`; damage that ends it is a finding: `what` could not be read.
   template <class Work>
@@ -49,6 +57,13 @@ class CheckRun {
   const Progress& progress_;
   Step step_{};
 };
+
+/// By the first page of its tree, what it is: "table entry".
+using TreeNames = std::map<std::uint32_t, std::string>;
+[[nodiscard]] TreeNames names_by_root(Connection& db);
+
+/// Every page of the main file against its sum. Nothing to be done in a file without sums.
+void check_pages(CheckRun& run);
 
 /// The file's own structure, and the definitions of its tables.
 void check_file(CheckRun& run);

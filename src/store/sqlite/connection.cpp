@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "sqlite/page_sums.hpp"
+
 namespace perdure::sqlite {
 
 Error SqliteError::to_error() const {
@@ -65,9 +67,11 @@ std::optional<Timestamp> Rows::optional_time(int column) const {
 Connection::Connection(const std::string& path, const std::string& vfs, int flags,
                        std::atomic<std::uint64_t>* rows_read)
     : rows_read_(rows_read) {
+  sqlite3_vfs* below = sqlite3_vfs_find(vfs.empty() ? nullptr : vfs.c_str());
+  if (below == nullptr) throw SqliteError(SQLITE_ERROR, fmt::format("there is no VFS {}", vfs));
+  vfs_ = std::make_unique<SummingVfs>(*below);
   sqlite3* handle = nullptr;
-  const int code =
-      sqlite3_open_v2(path.c_str(), &handle, flags, vfs.empty() ? nullptr : vfs.c_str());
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, vfs_->name().c_str());
   handle_.reset(handle);
   if (code != SQLITE_OK) {
     throw SqliteError(code, fmt::format("cannot open {}: {}", path,
@@ -99,6 +103,18 @@ void Connection::finish(sqlite3_stmt* statement) {
     throw error;
   }
   sqlite3_reset(statement);
+}
+
+void Connection::make_room_for_sums() {
+  int bytes = sum_bytes;
+  check(sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes));
+  vfs_->expect_sums();
+}
+
+std::size_t Connection::reserved_bytes() const {
+  int bytes = -1;  // Asks, and changes nothing.
+  check(sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes));
+  return static_cast<std::size_t>(bytes);
 }
 
 void Connection::execute(const std::string& script) {

@@ -15,10 +15,12 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
+#include "sqlite/summing_vfs.hpp"
 
 namespace perdure::sqlite {
 
@@ -109,6 +111,14 @@ class Connection {
   /// Makes a statement ready that may be needed when nothing can be prepared any more.
   void prepare(std::string_view sql) { prepared(sql); }
 
+  /// In a file that has no page yet, makes room for sums in all its pages (page_sums.hpp).
+  void make_room_for_sums();
+  /// How many bytes at the end of each page SQLite leaves alone. In a transaction.
+  [[nodiscard]] std::size_t reserved_bytes() const;
+  /// From now on pages that do not match their sums, as they are read from the main file, are added
+  /// to `wrong`, which must outlive this.
+  void note_wrong_pages(std::vector<std::uint32_t>* wrong) { vfs_->note_wrong_pages(wrong); }
+
   /// Runs a script of several statements, unprepared.
   void execute(const std::string& script);
 
@@ -180,6 +190,7 @@ class Connection {
     }
   }
 
+  std::unique_ptr<SummingVfs> vfs_;
   std::unique_ptr<sqlite3, Closer> handle_;
   std::unordered_map<std::string, std::unique_ptr<sqlite3_stmt, Finalizer>, TextHash,
                      std::equal_to<>>

@@ -54,12 +54,12 @@ bool is_interior(PageKind kind) {
   return kind == PageKind::index_interior || kind == PageKind::table_interior;
 }
 
-// How much of a payload of this size stays in the page.
-std::uint64_t local_bytes(std::uint64_t size, std::uint64_t page_size, bool is_table_leaf) {
-  const std::uint64_t most = is_table_leaf ? page_size - 35 : (page_size - 12) * 64 / 255 - 23;
+// How much of a payload of this size stays in a page of which so much is usable.
+std::uint64_t local_bytes(std::uint64_t size, std::uint64_t usable, bool is_table_leaf) {
+  const std::uint64_t most = is_table_leaf ? usable - 35 : (usable - 12) * 64 / 255 - 23;
   if (size <= most) return size;
-  const std::uint64_t least = (page_size - 12) * 32 / 255 - 23;
-  const std::uint64_t fitting = least + (size - least) % (page_size - 4);
+  const std::uint64_t least = (usable - 12) * 32 / 255 - 23;
+  const std::uint64_t fitting = least + (size - least) % (usable - 4);
   return fitting <= most ? fitting : least;
 }
 
@@ -114,9 +114,11 @@ Value read_value(std::uint64_t serial, std::string_view bytes) {
 
 }  // namespace
 
-std::optional<PageCells> parse_page(std::string_view page, bool is_first) {
+std::optional<PageCells> parse_page(std::string_view whole, std::size_t usable, bool is_first) {
   const std::size_t begin = is_first ? 100 : 0;
-  if (page.size() < 512) return std::nullopt;
+  // The least that SQLite works with.
+  if (usable < 480 || usable > whole.size()) return std::nullopt;
+  const std::string_view page = whole.substr(0, usable);
   const auto kind = static_cast<unsigned char>(page[begin]);
   if (kind != 2 && kind != 5 && kind != 10 && kind != 13) return std::nullopt;
   PageCells found;
@@ -133,7 +135,7 @@ std::optional<PageCells> parse_page(std::string_view page, bool is_first) {
     }
     const std::size_t said = big_endian_16(page, pointer);
     // As SQLite does: what a page of this size cannot mean is left out.
-    const std::size_t at = said % page.size();
+    const std::size_t at = said % whole.size();
     if (at != said) found.is_whole = false;
     std::optional<Cell> cell;
     if (at >= pointers && at < page.size()) cell = parse_cell(page, at, found.kind);

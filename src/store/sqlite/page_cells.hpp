@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,9 +36,10 @@ struct PageCells {
   bool is_whole = true;  ///< False if some of its cells make no sense.
 };
 
-/// `is_first`: the file's header comes before the page's. Empty if it is no page of a tree.
-/// The result points into `page`.
-[[nodiscard]] std::optional<PageCells> parse_page(std::string_view page, bool is_first);
+/// `usable`: how many bytes of it hold cells; those behind are not SQLite's. `is_first`: the file's
+/// header comes before the page's. Empty if it is no page of a tree. The result points into `page`.
+[[nodiscard]] std::optional<PageCells> parse_page(std::string_view page, std::size_t usable,
+                                                  bool is_first);
 
 struct Value {
   enum class Kind : std::uint8_t { null, integer, real, text, blob };

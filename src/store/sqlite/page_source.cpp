@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "sqlite/page_sums.hpp"
+
 namespace perdure::sqlite {
 namespace {
 
@@ -141,6 +143,7 @@ PageSource::PageSource(Bytes file, Bytes log) : file_(std::move(file)), log_(std
   page_count_ =
       static_cast<std::uint32_t>(std::min(most, (file_.size + page_size_ - 1) / page_size_));
   read_log();
+  find_usable_size();
 }
 
 // The header may lie. The log's has a checksum; pages have a look of their own.
@@ -155,6 +158,22 @@ void PageSource::find_page_size() {
   if (said == own_page_size) return;
   std::uint64_t best = plausible_bytes(file_, own_page_size);
   if (is_page_size(said) && plausible_bytes(file_, said) > best) page_size_ = said;
+}
+
+// A right sum is none by chance; where there is none, as the header says.
+void PageSource::find_usable_size() {
+  usable_size_ = page_size_;
+  if (page_size_ != summed_page_bytes) return;
+  constexpr std::uint32_t pages_max = 64;
+  const auto is_summed = [&](std::uint32_t page) {
+    const std::string bytes = file_.read(std::uint64_t{page - 1} * page_size_, page_size_);
+    return bytes.size() == page_size_ && has_right_sum(bytes, page);
+  };
+  bool has_sums = says_sums(read(1).value_or(std::string()));
+  for (std::uint32_t page = 1; !has_sums && page <= std::min(pages_max, page_count_); ++page) {
+    has_sums = is_summed(page);
+  }
+  if (has_sums) usable_size_ -= sum_bytes;
 }
 
 std::optional<std::string> PageSource::read(std::uint32_t page) const {

@@ -32,6 +32,8 @@ class PageSource {
   PageSource(Bytes file, Bytes log);
 
   [[nodiscard]] std::uint32_t page_size() const { return page_size_; }
+  /// How many bytes of a page SQLite uses; those behind hold its sum, if pages have sums.
+  [[nodiscard]] std::uint32_t usable_size() const { return usable_size_; }
   /// Pages are numbered from 1.
   [[nodiscard]] std::uint32_t page_count() const { return page_count_; }
   /// Empty if the file ends before it; where it ends inside of it, the rest is zeros.
@@ -39,11 +41,13 @@ class PageSource {
 
  private:
   void find_page_size();
+  void find_usable_size();
   void read_log();
 
   Bytes file_;
   Bytes log_;
   std::uint32_t page_size_ = 0;
+  std::uint32_t usable_size_ = 0;
   std::uint32_t page_count_ = 0;
   std::unordered_map<std::uint32_t, std::uint64_t> in_log_;  ///< Where in the log a page is.
 };

@@ -22,19 +22,18 @@ class Readers {
   /// Runs `work(Connection&) -> Result<T>` on one consistent state of the store.
   template <class Work>
   auto read(Work work) -> decltype(work(std::declval<Connection&>())) {
-    try {
+    return without_exceptions([&] {
       auto connection = take();
-      auto result = [&] {
-        const Snapshot snapshot(*connection);
-        return work(*connection);
-      }();
+      auto result = in_snapshot(*connection, work);
       give_back(std::move(connection));
       return result;
-    } catch (const SqliteError& error) {
-      return std::unexpected(error.to_error());
-    } catch (const std::bad_alloc&) {
-      return fail(ErrorCode::unavailable, "out of memory");
-    }
+    });
+  }
+
+  /// The same on a connection of its own, which has no page of the file in memory yet.
+  template <class Work>
+  auto read_apart(Work work) -> decltype(work(std::declval<Connection&>())) {
+    return without_exceptions([&] { return in_snapshot(*open(), work); });
   }
 
   [[nodiscard]] std::unique_ptr<Connection> open() const;
@@ -55,6 +54,23 @@ class Readers {
    private:
     Connection& connection_;
   };
+
+  template <class Work>
+  static auto in_snapshot(Connection& connection, Work& work) {
+    const Snapshot snapshot(connection);
+    return work(connection);
+  }
+
+  template <class Work>
+  static auto without_exceptions(Work work) -> decltype(work()) {
+    try {
+      return work();
+    } catch (const SqliteError& error) {
+      return std::unexpected(error.to_error());
+    } catch (const std::bad_alloc&) {
+      return fail(ErrorCode::unavailable, "out of memory");
+    }
+  }
 
   std::unique_ptr<Connection> take();
   void give_back(std::unique_ptr<Connection> connection);

@@ -74,6 +74,18 @@ bool has_shape(const Shape& shape, std::vector<Value>& values) {
   return std::ranges::equal(shape.columns, values, fits);
 }
 
+// Text and bytes differ in one bit of a record's header. Where the table is known, its columns say
+// which it is, as they do for SQLite's readers.
+void settle_kinds(const Shape& shape, std::vector<Value>& values) {
+  for (std::size_t i = 0; i < std::min(shape.columns.size(), values.size()); ++i) {
+    const int column = std::tolower(static_cast<unsigned char>(shape.columns[i]));
+    Value& value = values[i];
+    if (column == 't' && value.kind == Value::Kind::blob) value.kind = Value::Kind::text;
+    if (column == 'h' && value.kind == Value::Kind::text) value.kind = Value::Kind::blob;
+    if (column == 'b' && value.kind == Value::Kind::text) value.kind = Value::Kind::blob;
+  }
+}
+
 bool holds_rows(PageKind kind) { return kind != PageKind::table_interior; }
 
 class Finder {
@@ -127,7 +139,7 @@ class Finder {
 
   void walk_page(std::uint32_t number, const Shape& shape, std::vector<std::uint32_t>& open) {
     const auto bytes = source_.read(number);
-    const auto page = bytes ? parse_page(*bytes, number == 1) : std::nullopt;
+    const auto page = bytes ? parse(*bytes, number) : std::nullopt;
     const bool is_table =
         page && (page->kind == PageKind::table_leaf || page->kind == PageKind::table_interior);
     if (!page || is_table != shape.is_table_tree) {
@@ -145,11 +157,17 @@ class Finder {
     if (page->right_child != 0) open.push_back(page->right_child);
   }
 
+  [[nodiscard]] std::optional<PageCells> parse(std::string_view page, std::uint32_t number) const {
+    return parse_page(page, source_.usable_size(), number == 1);
+  }
+
   void lose_cells() { found_.is_whole = false; }
 
   bool take(const Cell& cell, const Shape& shape) {
     auto values = read_values(cell);
-    if (!values || !has_shape(shape, *values)) return false;
+    if (!values) return false;
+    settle_kinds(shape, *values);
+    if (!has_shape(shape, *values)) return false;
     set_rowid(shape, cell, *values);
     take_(shape, *std::move(values));
     return true;
@@ -175,7 +193,7 @@ class Finder {
       }
       seen_[next] = true;
       const std::size_t wanted =
-          std::min<std::size_t>(cell.size - payload.size(), page->size() - 4);
+          std::min<std::size_t>(cell.size - payload.size(), source_.usable_size() - 4);
       payload.append(*page, 4, wanted);
       next = big_endian_32(*page, 0);
     }
@@ -187,7 +205,7 @@ class Finder {
       if (seen_[number] || !may_hold_rows(number)) continue;
       go_on(number);
       const auto bytes = source_.read(number);
-      const auto page = bytes ? parse_page(*bytes, number == 1) : std::nullopt;
+      const auto page = bytes ? parse(*bytes, number) : std::nullopt;
       if (!page || !holds_rows(page->kind)) continue;
       for (const Cell& cell : page->cells) take_by_shape(cell, page->kind);
     }
@@ -208,7 +226,7 @@ class Finder {
   // What the map of pages says of it, if it says anything.
   bool may_hold_rows(std::uint32_t number) {
     if (number < 3) return number == 1;
-    const PageLayout layout{.page_size = source_.page_size(), .usable = source_.page_size()};
+    const PageLayout layout{.page_size = source_.page_size(), .usable = source_.usable_size()};
     const std::uint32_t map = map_page_of(number, layout);
     if (map == number) return false;
     if (map_number_ != map) {
@@ -216,7 +234,7 @@ class Finder {
       map_ = source_.read(map).value_or(std::string());
     }
     const PageUse use = map_entry(map_, number, layout).use;
-    return use != PageUse::free && use != PageUse::overflow_first && use != PageUse::overflow_next;
+    return use == PageUse::root || use == PageUse::tree || use == PageUse::unknown;
   }
 
   void go_on(std::uint32_t number) {

@@ -32,7 +32,10 @@ constexpr std::array<Step, format_number> steps = {make_format_1, make_format_2}
 
 void set_file_layout(Connection& connection) {
   if (!is_empty(connection)) return;
-  connection.execute("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;");
+  connection.execute("PRAGMA page_size = 8192;");
+  connection.make_room_for_sums();
+  // Last: this one writes the first page.
+  connection.execute("PRAGMA auto_vacuum = INCREMENTAL;");
 }
 
 std::int64_t read_format(Connection& connection) {

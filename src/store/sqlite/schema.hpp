@@ -30,8 +30,8 @@ inline constexpr std::int64_t format_number = 2;
 /// Fails: `unsupported` for a newer format; `corrupted` if the file is neither a store nor empty.
 [[nodiscard]] Result<void> check_format(Connection& connection);
 
-/// Sets in an empty file what cannot be changed once it has pages: their size, and the
-/// bookkeeping that lets a vacuum go step by step. Pages of 8 KiB, because messages of about 1 KB
+/// Sets in an empty file what cannot be changed once it has pages: their size, room for their sums,
+/// and the bookkeeping that lets a vacuum go step by step. Pages of 8 KiB, because messages of about 1 KB
 /// leave a seventh of a smaller page empty.
 void set_file_layout(Connection& connection);
 

@@ -113,8 +113,7 @@ class Pages {
     }
     if (entry.use != PageUse::overflow_first) return std::nullopt;
     const std::string owner = read(entry.parent);
-    const auto cells =
-        parse_page(std::string_view(owner).substr(0, layout_.usable), entry.parent == 1);
+    const auto cells = parse_page(owner, layout_.usable, entry.parent == 1);
     if (!cells) return std::nullopt;
     const auto cell = std::ranges::find(cells->cells, number, &Cell::overflow);
     if (cell == cells->cells.end()) return std::nullopt;

@@ -1,0 +1,111 @@
+// All pages are read through SQLite, in the check's own transaction; what comes from the main
+// file on the way is compared with its sum (summing_vfs.hpp). As long as the transaction lasts,
+// nobody writes a page that it reads from there: checkpoints stop short of what a reader
+// needs. So this takes no turn, and needs no look at the WAL.
+//
+// One kind of page is without a sum in a sound file: it was free before it was ever written,
+// and those behind it made the file grow over it. It reads as zeros, and nobody reads it.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+
+#include "perdure/store/limits.hpp"
+#include "sqlite/check_run.hpp"
+#include "sqlite/page_map.hpp"
+#include "sqlite/page_sums.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+constexpr std::uint64_t pages_between_progress = 4096;
+
+class PageCheck {
+ public:
+  explicit PageCheck(CheckRun& run) : run_(run) {}
+
+  /// False if it was told to stop.
+  [[nodiscard]] bool read_all() {
+    Rows rows = run_.db.query("SELECT data FROM sqlite_dbpage");
+    for (; rows.next(); ++pages_) {
+      if (pages_ % pages_between_progress == 0 && !run_.go_on()) return false;
+    }
+    return true;
+  }
+
+  void name_wrong_ones() {
+    std::vector<std::uint32_t> wrong = run_.wrong_pages;
+    std::ranges::sort(wrong);
+    const auto repeated = std::ranges::unique(wrong);
+    wrong.erase(repeated.begin(), repeated.end());
+    if (wrong.empty()) return;
+    run_.guard({}, "the list of tables", [&] { names_ = names_by_root(run_.db); });
+    for (const std::uint32_t page : wrong) {
+      if (was_never_written(page)) continue;
+      // Beyond the limit they are only counted.
+      const bool is_listed = run_.report().damage.size() < damage_max;
+      run_.found.add(Fault::file, {}, is_listed ? sentence(page) : std::string());
+    }
+  }
+
+ private:
+  std::string read(std::uint32_t page) {
+    Rows rows = run_.db.query("SELECT data FROM sqlite_dbpage WHERE pgno = ?", std::uint64_t{page});
+    return rows.next() ? rows.string(0) : std::string();
+  }
+
+  MapEntry about(std::uint32_t page) {
+    if (page < 2) return map_entry({}, page, layout_);
+    const std::uint32_t map = map_page_of(page, layout_);
+    if (map != map_number_) map_ = read(map);
+    map_number_ = map;
+    return map_entry(map_, page, layout_);
+  }
+
+  bool was_never_written(std::uint32_t page) {
+    return about(page).use == PageUse::free &&
+           std::ranges::all_of(read(page), [](char byte) { return byte == '\0'; });
+  }
+
+  std::string sentence(std::uint32_t page) {
+    const std::string tree = tree_of(page);
+    const char* map = page > 1 && map_page_of(page, layout_) == page ? " of the map of pages" : "";
+    const char* free = about(page).use == PageUse::free ? ", which is free," : "";
+    return fmt::format("the file is damaged: {}{}page {}{}{} does not match its sum",
+                       tree.empty() ? "" : "in " + tree, tree.empty() ? "" : ", ", page, map, free);
+  }
+
+  // Up from page to page. A damaged map may lead anywhere, also in a circle.
+  std::string tree_of(std::uint32_t page) {
+    for (std::uint64_t steps = 0; steps < pages_; ++steps) {
+      const MapEntry entry = about(page);
+      if (entry.use == PageUse::root) {
+        const auto name = names_.find(page);
+        return name == names_.end() ? std::string() : name->second;
+      }
+      if (entry.use == PageUse::free || entry.use == PageUse::unknown) return {};
+      page = entry.parent;
+    }
+    return {};
+  }
+
+  CheckRun& run_;
+  const PageLayout layout_{.page_size = summed_page_bytes, .usable = summed_page_bytes - sum_bytes};
+  std::uint64_t pages_ = 0;
+  TreeNames names_;
+  std::uint32_t map_number_ = 0;
+  std::string map_;
+};
+
+}  // namespace
+
+void check_pages(CheckRun& run) {
+  if (run.db.reserved_bytes() != sum_bytes) return;
+  PageCheck pages(run);
+  run.guard({}, "a page of the file", [&] {
+    if (pages.read_all()) pages.name_wrong_ones();
+  });
+}
+
+}  // namespace perdure::sqlite
