@@ -115,9 +115,13 @@ std::string find_broken_chain(Connection& db) {
 
 std::string find_damage(const std::string& path) {
   std::atomic<std::uint64_t> rows_read = 0;
+  std::vector<std::uint32_t> wrong_pages;
   try {
     Connection db(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, &rows_read);
+    db.note_wrong_pages(&wrong_pages);
     if (auto damage = integrity(db); !damage.empty()) return damage;
+    // It has read every page in use.
+    if (!wrong_pages.empty()) return fmt::format("page {} has a wrong sum", wrong_pages[0]);
     if (sqlite::find_loss(db)) return "the store says that its WAL lost commits";
     return find_broken_chain(db);
   } catch (const sqlite::SqliteError& error) {

@@ -1,6 +1,6 @@
 // What the rows of a store file say, read without the store: whether SQLite finds the
-// file whole, whether every commit's chain hash follows from the rows, and that no opening
-// found the WAL to lack commits.
+// file whole, whether its pages match their sums, whether every commit's chain hash follows from
+// the rows, and that no opening found the WAL to lack commits.
 
 #pragma once
 

@@ -82,16 +82,16 @@ struct SummingMethods {
   static const std::array<sqlite3_io_methods, 3> tables;
 
   // What the VFS below does not have is left out here too.
-  static void pass_all(sqlite3_vfs& vfs) {
+  static void pass_all(sqlite3_vfs& vfs, const sqlite3_vfs& below) {
     using V = sqlite3_vfs;
     vfs.xOpen = open;
     vfs.xDelete = pass_vfs<&V::xDelete, const char*, int>;
     vfs.xAccess = pass_vfs<&V::xAccess, const char*, int, int*>;
     vfs.xFullPathname = pass_vfs<&V::xFullPathname, const char*, int, char*>;
-    if (vfs.xDlOpen != nullptr) vfs.xDlOpen = pass_vfs<&V::xDlOpen, const char*>;
-    if (vfs.xDlError != nullptr) vfs.xDlError = pass_vfs<&V::xDlError, int, char*>;
-    if (vfs.xDlSym != nullptr) vfs.xDlSym = pass_vfs<&V::xDlSym, void*, const char*>;
-    if (vfs.xDlClose != nullptr) vfs.xDlClose = pass_vfs<&V::xDlClose, void*>;
+    if (below.xDlOpen != nullptr) vfs.xDlOpen = pass_vfs<&V::xDlOpen, const char*>;
+    if (below.xDlError != nullptr) vfs.xDlError = pass_vfs<&V::xDlError, int, char*>;
+    if (below.xDlSym != nullptr) vfs.xDlSym = pass_vfs<&V::xDlSym, void*, const char*>;
+    if (below.xDlClose != nullptr) vfs.xDlClose = pass_vfs<&V::xDlClose, void*>;
     vfs.xRandomness = pass_vfs<&V::xRandomness, int, char*>;
     vfs.xSleep = pass_vfs<&V::xSleep, int>;
     vfs.xCurrentTime = pass_vfs<&V::xCurrentTime, double*>;
@@ -125,14 +125,15 @@ int SummingMethods::open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* 
   return code;
 }
 
+// Not a copy of the one below: SQLite changes its `pNext` whenever a VFS comes or goes.
 SummingVfs::SummingVfs(sqlite3_vfs& below)
-    : below_(below), vfs_(below), name_(fmt::format("perdure-sums-{}", fmt::ptr(this))) {
+    : below_(below), name_(fmt::format("perdure-sums-{}", fmt::ptr(this))) {
   vfs_.iVersion = std::min(below.iVersion, 3);
-  vfs_.pNext = nullptr;
+  vfs_.szOsFile = static_cast<int>(sizeof(File)) + below.szOsFile;
+  vfs_.mxPathname = below.mxPathname;
   vfs_.zName = name_.c_str();
   vfs_.pAppData = this;
-  vfs_.szOsFile = static_cast<int>(sizeof(File)) + below.szOsFile;
-  SummingMethods::pass_all(vfs_);
+  SummingMethods::pass_all(vfs_, below);
   sqlite3_vfs_register(&vfs_, 0);
 }
 
