@@ -93,6 +93,17 @@ TEST_F(Pages, WithAnotherTitleAreFoundAndNamed) {
       << "it is read as it is";
 }
 
+TEST_F(Pages, ThatChangeBehindAnOpenStoreAreFound) {
+  make(false);
+  const auto store = open_store(path).value();
+  ASSERT_EQ(ask_everything(*store, sample.named), sample.answers);
+  const std::size_t page = flip_after("Small 4");
+  write_files(path, files);
+
+  EXPECT_THAT(texts(store->upkeep().check().value()),
+              UnorderedElementsAre(sum_of(page, "in table session, ") + " does not match its sum"));
+}
+
 TEST_F(Pages, InThePlaceOfOneAnotherAreFound) {
   make(false);
   // Two pages that are alike in all but their place.
