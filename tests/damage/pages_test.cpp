@@ -22,9 +22,12 @@
 namespace perdure {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
+using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Optional;
 using testing::UnorderedElementsAre;
 
 constexpr std::size_t page_bytes = sqlite::summed_page_bytes;
@@ -64,7 +67,9 @@ class Pages : public testing::Test {
   }
 
   std::size_t flip_after(const std::string& text) {
-    const std::size_t at = files.file.find(text) + text.size() - 1;
+    const std::size_t found = files.file.find(text);
+    EXPECT_NE(found, std::string::npos);
+    const std::size_t at = found + text.size() - 1;
     files.file[at] = static_cast<char>(files.file[at] ^ 1);
     return at / page_bytes;
   }
@@ -146,6 +151,24 @@ TEST_F(Pages, OfLongBodiesAreNamedByTheirTable) {
   write_files(path, files);
 
   EXPECT_THAT(check(path), Contains(sum_of(page, "in table blob, ") + " does not match its sum"));
+}
+
+TEST_F(Pages, OfEntriesAreNamedByTheirSession) {
+  make(false);
+  const auto id = SessionId::parse("ses_long").value();
+  const auto entries = open_store(path).value()->log().read(id, {}).value();
+  const auto longest = std::ranges::max_element(
+      entries, {}, [](const Entry& entry) { return entry.body.bytes().size(); });
+  ASSERT_GT(longest->body.bytes().size(), 2 * page_bytes);
+  const std::size_t page = flip_after(longest->body.bytes().substr(12'000, 20));
+  write_files(path, files);
+
+  const auto report = open_store(path).value()->upkeep().check().value();
+
+  EXPECT_THAT(report.damage, Contains(AllOf(Field(&Damage::session, Optional(id)),
+                                            Field(&Damage::what, sum_of(page, "in table entry, ") +
+                                                                     " does not match its sum"))))
+      << testing::PrintToString(texts(report));
 }
 
 class FreePages : public Pages {

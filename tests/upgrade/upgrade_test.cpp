@@ -26,6 +26,7 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/salvage.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/schema.hpp"
 #include "upgrade/tale.hpp"
@@ -104,6 +105,23 @@ TEST_P(PastStore, TellsWhatItToldThen) {
 TEST_P(PastStore, HasTodaysFormatWhenItWasOpened) {
   EXPECT_EQ(open()->upkeep().info().format, sqlite::format_number);
   EXPECT_EQ(pragma("user_version"), sqlite::format_number);
+}
+
+// Room for sums cannot be made in a file that has pages.
+TEST_P(PastStore, StaysWithoutSumsAndIsSound) {
+  const std::string copy = folder.file("copy.db");
+  const std::string saved = folder.file("saved.db");
+  ASSERT_TRUE(open()->upkeep().backup(copy));
+  ASSERT_TRUE(salvage_store(path, saved));
+
+  constexpr std::size_t reserved_at = 20;
+  EXPECT_EQ(read_bytes(path).at(reserved_at), 0);
+  EXPECT_EQ(read_bytes(copy).at(reserved_at), 0);
+  EXPECT_EQ(read_bytes(saved).at(reserved_at), 8);
+  for (const std::string& made : {path, copy, saved}) {
+    const auto report = open_store(made, options()).value()->upkeep().check().value();
+    EXPECT_TRUE(report.is_sound()) << made << ": " << report.damage.at(0).what;
+  }
 }
 
 // Goes on where format 1 stopped: its lines, calls, keys and messages.

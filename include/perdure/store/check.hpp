@@ -15,7 +15,7 @@ namespace perdure {
 
 /// The kind of fact that does not hold.
 enum class Fault : std::uint8_t {
-  file,       ///< The file's own structure: pages, trees, indexes.
+  file,       ///< The file itself: sums of pages, trees, indexes.
   chain,      ///< The hash chain over commits, or a body's hash.
   order,      ///< Positions or versions that are missing, doubled or out of order.
   reference,  ///< Something named that is not there: a segment, an entry, a blob.

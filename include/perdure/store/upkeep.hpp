@@ -42,8 +42,8 @@ class Upkeep {
   [[nodiscard]] virtual StoreInfo info() const = 0;
   [[nodiscard]] virtual Counters counters() const = 0;
 
-  /// Reads everything and compares it with itself: file structure, hash chains, order,
-  /// references, ledger against log, summary rows against log. Changes nothing, and
+  /// Reads everything and compares it with itself: sums of pages, file structure, hash chains,
+  /// order, references, ledger against log, summary rows against log. Changes nothing, and
   /// sees one consistent state while others go on writing.
   [[nodiscard]] virtual Result<CheckReport> check(const Progress& progress = {}) = 0;
 

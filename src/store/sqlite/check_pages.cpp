@@ -8,11 +8,15 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
+#include <set>
 #include <string>
-#include <string_view>
+#include <vector>
 
+#include "perdure/core/id.hpp"
 #include "perdure/store/limits.hpp"
 #include "sqlite/check_run.hpp"
+#include "sqlite/page_cells.hpp"
 #include "sqlite/page_map.hpp"
 #include "sqlite/page_sums.hpp"
 
@@ -43,9 +47,11 @@ class PageCheck {
     run_.guard({}, "the list of tables", [&] { names_ = names_by_root(run_.db); });
     for (const std::uint32_t page : wrong) {
       if (was_never_written(page)) continue;
-      // Beyond the limit they are only counted.
-      const bool is_listed = run_.report().damage.size() < damage_max;
-      run_.found.add(Fault::file, {}, is_listed ? sentence(page) : std::string());
+      if (run_.report().damage.size() < damage_max) {
+        name(page);
+      } else {
+        run_.found.add({});  // Only counted.
+      }
     }
   }
 
@@ -68,26 +74,65 @@ class PageCheck {
            std::ranges::all_of(read(page), [](char byte) { return byte == '\0'; });
   }
 
-  std::string sentence(std::uint32_t page) {
-    const std::string tree = tree_of(page);
+  void name(std::uint32_t page) {
+    const Place place = find_place(page);
+    const auto name = names_.find(place.root);
+    const std::string tree = name == names_.end() ? std::string() : name->second;
+    const auto session = tree == "table entry" ? find_session(place) : std::nullopt;
     const char* map = page > 1 && map_page_of(page, layout_) == page ? " of the map of pages" : "";
     const char* free = about(page).use == PageUse::free ? ", which is free," : "";
-    return fmt::format("the file is damaged: {}{}page {}{}{} does not match its sum",
-                       tree.empty() ? "" : "in " + tree, tree.empty() ? "" : ", ", page, map, free);
+    run_.found.add(
+        Fault::file, session,
+        fmt::format("the file is damaged: {}{}page {}{}{} does not match its sum",
+                    tree.empty() ? "" : "in " + tree, tree.empty() ? "" : ", ", page, map, free));
   }
 
+  /// Where a page is in its tree.
+  struct Place {
+    std::uint32_t root = 0;      ///< 0 if it is in none.
+    std::uint32_t leaf = 0;      ///< Itself, or the page with the row that it is a part of.
+    std::uint32_t overflow = 0;  ///< Where that row goes on; 0 if the page is none of a row's.
+  };
+
   // Up from page to page. A damaged map may lead anywhere, also in a circle.
-  std::string tree_of(std::uint32_t page) {
+  Place find_place(std::uint32_t page) {
+    Place place{.leaf = page};
     for (std::uint64_t steps = 0; steps < pages_; ++steps) {
       const MapEntry entry = about(page);
       if (entry.use == PageUse::root) {
-        const auto name = names_.find(page);
-        return name == names_.end() ? std::string() : name->second;
+        place.root = page;
+        return place;
       }
       if (entry.use == PageUse::free || entry.use == PageUse::unknown) return {};
+      if (entry.use == PageUse::overflow_first) {
+        place.overflow = page;
+        place.leaf = entry.parent;
+      }
       page = entry.parent;
     }
     return {};
+  }
+
+  // Whose entries the page holds; nobody's if it holds those of several sessions, or does not say.
+  std::optional<SessionId> find_session(const Place& place) {
+    const std::string bytes = read(place.leaf);
+    const auto page = parse_page(bytes, layout_.usable, false);
+    if (!page || page->kind != PageKind::table_leaf) return std::nullopt;
+    std::set<std::uint64_t> segments;
+    for (const Cell& cell : page->cells) {
+      if (place.overflow != 0 && cell.overflow != place.overflow) continue;
+      segments.insert(static_cast<std::uint64_t>(cell.rowid) >> 32U);
+    }
+    if (segments.size() != 1) return std::nullopt;
+    std::optional<SessionId> session;
+    run_.guard({}, "the list of segments", [&] {
+      Rows rows = run_.db.query(
+          "SELECT s.id FROM segment g JOIN session s ON s.num = g.session WHERE g.num = ?",
+          *segments.begin());
+      if (!rows.next()) return;
+      if (auto id = SessionId::parse(rows.string(0)); id) session = *std::move(id);
+    });
+    return session;
   }
 
   CheckRun& run_;
