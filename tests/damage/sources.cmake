@@ -11,8 +11,10 @@ perdure_test(
           damage/reading_test.cpp
           damage/salvage_test.cpp
           damage/sample.cpp
+          damage/torn_write_back_test.cpp
           damage/verdict.cpp
-          contract/describe.cpp)
+          contract/describe.cpp
+          doubles/vfs_shim.cpp)
 
 perdure_test(
   damage_sweep_test

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sqlite/check_run.hpp"
+#include "sqlite/restore.hpp"
 #include "sqlite/scan.hpp"
 
 namespace perdure::sqlite {
@@ -21,16 +22,32 @@ void CheckRun::unreadable(const std::optional<SessionId>& session, std::string_v
   found.add(Fault::file, session, fmt::format("{} cannot be read: {}", what, error.what()));
 }
 
-Result<CheckReport> check_store(Access access, const Progress& progress) {
+// Nothing else in the file can tell.
+void check_wal(CheckRun& run) {
+  std::optional<Timestamp> found_at = run.wal_lost_at;
+  run.guard({}, "the note of a lost WAL", [&] {
+    if (!found_at) found_at = find_loss(run.db);
+  });
+  if (!found_at) return;
+  run.found.add(
+      Fault::file, {},
+      fmt::format("the WAL lacks commits that were acknowledged: it was deleted, cut or damaged "
+                  "before {}; the store is at an earlier moment",
+                  to_iso8601(*found_at)));
+}
+
+Result<CheckReport> check_store(Access access, const std::optional<Timestamp>& wal_lost_at,
+                                const Progress& progress) {
   // Apart: of a page that is in memory already nobody sees what the file has.
   return access.readers.read_apart([&](Connection& db) -> Result<CheckReport> {
-    CheckRun run(db, progress);
+    CheckRun run(db, wal_lost_at, progress);
     const auto sessions = readable_sessions(db);
     run.set_total(sessions.size() + 3);
     if (!run.go_on()) return run.found.finish();
     check_pages(run);
     run.advance();
     if (!run.go_on()) return run.found.finish();
+    check_wal(run);
     check_file(run);
     run.advance();
     for (const std::int64_t number : sessions) {

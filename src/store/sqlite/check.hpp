@@ -2,11 +2,17 @@
 
 #pragma once
 
+#include <optional>
+
+#include "perdure/core/time.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/roles.hpp"
 
 namespace perdure::sqlite {
 
-[[nodiscard]] Result<CheckReport> check_store(Access access, const Progress& progress);
+/// `wal_lost_at`: when the opening of this store found that the WAL lacks commits.
+[[nodiscard]] Result<CheckReport> check_store(Access access,
+                                              const std::optional<Timestamp>& wal_lost_at,
+                                              const Progress& progress);
 
 }  // namespace perdure::sqlite

@@ -11,7 +11,6 @@
 #include "sqlite/blob_reader.hpp"
 #include "sqlite/check_run.hpp"
 #include "sqlite/line.hpp"
-#include "sqlite/restore.hpp"
 #include "sqlite/rows.hpp"
 
 namespace perdure::sqlite {
@@ -137,17 +136,6 @@ void check_counters(CheckRun& run) {
   run.found.add(Fault::summary, {}, "the store's incarnation is missing");
 }
 
-// Found when the store was opened: nothing else in the file can tell.
-void check_lost_commits(CheckRun& run) {
-  const auto found_at = find_loss(run.db);
-  if (!found_at) return;
-  run.found.add(
-      Fault::file, {},
-      fmt::format("the WAL lacks commits that were acknowledged: it was deleted, cut or damaged "
-                  "before {}; the store is at an earlier moment",
-                  to_iso8601(*found_at)));
-}
-
 void check_keys(CheckRun& run) {
   Rows rows = run.db.query(
       "SELECT key FROM (SELECT key FROM call WHERE key IS NOT NULL AND state IN "
@@ -168,7 +156,6 @@ void check_rest(CheckRun& run) {
   }
   run.guard({}, "table entry", [&] { check_segments_named_by_entries(run); });
   run.guard({}, "the store's counters", [&] { check_counters(run); });
-  run.guard({}, "the note of a lost WAL", [&] { check_lost_commits(run); });
   run.guard({}, "the ledger's keys", [&] { check_keys(run); });
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/check.hpp"
 #include "perdure/store/progress.hpp"
 #include "rules/findings.hpp"
@@ -21,7 +22,9 @@ namespace perdure::sqlite {
 
 class CheckRun {
  public:
-  CheckRun(Connection& connection, const Progress& progress) : db(connection), progress_(progress) {
+  CheckRun(Connection& connection, const std::optional<Timestamp>& wal_lost,
+           const Progress& progress)
+      : db(connection), wal_lost_at(wal_lost), progress_(progress) {
     db.note_wrong_pages(&wrong_pages);
   }
   ~CheckRun() { db.note_wrong_pages(nullptr); }
@@ -29,6 +32,8 @@ class CheckRun {
   CheckRun& operator=(const CheckRun&) = delete;
 
   Connection& db;
+  /// When this opening found that the WAL lacks commits; the file may know of another.
+  const std::optional<Timestamp> wal_lost_at;
   rules::Findings found{};
   /// Read from the main file since the check began, and not matching their sums.
   std::vector<std::uint32_t> wrong_pages{};
@@ -64,6 +69,9 @@ using TreeNames = std::map<std::uint32_t, std::string>;
 
 /// Every page of the main file against its sum. Nothing to be done in a file without sums.
 void check_pages(CheckRun& run);
+
+/// Whether commits were lost with the WAL, as far as any opening found.
+void check_wal(CheckRun& run);
 
 /// The file's own structure, and the definitions of its tables.
 void check_file(CheckRun& run);

@@ -69,15 +69,13 @@ Result<void> Opening::prepare_in_turn() {
                               options_.path));
     }
     // Before anything is written: what is gone would be written over.
-    const bool is_lost = had_wal_ && acknowledged_.are_missing(needs());
+    look_for_loss();
     if (has_failed_sync()) recover_from_failed_sync();
     const auto index = read_wal_index(connection_);
     connection_.run("BEGIN IMMEDIATE");
     migrate(connection_, *options_.open.ids);
     restore_if_backup(connection_, *options_.open.ids);
-    if (is_lost) {
-      restore_after_loss(connection_, *options_.open.ids, options_.open.clock->now());
-    }
+    if (lost_at_) restore_after_loss(connection_, *options_.open.ids, *lost_at_);
     connection_.run("COMMIT");
     lock_file_.touch();
     acknowledged_.begin(index);
@@ -118,6 +116,11 @@ Result<void> Opening::check_wal_is_ours() {
                   options_.path, options_.path));
 }
 
+void Opening::look_for_loss() {
+  if (lost_at_ || !had_wal_ || !acknowledged_.are_missing(needs())) return;
+  lost_at_ = options_.open.clock->now();
+}
+
 // A store whose counters are damaged can still be read.
 void Opening::read_incarnation_if_there(Connection& db) {
   try {
@@ -132,6 +135,9 @@ Result<void> Opening::open_damaged(const SqliteError& why) {
   if (!connection_.is_idle()) {
     sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
+  is_damaged_ = true;
+  // The damage may be a checkpoint cut off half-way, whose WAL is gone.
+  look_for_loss();
   readers_.tolerate_damage();
   auto readable = readers_.read([&](Connection& db) -> Result<void> {
     if (auto checked = check_format(db); !checked) return checked;

@@ -2,9 +2,11 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 #include "sqlite/acknowledged.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/gate.hpp"
@@ -42,6 +44,13 @@ class Opening {
   /// Fails: `unavailable`, `unsupported`, `corrupted`.
   [[nodiscard]] Result<std::string> run();
 
+  /// SQLite refused the file: it can be read, as far as it goes.
+  [[nodiscard]] bool is_damaged() const { return is_damaged_; }
+
+  /// When it was found that the WAL lacks commits, if that was found now: a file that is damaged
+  /// as well takes no note of it (restore.hpp).
+  [[nodiscard]] const std::optional<Timestamp>& lost_at() const { return lost_at_; }
+
  private:
   [[nodiscard]] Result<void> prepare_in_turn();
   [[nodiscard]] Result<void> check_wal_is_ours();
@@ -53,6 +62,7 @@ class Opening {
   void read_incarnation_if_there(Connection& db);
   [[nodiscard]] Result<void> open_damaged(const SqliteError& why);
   void recover_from_failed_sync();
+  void look_for_loss();
 
   const SqliteOptions& options_;
   LockFile& lock_file_;
@@ -61,6 +71,8 @@ class Opening {
   Readers& readers_;
   Acknowledged& acknowledged_;
   bool had_wal_ = false;  ///< A file that never had one, or is a backup, cannot lack one.
+  std::optional<Timestamp> lost_at_;
+  bool is_damaged_ = false;
   std::string incarnation_;
 };
 

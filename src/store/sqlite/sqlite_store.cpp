@@ -45,7 +45,9 @@ class SqliteStore final : public Store, private Upkeep {
     auto incarnation = opening.run();
     if (!incarnation) return forward(incarnation);
     incarnation_ = *std::move(incarnation);
-    is_ready_ = true;
+    lost_at_ = opening.lost_at();
+    // What a damaged file cannot note must be found again.
+    is_ready_ = !opening.is_damaged();
     return {};
   }
 
@@ -85,7 +87,7 @@ class SqliteStore final : public Store, private Upkeep {
   }
 
   Result<CheckReport> check(const Progress& progress) override {
-    return check_store(access_, progress);
+    return check_store(access_, lost_at_, progress);
   }
 
   Result<void> backup(const std::string& path, const Progress& progress) override {
@@ -101,6 +103,7 @@ class SqliteStore final : public Store, private Upkeep {
 
   const SqliteOptions options_;
   std::string incarnation_;
+  std::optional<Timestamp> lost_at_;
   bool is_ready_ = false;
   std::atomic<std::uint64_t> rows_read_ = 0;
   std::atomic<std::uint64_t> commits_ = 0;
