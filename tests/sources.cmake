@@ -14,6 +14,7 @@ perdure_test(
           contract/commit_test.cpp
           contract/erase_test.cpp
           contract/hostile_bodies_test.cpp
+          contract/hostile_enums_test.cpp
           contract/hostile_names_test.cpp
           contract/hostile_numbers_test.cpp
           contract/inbox_test.cpp

@@ -17,6 +17,7 @@
 #include "memory/memory_store.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/store.hpp"
+#include "rules/checks.hpp"
 #include "sqlite/sqlite_store.hpp"
 
 namespace perdure {
@@ -53,6 +54,7 @@ Result<std::unique_ptr<Store>> open_file(const std::string& location, std::strin
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_store(const std::string& location, const OpenOptions& options) {
+  if (auto known = rules::check(options.durability); !known) return forward(known);
   if (location == "memory:") return open_memory(options);
   const std::string_view scheme = scheme_of(location);
   if (scheme.empty()) return open_file(location, location, options);

@@ -94,7 +94,7 @@ Result<std::vector<Call>> MemoryLedger::by_key(const Digest& key) {
 }
 
 Result<std::vector<Call>> MemoryLedger::list(const CallQuery& query) {
-  auto checked = rules::check_limit(query.limit);
+  auto checked = rules::check(query);
   if (!checked) return forward(checked);
   return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
     auto tables = sessions_of(state, query);

@@ -47,6 +47,28 @@ Result<void> check_name_or_empty(std::string_view what, std::string_view text) {
   return check_name(what, text, name_bytes_max);
 }
 
+/// A value that was cast from a number may be none that the type names. It would be kept, and
+/// mean something else to whoever reads it.
+template <class Enum>
+Result<void> check_known(std::string_view what, Enum value, Enum last) {
+  if (std::to_underlying(value) <= std::to_underlying(last)) return {};
+  return refuse(fmt::format("{} is no {}", std::to_underlying(value), what));
+}
+
+Result<void> check_known(Status status) { return check_known("status", status, Status::cancelled); }
+
+Result<void> check_known(CallState state) {
+  return check_known("state of a call", state, CallState::cancelled);
+}
+
+template <class Enum>
+Result<void> check_all_known(const std::vector<Enum>& values) {
+  for (const Enum value : values) {
+    if (auto known = check_known(value); !known) return known;
+  }
+  return {};
+}
+
 template <class Tag>
 Result<void> check_id(const Id<Tag>& id) {
   // Any other id was checked when it was made.
@@ -106,6 +128,8 @@ Result<void> check_entry(const NewEntry& entry) {
   if (!channel) return channel;
   auto kind = check_name("kind", entry.kind, name_bytes_max);
   if (!kind) return kind;
+  auto fold = check_known("fold", entry.fold, Fold::replace);
+  if (!fold) return fold;
   const Tally& tally = entry.tally;
   if (tally.turns < 0 || tally.steps < 0 || tally.tokens_in < 0 || tally.tokens_out < 0) {
     return refuse("a tally counts below zero; only its cost may (a refund)");
@@ -121,12 +145,16 @@ Result<void> check_entry(const NewEntry& entry) {
 Result<void> check_change(const Intend& change) {
   auto tool = check_name("tool", change.tool, name_bytes_max);
   if (!tool) return tool;
+  auto effect = check_known("effect class", change.effect, EffectClass::unsafe);
+  if (!effect) return effect;
   return check_size("provider's call id", change.provider_id.size(), text_bytes_max);
 }
 
 Result<void> check_change(const Dispatch&) { return {}; }
 
 Result<void> check_change(const Settle& change) {
+  auto state = check_known(change.state);
+  if (!state) return state;
   if (change.state == CallState::intended || change.state == CallState::dispatched) {
     return refuse(fmt::format("a call cannot be settled as {}", to_string(change.state)));
   }
@@ -198,15 +226,21 @@ Result<void> check(const Annotation& annotation) {
   return {};
 }
 
+Result<void> check(const StatusChange& change) {
+  if (auto known = check_known(change.status); !known) return known;
+  return check_lines("wait reason", change.wait_reason);
+}
+
 Result<void> check(const NewSession& session) {
   auto id = check_id(session.id);
   if (!id) return id;
   auto annotation = check(session.annotation);
   if (!annotation) return annotation;
-  auto reason = check_lines("wait reason", session.wait_reason);
-  if (!reason) return reason;
-  if (session.origin) return check_id(session.origin->session);
-  return {};
+  auto status = check(StatusChange{.status = session.status, .wait_reason = session.wait_reason});
+  if (!status || !session.origin) return status;
+  auto lineage = check_known("lineage", session.origin->lineage, Lineage::child);
+  if (!lineage) return lineage;
+  return check_id(session.origin->session);
 }
 
 Result<void> check(const NewWorker& worker) {
@@ -230,6 +264,8 @@ Result<void> check(const NewMessage& message) {
 Result<void> check(const Batch& batch) {
   auto id = check_id(batch.id);
   if (!id) return id;
+  auto sync = check_known("time of a sync", batch.sync, Sync::later);
+  if (!sync) return sync;
   auto entries = check_entries(batch.entries);
   if (!entries) return entries;
   for (const CallChange& change : batch.calls) {
@@ -241,7 +277,7 @@ Result<void> check(const Batch& batch) {
     if (!checked) return checked;
   }
   if (batch.status) {
-    auto checked = check_lines("wait reason", batch.status->wait_reason);
+    auto checked = check(*batch.status);
     if (!checked) return checked;
   }
   if (batch.annotation) {
@@ -253,9 +289,27 @@ Result<void> check(const Batch& batch) {
   return check_children(batch.children);
 }
 
-Result<void> check(const SessionQuery& query) { return check_limit(query.limit); }
+Result<void> check(const SessionQuery& query) {
+  if (auto statuses = check_all_known(query.statuses); !statuses) return statuses;
+  auto sort = check_known("order of sessions", query.sort, SessionSort::cost);
+  if (!sort) return sort;
+  return check_limit(query.limit);
+}
 
-Result<void> check(const LogQuery& query) { return check_limit(query.limit); }
+Result<void> check(const LogQuery& query) {
+  auto order = check_known("order of entries", query.order, Order::newest_first);
+  if (!order) return order;
+  return check_limit(query.limit);
+}
+
+Result<void> check(const CallQuery& query) {
+  if (auto states = check_all_known(query.states); !states) return states;
+  return check_limit(query.limit);
+}
+
+Result<void> check(Durability durability) {
+  return check_known("durability", durability, Durability::process);
+}
 
 Result<void> check(const CheckpointQuery& query) { return check_limit(query.limit); }
 

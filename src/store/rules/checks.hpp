@@ -11,10 +11,12 @@
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {
 
 [[nodiscard]] Result<void> check(const Annotation& annotation);
+[[nodiscard]] Result<void> check(const StatusChange& change);
 [[nodiscard]] Result<void> check(const NewSession& session);
 [[nodiscard]] Result<void> check(const NewWorker& worker);
 [[nodiscard]] Result<void> check(const NewMessage& message);
@@ -22,6 +24,8 @@ namespace perdure::rules {
 [[nodiscard]] Result<void> check(const SessionQuery& query);
 [[nodiscard]] Result<void> check(const LogQuery& query);
 [[nodiscard]] Result<void> check(const CheckpointQuery& query);
+[[nodiscard]] Result<void> check(const CallQuery& query);
+[[nodiscard]] Result<void> check(Durability durability);
 /// A batch that intends or dispatches a call is synced now, whatever it says.
 [[nodiscard]] Sync sync_of(const Batch& batch);
 

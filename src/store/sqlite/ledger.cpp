@@ -72,7 +72,7 @@ Result<std::vector<Call>> SqliteLedger::by_key(const Digest& key) {
 }
 
 Result<std::vector<Call>> SqliteLedger::list(const CallQuery& query) {
-  if (auto checked = rules::check_limit(query.limit); !checked) return forward(checked);
+  if (auto checked = rules::check(query); !checked) return forward(checked);
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Call>> {
     std::optional<std::int64_t> number;
     if (query.session) {
