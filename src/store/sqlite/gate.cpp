@@ -45,6 +45,10 @@ void Gate::close_for_all() {
 
 void Gate::close(std::string why) { closed_ = Error{ErrorCode::closed, std::move(why), {}}; }
 
+void Gate::close_as_damaged(std::string why) {
+  closed_ = Error{ErrorCode::corrupted, std::move(why), {}};
+}
+
 Gate::Identity Gate::identity_of(const std::string& path) {
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) return std::nullopt;

@@ -28,12 +28,14 @@ class Gate {
   /// has to stay.
   void open();
 
-  /// Fails: `closed`. Before `open` only what `close` said counts.
+  /// Fails: `closed`, or `corrupted`. Before `open` only what `close` said counts.
   [[nodiscard]] Result<void> check();
 
   /// A sync failed: nobody who has the store open now may write.
   void close_for_all();
   void close(std::string why);
+  /// Reading may go on; what is written to a damaged store may damage the rest.
+  void close_as_damaged(std::string why);
 
  private:
   using Identity = std::optional<std::pair<dev_t, ino_t>>;

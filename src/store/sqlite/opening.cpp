@@ -147,6 +147,11 @@ Result<void> Opening::open_damaged(const SqliteError& why) {
   });
   if (readable) {
     gate_.open();
+    // Also what SQLite would still write: not all was done that opening a store has to do.
+    gate_.close_as_damaged(
+        fmt::format("{} is damaged and takes no writes: {}. What can be read can be salvaged, "
+                    "see salvage_store().",
+                    options_.path, why.what()));
     return {};
   }
   return fail(ErrorCode::corrupted,

@@ -1,0 +1,67 @@
+// A format number that a damaged byte has changed: what the file says it is does not fit
+// what it is. It can be read, and nobody writes to it.
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "doubles/temp_folder.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/store/open.hpp"
+#include "store/sqlite/connection.hpp"
+
+namespace perdure {
+namespace {
+
+class DamagedFormat : public testing::Test {
+ protected:
+  DamagedFormat() {
+    const auto store = open_store(path, {}).value();
+    EXPECT_TRUE(store->sessions().create({.id = kept}));
+    EXPECT_TRUE(store->upkeep().backup(copy));
+    incarnation = store->upkeep().info().incarnation;
+  }
+
+  /// Says that the file has format 1.
+  static void damage(const std::string& file) {
+    std::atomic<std::uint64_t> rows_read = 0;
+    sqlite::Connection db(file, "", SQLITE_OPEN_READWRITE, &rows_read);
+    db.execute("PRAGMA user_version = 1");
+  }
+
+  void expect_read_only(Store& store) {
+    EXPECT_TRUE(store.sessions().read(kept));
+    const auto id = SessionId::parse("new").value();
+    const auto created = store.sessions().create({.id = id});
+    ASSERT_FALSE(created);
+    EXPECT_EQ(created.error().code, ErrorCode::corrupted);
+    EXPECT_EQ(store.upkeep().sync().error().code, ErrorCode::corrupted);
+    EXPECT_EQ(store.retention().vacuum().error().code, ErrorCode::corrupted);
+    EXPECT_EQ(store.sessions().read(id).error().code, ErrorCode::not_found);
+  }
+
+  TempFolder folder;
+  const std::string path = folder.file("store.db");
+  const std::string copy = folder.file("copy.db");
+  const SessionId kept = SessionId::parse("kept").value();
+  std::string incarnation;
+};
+
+TEST_F(DamagedFormat, LeavesAStoreToReadersOnly) {
+  damage(path);
+  const auto store = open_store(path, {});
+  ASSERT_TRUE(store) << store.error().message;
+  expect_read_only(**store);
+}
+
+// Nobody may take it for the store that it is a copy of.
+TEST_F(DamagedFormat, LeavesABackupToReadersOnly) {
+  damage(copy);
+  const auto store = open_store(copy, {});
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ((*store)->upkeep().info().incarnation, incarnation);
+  expect_read_only(**store);
+}
+
+}  // namespace
+}  // namespace perdure
