@@ -5,6 +5,7 @@ perdure_test(
   faults_test
   SOURCES crash/main.cpp
           crash/crash_check.cpp
+          crash/forgetting.cpp
           crash/portrait.cpp
           crash/script.cpp
           crash/stored_file.cpp
@@ -17,8 +18,10 @@ perdure_test(
           faults/io_faults_test.cpp
           faults/permissions_test.cpp
           faults/stopped_test.cpp
+          faults/upkeep_faults_test.cpp
           faults/vanished_test.cpp
           contract/describe.cpp
+          property/history_model.cpp
           doubles/committer.cpp
           doubles/counting_vfs.cpp
           doubles/fault_vfs.cpp
