@@ -8,22 +8,22 @@ namespace perdure::sqlite {
 namespace {
 
 constexpr std::uint32_t entry_bytes = 5;
-constexpr std::uint32_t lock_byte = 0x4000'0000;
+constexpr std::uint32_t locked_byte = 0x4000'0000;
 
-std::uint32_t lock_page(const PageLayout& layout) { return lock_byte / layout.page_size + 1; }
+std::uint32_t locked_page(const PageLayout& layout) { return locked_byte / layout.page_size + 1; }
 
 }  // namespace
 
 std::uint32_t map_page_of(std::uint32_t number, const PageLayout& layout) {
   const std::uint32_t pages_a_map = layout.usable / entry_bytes + 1;
   const std::uint32_t map = (number - 2) / pages_a_map * pages_a_map + 2;
-  return map == lock_page(layout) ? map + 1 : map;
+  return map == locked_page(layout) ? map + 1 : map;
 }
 
 MapEntry map_entry(std::string_view map, std::uint32_t number, const PageLayout& layout) {
   if (number <= 1) return {.use = number == 1 ? PageUse::root : PageUse::unknown, .parent = 0};
   const std::uint32_t map_number = map_page_of(number, layout);
-  if (number <= map_number || number == lock_page(layout)) return {};
+  if (number <= map_number || number == locked_page(layout)) return {};
   const std::size_t at = std::size_t{entry_bytes} * (number - map_number - 1);
   if (at + entry_bytes > map.size()) return {};
   const auto use = static_cast<unsigned char>(map[at]);
