@@ -7,15 +7,19 @@
 // and those behind it made the file grow over it. It reads as zeros, and nobody reads it.
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perdure/core/id.hpp"
+#include "perdure/store/check.hpp"
 #include "perdure/store/limits.hpp"
 #include "sqlite/check_run.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/page_cells.hpp"
 #include "sqlite/page_map.hpp"
 #include "sqlite/page_sums.hpp"

@@ -2,13 +2,20 @@
 
 #include "sqlite/page_sums.hpp"
 
+#include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <string_view>
 
 namespace perdure::sqlite {
 namespace {
 
-constexpr std::string_view magic{"SQLite format 3", 16};
+using std::string_view_literals::operator""sv;
+
+// Its last character is a NUL.
+constexpr std::string_view magic = "SQLite format 3\0"sv;
 
 std::uint32_t little_endian(std::uint32_t word) {
   return std::endian::native == std::endian::little ? word : __builtin_bswap32(word);

@@ -9,8 +9,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
+#include <memory>
 #include <new>
+#include <sqlite3.h>
+#include <string_view>
 
 #include "sqlite/page_sums.hpp"
 
@@ -33,14 +38,14 @@ struct SummingMethods {
   }
 
   // The same call on what is below.
-  template <auto Method, class... Args>
+  template <auto method, class... Args>
   static auto pass(sqlite3_file* file, Args... args) {
     sqlite3_file* below = as_file(file).below();
-    return (below->pMethods->*Method)(below, args...);
+    return (below->pMethods->*method)(below, args...);
   }
-  template <auto Method, class... Args>
+  template <auto method, class... Args>
   static auto pass_vfs(sqlite3_vfs* vfs, Args... args) {
-    return (below(vfs)->*Method)(below(vfs), args...);
+    return (below(vfs)->*method)(below(vfs), args...);
   }
 
   static int read(sqlite3_file* file, void* data, int size, sqlite3_int64 offset) {
@@ -114,7 +119,8 @@ int SummingMethods::open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* 
   if ((flags & SQLITE_OPEN_MAIN_DB) == 0) {
     return pass_vfs<&sqlite3_vfs::xOpen>(vfs, path, file, flags, out_flags);
   }
-  File* self = new (file) File{.base = {}, .vfs = static_cast<SummingVfs*>(vfs->pAppData)};
+  File* self = std::construct_at(reinterpret_cast<File*>(file),
+                                 File{.base = {}, .vfs = static_cast<SummingVfs*>(vfs->pAppData)});
   self->below()->pMethods = nullptr;
   const int code = pass_vfs<&sqlite3_vfs::xOpen>(vfs, path, self->below(), flags, out_flags);
   // SQLite closes what has methods, opened or not.
