@@ -58,6 +58,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/ownership.cpp
     sqlite/page_cells.cpp
     sqlite/page_map.cpp
+    sqlite/page_reader.cpp
     sqlite/page_source.cpp
     sqlite/page_sums.cpp
     sqlite/part_file.cpp

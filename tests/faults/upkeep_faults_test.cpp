@@ -72,9 +72,8 @@ class UpkeepFaults : public testing::TestWithParam<Case> {
 
   Result<void> run(const Work& work, const std::string& path, std::uint64_t number) {
     std::filesystem::copy_file(original(), path);
-    // SQLite takes half of a page for the end of the file, and the rest of it for zeros: that is
-    // damage, which a copy would take along.
-    if (GetParam().fault == IoFault::part) vfs.only("write");
+    // SQLite takes half of a page for the end of the file, and the rest of it for zeros.
+    if (GetParam().fault == IoFault::part && !reads_in_part) vfs.only("write");
     vfs.fail_at(number, GetParam().fault, GetParam().lasting);
     const AsDefault all(vfs.name());
     auto done = work(path);
@@ -102,7 +101,8 @@ class UpkeepFaults : public testing::TestWithParam<Case> {
       const TempFolder own = TempFolder::in_memory();
       const auto done = run(work, own.file("store.db"), number);
       SCOPED_TRACE(failed);
-      if (!done) expect_of_the_world(done.error());
+      const bool is_noticed = reads_in_part && !done && done.error().code == ErrorCode::corrupted;
+      if (!done && !is_noticed) expect_of_the_world(done.error());
       points += failed.empty() ? 0 : 1;
       check(own.file("store.db"));
     }
@@ -138,6 +138,7 @@ class UpkeepFaults : public testing::TestWithParam<Case> {
   std::string lasting_text;
   std::string failed;
   std::uint64_t calls = 0;
+  bool reads_in_part = false;  ///< Not only writes; then the work may find the store corrupted.
 };
 
 TEST_P(UpkeepFaults, WhileForgettingTakeNothingElse) {
@@ -167,6 +168,7 @@ TEST_P(UpkeepFaults, OfABackupLeaveAWholeOneOrNone) {
     if (!store) return forward(store);
     return (*store)->upkeep().backup(path + ".copy");
   };
+  reads_in_part = true;
   sweep("backup", back_up, [&](const std::string& path) {
     expect_whole(path);
     expect_whole_or_nothing(path + ".copy");

@@ -11,10 +11,12 @@
 #include <fmt/format.h>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/progress.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/page_reader.hpp"
 #include "sqlite/page_sums.hpp"
 #include "sqlite/part_file.hpp"
 #include "sqlite/restore.hpp"
@@ -46,6 +48,19 @@ Result<bool> copy(Connection& from, Connection& to, const PartFile& part,
   }
 }
 
+// Half of a page that the disk gave for a whole one would be copied too, zeros for the rest of it.
+Result<void> check_read(Connection& from, const std::vector<std::uint32_t>& wrong) {
+  PageReader pages(from);
+  for (const std::uint32_t page : wrong) {
+    if (pages.was_never_written(page)) continue;
+    return fail(ErrorCode::corrupted,
+                fmt::format("page {} of the store does not match its sum: no backup was made. Run "
+                            "a check; what can be read of a damaged store can be salvaged.",
+                            page));
+  }
+  return {};
+}
+
 Result<bool> copy_to(const Access& access, const PartFile& part, const Progress& progress) {
   const auto from = access.readers.open();
   std::atomic<std::uint64_t> not_counted = 0;
@@ -57,8 +72,12 @@ Result<bool> copy_to(const Access& access, const PartFile& part, const Progress&
   const Timestamp at = access.clock.now();
   from->run("SELECT count(*) FROM meta");
   if (from->reserved_bytes() == sum_bytes) to.make_room_for_sums();
+  std::vector<std::uint32_t> wrong;
+  from->note_wrong_pages(&wrong);
   auto copied = copy(*from, to, part, progress);
+  from->note_wrong_pages(nullptr);
   if (!copied || !*copied) return copied;
+  if (auto checked = check_read(*from, wrong); !checked) return forward(checked);
   to.execute("PRAGMA journal_mode = DELETE;");
   mark_as_backup(to, at);
   return true;

@@ -2,9 +2,6 @@
 // file on the way is compared with its sum (summing_vfs.hpp). As long as the transaction lasts,
 // nobody writes a page that it reads from there: checkpoints stop short of what a reader
 // needs. So this takes no turn, and needs no look at the WAL.
-//
-// One kind of page is without a sum in a sound file: it was free before it was ever written,
-// and those behind it made the file grow over it. It reads as zeros, and nobody reads it.
 
 #include <algorithm>
 #include <cstdint>
@@ -22,6 +19,7 @@
 #include "sqlite/connection.hpp"
 #include "sqlite/page_cells.hpp"
 #include "sqlite/page_map.hpp"
+#include "sqlite/page_reader.hpp"
 #include "sqlite/page_sums.hpp"
 
 namespace perdure::sqlite {
@@ -36,8 +34,8 @@ class PageCheck {
   /// False if it was told to stop.
   [[nodiscard]] bool read_all() {
     Rows rows = run_.db.query("SELECT data FROM sqlite_dbpage");
-    for (; rows.next(); ++pages_) {
-      if (pages_ % pages_between_progress == 0 && !run_.go_on()) return false;
+    for (; rows.next(); ++read_) {
+      if (read_ % pages_between_progress == 0 && !run_.go_on()) return false;
     }
     return true;
   }
@@ -50,7 +48,7 @@ class PageCheck {
     if (wrong.empty()) return;
     run_.guard({}, "the list of tables", [&] { names_ = names_by_root(run_.db); });
     for (const std::uint32_t page : wrong) {
-      if (was_never_written(page)) continue;
+      if (pages_.was_never_written(page)) continue;
       if (run_.report().damage.size() < damage_max) {
         name(page);
       } else {
@@ -60,31 +58,14 @@ class PageCheck {
   }
 
  private:
-  std::string read(std::uint32_t page) {
-    Rows rows = run_.db.query("SELECT data FROM sqlite_dbpage WHERE pgno = ?", std::uint64_t{page});
-    return rows.next() ? rows.string(0) : std::string();
-  }
-
-  MapEntry about(std::uint32_t page) {
-    if (page < 2) return map_entry({}, page, layout_);
-    const std::uint32_t map = map_page_of(page, layout_);
-    if (map != map_number_) map_ = read(map);
-    map_number_ = map;
-    return map_entry(map_, page, layout_);
-  }
-
-  bool was_never_written(std::uint32_t page) {
-    return about(page).use == PageUse::free &&
-           std::ranges::all_of(read(page), [](char byte) { return byte == '\0'; });
-  }
-
   void name(std::uint32_t page) {
     const Place place = find_place(page);
     const auto name = names_.find(place.root);
     const std::string tree = name == names_.end() ? std::string() : name->second;
     const auto session = tree == "table entry" ? find_session(place) : std::nullopt;
-    const char* map = page > 1 && map_page_of(page, layout_) == page ? " of the map of pages" : "";
-    const char* free = about(page).use == PageUse::free ? ", which is free," : "";
+    const char* map =
+        page > 1 && map_page_of(page, PageReader::layout()) == page ? " of the map of pages" : "";
+    const char* free = pages_.about(page).use == PageUse::free ? ", which is free," : "";
     run_.found.add(
         Fault::file, session,
         fmt::format("the file is damaged: {}{}page {}{}{} does not match its sum",
@@ -101,8 +82,8 @@ class PageCheck {
   // Up from page to page. A damaged map may lead anywhere, also in a circle.
   Place find_place(std::uint32_t page) {
     Place place{.leaf = page};
-    for (std::uint64_t steps = 0; steps < pages_; ++steps) {
-      const MapEntry entry = about(page);
+    for (std::uint64_t steps = 0; steps < read_; ++steps) {
+      const MapEntry entry = pages_.about(page);
       if (entry.use == PageUse::root) {
         place.root = page;
         return place;
@@ -119,8 +100,8 @@ class PageCheck {
 
   // Whose entries the page holds; nobody's if it holds those of several sessions, or does not say.
   std::optional<SessionId> find_session(const Place& place) {
-    const std::string bytes = read(place.leaf);
-    const auto page = parse_page(bytes, layout_.usable, false);
+    const std::string bytes = pages_.read(place.leaf);
+    const auto page = parse_page(bytes, PageReader::layout().usable, false);
     if (!page || page->kind != PageKind::table_leaf) return std::nullopt;
     std::set<std::uint64_t> segments;
     for (const Cell& cell : page->cells) {
@@ -140,11 +121,9 @@ class PageCheck {
   }
 
   CheckRun& run_;
-  const PageLayout layout_{.page_size = summed_page_bytes, .usable = summed_page_bytes - sum_bytes};
-  std::uint64_t pages_ = 0;
+  PageReader pages_{run_.db};
+  std::uint64_t read_ = 0;
   TreeNames names_;
-  std::uint32_t map_number_ = 0;
-  std::string map_;
 };
 
 }  // namespace
