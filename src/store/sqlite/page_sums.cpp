@@ -15,7 +15,7 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 // Its last character is a NUL.
-constexpr std::string_view magic = "SQLite format 3\0"sv;
+constexpr std::string_view file_magic = "SQLite format 3\0"sv;
 
 std::uint32_t little_endian(std::uint32_t word) {
   return std::endian::native == std::endian::little ? word : __builtin_bswap32(word);
@@ -45,7 +45,7 @@ bool has_right_sum(std::string_view page, std::uint32_t number) {
 }
 
 bool is_header(std::string_view beginning) {
-  return beginning.size() >= layout_bytes && beginning.starts_with(magic);
+  return beginning.size() >= layout_bytes && beginning.starts_with(file_magic);
 }
 
 bool says_sums(std::string_view beginning) {
