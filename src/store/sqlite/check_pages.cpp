@@ -64,7 +64,7 @@ class PageCheck {
     const std::string tree = name == names_.end() ? std::string() : name->second;
     const auto session = tree == "table entry" ? find_session(place) : std::nullopt;
     const char* map =
-        page > 1 && map_page_of(page, PageReader::layout()) == page ? " of the map of pages" : "";
+        page > 1 && map_page_of(page, pages_.layout()) == page ? " of the map of pages" : "";
     const char* free = pages_.about(page).use == PageUse::free ? ", which is free," : "";
     run_.found.add(
         Fault::file, session,
@@ -101,7 +101,7 @@ class PageCheck {
   // Whose entries the page holds; nobody's if it holds those of several sessions, or does not say.
   std::optional<SessionId> find_session(const Place& place) {
     const std::string bytes = pages_.read(place.leaf);
-    const auto page = parse_page(bytes, PageReader::layout().usable, false);
+    const auto page = parse_page(bytes, pages_.layout().usable, false);
     if (!page || page->kind != PageKind::table_leaf) return std::nullopt;
     std::set<std::uint64_t> segments;
     for (const Cell& cell : page->cells) {

@@ -11,17 +11,23 @@
 
 namespace perdure::sqlite {
 
+PageReader::PageReader(Connection& db) : db_(db) {
+  layout_.page_size = static_cast<std::uint32_t>(read(1).size());
+  const auto reserved = static_cast<std::uint32_t>(db.reserved_bytes());
+  layout_.usable = layout_.page_size - std::min(reserved, layout_.page_size);
+}
+
 std::string PageReader::read(std::uint32_t page) {
   Rows rows = db_.query("SELECT data FROM sqlite_dbpage WHERE pgno = ?", std::uint64_t{page});
   return rows.next() ? rows.string(0) : std::string();
 }
 
 MapEntry PageReader::about(std::uint32_t page) {
-  if (page < 2) return map_entry({}, page, layout());
-  const std::uint32_t map = map_page_of(page, layout());
+  if (page < 2) return map_entry({}, page, layout_);
+  const std::uint32_t map = map_page_of(page, layout_);
   if (map != map_number_) map_ = read(map);
   map_number_ = map;
-  return map_entry(map_, page, layout());
+  return map_entry(map_, page, layout_);
 }
 
 bool PageReader::was_never_written(std::uint32_t page) {

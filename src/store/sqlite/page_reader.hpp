@@ -1,5 +1,4 @@
-// Pages of a file with sums, as one transaction sees them, and what the file's map says
-// of them.
+// Pages of a file, as one transaction sees them, and what the file's map says of them.
 
 #pragma once
 
@@ -8,17 +7,14 @@
 
 #include "sqlite/connection.hpp"
 #include "sqlite/page_map.hpp"
-#include "sqlite/page_sums.hpp"
 
 namespace perdure::sqlite {
 
 class PageReader {
  public:
-  explicit PageReader(Connection& db) : db_(db) {}
+  explicit PageReader(Connection& db);
 
-  [[nodiscard]] static constexpr PageLayout layout() {
-    return {.page_size = summed_page_bytes, .usable = summed_page_bytes - sum_bytes};
-  }
+  [[nodiscard]] const PageLayout& layout() const { return layout_; }
 
   /// Empty if there is no such page.
   [[nodiscard]] std::string read(std::uint32_t page);
@@ -31,6 +27,7 @@ class PageReader {
 
  private:
   Connection& db_;
+  PageLayout layout_;
   std::uint32_t map_number_ = 0;
   std::string map_;
 };

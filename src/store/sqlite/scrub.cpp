@@ -9,6 +9,7 @@
 
 #include "sqlite/page_cells.hpp"
 #include "sqlite/page_map.hpp"
+#include "sqlite/page_reader.hpp"
 #include "sqlite/page_source.hpp"
 
 namespace perdure::sqlite {
@@ -45,34 +46,13 @@ std::vector<Gap> gaps_of(std::string_view page, std::size_t header) {
   return gaps;
 }
 
-/// The pages of a file, as one state of it has them.
-class Pages {
+class Cleaner {
  public:
-  explicit Pages(Connection& db) : db_(db) {
-    const std::string first = read(1);
-    if (first.size() <= file_header_bytes) return;
-    layout_.page_size = static_cast<std::uint32_t>(first.size());
-    layout_.usable = layout_.page_size - static_cast<unsigned char>(first[20]);
-  }
-
-  [[nodiscard]] std::string read(std::uint32_t number) {
-    Rows rows = db_.query("SELECT data FROM sqlite_dbpage WHERE pgno = ?", std::uint64_t{number});
-    return rows.next() ? rows.string(0) : std::string();
-  }
-
-  [[nodiscard]] MapEntry about(std::uint32_t number) {
-    if (number < 2) return map_entry({}, number, layout_);
-    const std::uint32_t map = map_page_of(number, layout_);
-    if (map != map_number_) {
-      map_ = read(map);
-      map_number_ = map;
-    }
-    return map_entry(map_, number, layout_);
-  }
+  explicit Cleaner(Connection& db) : pages_(db) {}
 
   /// The page with zeros where it has nothing; empty if it has them already.
   [[nodiscard]] std::optional<std::string> cleaned(std::string_view page, std::uint32_t number) {
-    switch (about(number).use) {
+    switch (pages_.about(number).use) {
       case PageUse::root:
       case PageUse::tree:
         return scrubbed(page, number);
@@ -87,33 +67,33 @@ class Pages {
  private:
   std::optional<std::string> cleaned_tail(std::string_view page, std::uint32_t number) {
     // All but the last are full.
-    if (page.size() < layout_.usable || big_endian_32(page, 0) != 0) return std::nullopt;
+    if (page.size() < pages_.layout().usable || big_endian_32(page, 0) != 0) return std::nullopt;
     const auto used = used_of_last(number);
-    const auto end = page.begin() + static_cast<std::ptrdiff_t>(layout_.usable);
+    const auto end = page.begin() + static_cast<std::ptrdiff_t>(pages_.layout().usable);
     if (!used || std::all_of(page.begin() + static_cast<std::ptrdiff_t>(*used), end,
                              [](char byte) { return byte == '\0'; })) {
       return std::nullopt;
     }
     std::string clean(page);
     std::fill(clean.begin() + static_cast<std::ptrdiff_t>(*used),
-              clean.begin() + static_cast<std::ptrdiff_t>(layout_.usable), '\0');
+              clean.begin() + static_cast<std::ptrdiff_t>(pages_.layout().usable), '\0');
     return clean;
   }
 
   /// How much the last overflow page of a row holds; empty if its row does not bear it out.
   std::optional<std::size_t> used_of_last(std::uint32_t number) {
-    const std::size_t room = layout_.usable - next_bytes;
+    const std::size_t room = pages_.layout().usable - next_bytes;
     std::size_t before = 0;
-    MapEntry entry = about(number);
+    MapEntry entry = pages_.about(number);
     while (entry.use == PageUse::overflow_next) {
       before += room;
       if (before > row_bytes_max) return std::nullopt;
       number = entry.parent;
-      entry = about(number);
+      entry = pages_.about(number);
     }
     if (entry.use != PageUse::overflow_first) return std::nullopt;
-    const std::string owner = read(entry.parent);
-    const auto cells = parse_page(owner, layout_.usable, entry.parent == 1);
+    const std::string owner = pages_.read(entry.parent);
+    const auto cells = parse_page(owner, pages_.layout().usable, entry.parent == 1);
     if (!cells) return std::nullopt;
     const auto cell = std::ranges::find(cells->cells, number, &Cell::overflow);
     if (cell == cells->cells.end()) return std::nullopt;
@@ -124,10 +104,7 @@ class Pages {
 
   static constexpr std::size_t row_bytes_max = 0x7FFF'FFFF;
 
-  Connection& db_;
-  PageLayout layout_;
-  std::uint32_t map_number_ = 0;
-  std::string map_;
+  PageReader pages_;
 };
 
 }  // namespace
@@ -145,19 +122,19 @@ std::optional<std::string> scrubbed(std::string_view page, std::uint32_t number)
 }
 
 std::vector<std::uint32_t> find_unclean(Connection& db) {
-  Pages pages(db);
+  Cleaner cleaner(db);
   std::vector<std::uint32_t> unclean;
   Rows rows = db.query("SELECT pgno, data FROM sqlite_dbpage");
   while (rows.next()) {
     const auto number = static_cast<std::uint32_t>(rows.number(0));
-    if (pages.cleaned(rows.text(1), number)) unclean.push_back(number);
+    if (cleaner.cleaned(rows.text(1), number)) unclean.push_back(number);
   }
   return unclean;
 }
 
 void scrub(Connection& db, std::uint32_t number) {
-  Pages pages(db);
-  if (const auto clean = pages.cleaned(pages.read(number), number)) {
+  Cleaner cleaner(db);
+  if (const auto clean = cleaner.cleaned(PageReader(db).read(number), number)) {
     db.run("UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?", BlobView{*clean},
            std::uint64_t{number});
   }
