@@ -54,6 +54,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/lock_file.cpp
     sqlite/log.cpp
     sqlite/mend.cpp
+    sqlite/mend_rest.cpp
     sqlite/opening.cpp
     sqlite/ownership.cpp
     sqlite/page_cells.cpp

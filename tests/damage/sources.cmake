@@ -10,6 +10,7 @@ perdure_test(
           damage/pages_test.cpp
           damage/reading_test.cpp
           damage/salvage_test.cpp
+          damage/salvaged_rows_test.cpp
           damage/sample.cpp
           damage/torn_write_back_test.cpp
           damage/verdict.cpp

@@ -90,6 +90,10 @@ void mend_sessions(Connection& db) {
       "receipt UNION SELECT session FROM call UNION SELECT session FROM message UNION SELECT num "
       "FROM temp.session_id) OR NOT EXISTS (SELECT 1 FROM segment c WHERE c.parent = g.num))");
   for (const std::int64_t number : lost) {
+    db.run("INSERT OR IGNORE INTO temp.doubtful VALUES (?)", number);
+    db.run("INSERT OR IGNORE INTO session SELECT * FROM temp.earlier_session WHERE num = ?",
+           number);
+    if (db.changes() > 0) continue;
     db.run(
         "INSERT INTO session (num, id, created_at, updated_at, status, wait_reason, title, "
         "opening, "
@@ -102,6 +106,21 @@ void mend_sessions(Connection& db) {
         "WHERE session = ?1",
         number);
   }
+}
+
+// Rows that only an earlier moment has, where nothing says that they are gone for good: a removed
+// session is not among the sessions, and a version that prune forgot may lie in what it dropped.
+void mend_from_earlier(Connection& db) {
+  db.run(
+      "INSERT OR IGNORE INTO receipt SELECT * FROM temp.earlier_receipt WHERE session IN (SELECT "
+      "num FROM session)");
+  db.run(
+      "INSERT OR IGNORE INTO call SELECT * FROM temp.earlier_call WHERE session IN (SELECT num "
+      "FROM session)");
+  db.run(
+      "INSERT OR IGNORE INTO checkpoint SELECT * FROM temp.earlier_checkpoint c WHERE session IN "
+      "(SELECT num FROM session) AND NOT EXISTS (SELECT 1 FROM pruned p WHERE p.segment = "
+      "c.segment AND p.first <= c.position AND c.position < p.upto)");
 }
 
 struct Known {
@@ -129,13 +148,20 @@ Known last_of(Connection& db, const Part& part) {
   return known;
 }
 
-void insert_lost(Connection& db, const Stretch& stretch) {
+// Returns how many of them are lost: not there at an earlier moment either.
+std::uint64_t fill(Connection& db, const Stretch& stretch) {
+  std::uint64_t lost = 0;
   for (Position at = stretch.first; at <= stretch.last; ++at) {
+    db.run("INSERT OR IGNORE INTO entry SELECT * FROM temp.earlier_entry WHERE id = ?",
+           entry_key(stretch.segment, at));
+    if (db.changes() > 0) continue;
+    ++lost;
     db.run(
         "INSERT OR IGNORE INTO entry (id, channel, kind, fold, codec, at, hash, body) "
         "VALUES (?, '', '', 0, 1, 0, zeroblob(32), x'')",
         entry_key(stretch.segment, at));
   }
+  return lost;
 }
 
 // Returns how many entries of the segment are lost.
@@ -161,8 +187,9 @@ std::uint64_t mend_entries(Connection& db, const Part& part, SalvageReport& repo
                     }});
   std::uint64_t positions = 0;
   for (const Stretch& stretch : lost) {
-    insert_lost(db, stretch);
-    positions += stretch.last - stretch.first + 1;
+    const std::uint64_t gone = fill(db, stretch);
+    report.entries += stretch.last - stretch.first + 1 - gone;
+    positions += gone;
   }
   report.entries_lost += positions;
   return positions;
@@ -211,13 +238,20 @@ void mend_counts(Connection& db, std::int64_t session) {
       session);
 }
 
-void mend_tally(Connection& db, std::int64_t session) {
-  std::optional<Place> place;
-  {
-    Rows rows = db.query("SELECT segment, head FROM session WHERE num = ?", session);
-    if (rows.next()) place = Place{rows.number(0), rows.number(1)};
-  }
-  const auto tally = place ? count_tally(db, *place) : std::nullopt;
+std::optional<Place> place_of(Connection& db, std::int64_t session) {
+  Rows rows = db.query("SELECT segment, head FROM session WHERE num = ?", session);
+  return rows.next() ? std::optional(Place{rows.number(0), rows.number(1)}) : std::nullopt;
+}
+
+// No hash tells of a damaged number of an entry. Totals that were found whole, and belong to where
+// the session still is, are better than any sum.
+bool has_good_tally(Connection& db, std::int64_t session, const Place& found, const Place& place) {
+  return found.segment == place.segment && found.position == place.position &&
+         !db.query("SELECT 1 FROM temp.doubtful WHERE session = ?", session).next();
+}
+
+void mend_tally(Connection& db, std::int64_t session, const Place& place) {
+  const auto tally = count_tally(db, place);
   if (!tally) return;
   db.run(
       "UPDATE session SET turns = ?, steps = ?, tokens_in = ?, tokens_out = ?, cost_micros = ? "
@@ -225,12 +259,13 @@ void mend_tally(Connection& db, std::int64_t session) {
       tally->turns, tally->steps, tally->tokens_in, tally->tokens_out, tally->cost_micros, session);
 }
 
-void mend_words(Connection& db) {
-  db.run("UPDATE session SET tags = '[]' WHERE NOT json_valid(tags)");
-  db.run("UPDATE session SET metadata = '{}' WHERE NOT json_valid(metadata)");
-  db.run(
-      "UPDATE session SET status = 'active' WHERE status NOT IN ('active', 'waiting', 'paused', "
-      "'completed', 'failed', 'cancelled')");
+void mend_summary(Connection& db, std::int64_t session) {
+  const auto found = place_of(db, session);
+  mend_place(db, session);
+  mend_counts(db, session);
+  const auto place = place_of(db, session);
+  if (!found || !place || has_good_tally(db, session, *found, *place)) return;
+  mend_tally(db, session, *place);
 }
 
 void mend_counters(Connection& db) {
@@ -261,15 +296,14 @@ void mend_rows(Connection& db, SalvageReport& report) {
   drop_impossible(db);
   mend_segments(db);
   mend_sessions(db);
+  mend_from_earlier(db);
   std::map<std::int64_t, std::uint64_t> lost;
   for (const Part& part : segments_by_number(db)) {
     lost[part.session] += mend_entries(db, part, report);
   }
-  mend_words(db);
+  mend_rest(db);
   for (const std::int64_t session : numbers(db, "SELECT num FROM session ORDER BY num")) {
-    mend_place(db, session);
-    mend_counts(db, session);
-    mend_tally(db, session);
+    mend_summary(db, session);
     ++report.sessions;
     if (is_whole(db, session, lost[session])) ++report.whole;
   }

@@ -148,7 +148,7 @@ std::optional<PageCells> parse_page(std::string_view whole, std::size_t usable, 
   return found;
 }
 
-std::optional<std::vector<Value>> parse_record(std::string_view payload) {
+std::optional<Record> parse_record(std::string_view payload) {
   Cursor cursor(payload);
   const std::uint64_t header_bytes = cursor.take_varint();
   const std::size_t before = payload.size() - cursor.rest().size();
@@ -157,19 +157,21 @@ std::optional<std::vector<Value>> parse_record(std::string_view payload) {
   }
   Cursor header(payload.substr(before, header_bytes - before));
   std::string_view rest = payload.substr(header_bytes);
-  std::vector<Value> values;
+  Record record;
   while (!header.rest().empty()) {
     const std::uint64_t serial = header.take_varint();
-    if (!header.is_good() || serial == 10 || serial == 11 || values.size() == columns_max) {
-      return std::nullopt;
-    }
+    if (record.values.size() == columns_max) return std::nullopt;
     const std::size_t size = std::min(bytes_of(serial), rest.size());
     // Only text and bytes make sense when they are cut off.
-    if (size < bytes_of(serial) && serial < 12) return std::nullopt;
-    values.push_back(read_value(serial, rest.substr(0, size)));
+    const bool is_short = size < bytes_of(serial) && serial < 12;
+    if (!header.is_good() || serial == 10 || serial == 11 || is_short) {
+      record.is_whole = false;
+      break;
+    }
+    record.values.push_back(read_value(serial, rest.substr(0, size)));
     rest.remove_prefix(size);
   }
-  return values;
+  return record;
 }
 
 }  // namespace perdure::sqlite

@@ -50,8 +50,12 @@ struct Value {
   std::string bytes{};
 };
 
-/// The columns of a record; empty if it is none. Of a payload that is cut off, the last
-/// columns come out short.
-[[nodiscard]] std::optional<std::vector<Value>> parse_record(std::string_view payload);
+struct Record {
+  std::vector<Value> values{};
+  bool is_whole = true;  ///< False: columns behind these make no sense.
+};
+
+/// Empty if it is none. Of a payload that is cut off, the last columns come out short.
+[[nodiscard]] std::optional<Record> parse_record(std::string_view payload);
 
 }  // namespace perdure::sqlite

@@ -21,6 +21,8 @@ enum class PageUse : std::uint8_t {
 struct MapEntry {
   PageUse use = PageUse::unknown;
   std::uint32_t parent = 0;
+
+  bool operator==(const MapEntry&) const = default;
 };
 
 struct PageLayout {

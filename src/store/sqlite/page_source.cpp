@@ -137,12 +137,13 @@ Bytes Bytes::of_file(const std::string& path) {
   return {.size = static_cast<std::uint64_t>(about.st_size), .read = read};
 }
 
-PageSource::PageSource(Bytes file, Bytes log) : file_(std::move(file)), log_(std::move(log)) {
+PageSource::PageSource(Bytes file, Bytes log, LogPart part)
+    : file_(std::move(file)), log_(std::move(log)) {
   find_page_size();
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() - 1;
   page_count_ =
       static_cast<std::uint32_t>(std::min(most, (file_.size + page_size_ - 1) / page_size_));
-  read_log();
+  read_log(part);
   find_usable_size();
 }
 
@@ -188,10 +189,19 @@ std::optional<std::string> PageSource::read(std::uint32_t page) const {
   return bytes;
 }
 
+// Frames of the log count only if their checksums are right.
+bool PageSource::is_wrong(std::uint32_t page, std::string_view bytes) const {
+  return usable_size_ < page_size_ && !in_log_.contains(page) && !has_right_sum(bytes, page);
+}
+
+bool PageSource::is_proven(std::uint32_t page, std::string_view bytes) const {
+  return usable_size_ < page_size_ && !has_gap_ && !is_wrong(page, bytes);
+}
+
 // Each frame goes on from the checksum that the one before it states, right or not: so what comes
 // after a damaged frame can still be told from what is left of an older log. Frames count from the
 // commit that ends their transaction on.
-void PageSource::read_log() {
+void PageSource::read_log(LogPart part) {
   const auto header = read_log_header(log_);
   const bool big_endian = header && header->big_endian;
   std::string salts = header ? header->salts : log_.read(log_header_bytes + 8, 8);
@@ -199,6 +209,7 @@ void PageSource::read_log() {
   if (header) before = header->checksum;
   std::unordered_map<std::uint32_t, std::uint64_t> pending;
   const std::uint64_t frame_bytes = frame_header_bytes + page_size_;
+  bool is_damaged = !header;
   for (std::uint64_t at = log_header_bytes; at + frame_bytes <= log_.size; at += frame_bytes) {
     const std::string frame = log_.read(at, frame_bytes);
     if (frame.size() < frame_bytes) return;
@@ -208,9 +219,12 @@ void PageSource::read_log() {
     counted.add(std::string_view(frame).substr(frame_header_bytes), big_endian);
     const bool is_right = before && counted == stated && frame.compare(8, 8, salts) == 0;
     before = stated;
+    if (!is_right) is_damaged = true;
+    if (is_damaged && part == LogPart::up_to_damage) return;
     if (!is_right) continue;
     const std::uint32_t page = big_endian_32(frame, 0);
     if (page == 0) continue;
+    has_gap_ = is_damaged;
     pending[page] = at + frame_header_bytes;
     if (big_endian_32(frame, 4) == 0) continue;
     for (const auto& [number, place] : pending) {

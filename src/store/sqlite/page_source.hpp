@@ -27,9 +27,14 @@ struct Bytes {
   [[nodiscard]] static Bytes of_file(const std::string& path);
 };
 
+enum class LogPart : std::uint8_t {
+  all,
+  up_to_damage,  ///< As SQLite reads it: all pages are of one moment.
+};
+
 class PageSource {
  public:
-  PageSource(Bytes file, Bytes log);
+  PageSource(Bytes file, Bytes log, LogPart part = LogPart::all);
 
   [[nodiscard]] std::uint32_t page_size() const { return page_size_; }
   /// How many bytes of a page SQLite uses; those behind hold its sum, if pages have sums.
@@ -38,17 +43,25 @@ class PageSource {
   [[nodiscard]] std::uint32_t page_count() const { return page_count_; }
   /// Empty if the file ends before it; where it ends inside of it, the rest is zeros.
   [[nodiscard]] std::optional<std::string> read(std::uint32_t page) const;
+  /// Whether these bytes, which read() gave for it, are not what was written. False where
+  /// nothing tells.
+  [[nodiscard]] bool is_wrong(std::uint32_t page, std::string_view bytes) const;
+  /// Whether they are what was written, and of the same moment as all other pages.
+  [[nodiscard]] bool is_proven(std::uint32_t page, std::string_view bytes) const;
+  /// Frames of the log count that come after a damaged one: pages may be of different moments.
+  [[nodiscard]] bool has_gap() const { return has_gap_; }
 
  private:
   void find_page_size();
   void find_usable_size();
-  void read_log();
+  void read_log(LogPart part);
 
   Bytes file_;
   Bytes log_;
   std::uint32_t page_size_ = 0;
   std::uint32_t usable_size_ = 0;
   std::uint32_t page_count_ = 0;
+  bool has_gap_ = false;
   std::unordered_map<std::uint32_t, std::uint64_t> in_log_;  ///< Where in the log a page is.
 };
 

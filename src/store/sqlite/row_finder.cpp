@@ -18,23 +18,25 @@ namespace perdure::sqlite {
 namespace {
 
 constexpr std::array known = {
-    Shape{"session", "session", "ktiittIttttTITiiiiiihiiiiiiIIii", true, true},
+    Shape{"session", "session", "ktiittIttttTITiiiiiihiiiiiiIIii", true, true, 0, 11},
     Shape{"segment", "segment", "kiiIi", true, true},
     Shape{"entry", "entry", "kttiiiIIIIIhV", true, true},
-    Shape{"receipt", "receipt", "itiiiiiIiih", false, true},
-    Shape{"checkpoint", "checkpoint", "iiiiitttiiiii", false, true},
-    Shape{"call", "call", "iiiItttHtiiiiiIIItt", false, true},
+    Shape{"receipt", "receipt", "itiiiiiIiih", false, true, 2},
+    Shape{"checkpoint", "checkpoint", "iiiiitttiiiii", false, true, 2, 4},
+    Shape{"call", "call", "iiiItttHtiiiiiIIItt", false, true, 2},
     Shape{"message", "message", "kittiiiV", true, true},
     Shape{"blob", "blob", "khiib", true, true},
-    Shape{"resource", "resource", "tIii", false, true},
-    Shape{"pruned", "pruned", "iiiiiiiii", false, true},
-    Shape{"claim", "claim", "htitttiiiiII", false, true},
+    Shape{"resource", "resource", "tIii", false, true, 1},
+    Shape{"pruned", "pruned", "iiiiiiiii", false, true, 2},
+    Shape{"claim", "claim", "htitttiiiiII", false, true, 1},
     Shape{"garbage", "garbage", "kt", true, false},
     Shape{"staged", "staged", "ki", true, false},
-    Shape{"meta", "temp.old_meta", "tV", false, false},
-    Shape{"sqlite_autoindex_session_1", "temp.session_id", "ti", false, false},
-    Shape{"segment_session", "temp.segment_own", "iii", false, false},
-    Shape{"segment_parent", "temp.segment_above", "iii", false, false},
+    Shape{"meta", "temp.old_meta", "tV", false, false, 1},
+    Shape{"sqlite_autoindex_session_1", "temp.session_id", "ti", false, false, 2},
+    Shape{"sqlite_autoindex_blob_1", "temp.blob_hash", "hi", false, false, 2},
+    Shape{"sqlite_autoindex_message_1", "temp.message_id", "iti", false, false, 3},
+    Shape{"segment_session", "temp.segment_own", "iii", false, false, 3},
+    Shape{"segment_parent", "temp.segment_above", "iii", false, false, 3},
 };
 
 // Workers of a damaged store are dead to the new one.
@@ -43,7 +45,7 @@ static_assert(std::ranges::all_of(store_tables, [](std::string_view table) {
 }));
 
 // Text of the schema table; only read, never written.
-constexpr Shape schema{"sqlite_schema", "", "tttiT", true, false};
+constexpr Shape schema{"sqlite_schema", "", "tttiT", true, false, 5};
 
 // The last column of session came with format 2; rows from before do not have it.
 constexpr std::size_t old_session_columns = 30;
@@ -67,7 +69,9 @@ bool fits(char column, const Value& value) {
   }
 }
 
-bool has_shape(const Shape& shape, std::vector<Value>& values) {
+bool has_shape(const Shape& shape, Record& record) {
+  std::vector<Value>& values = record.values;
+  if (!record.is_whole) return false;
   if (shape.name == "session" && values.size() == old_session_columns) {
     values.push_back({.kind = Value::Kind::integer, .integer = 0, .real = 0, .bytes = {}});
   }
@@ -84,6 +88,34 @@ void settle_kinds(const Shape& shape, std::vector<Value>& values) {
     if (column == 'h' && value.kind == Value::Kind::text) value.kind = Value::Kind::blob;
     if (column == 'b' && value.kind == Value::Kind::text) value.kind = Value::Kind::blob;
   }
+}
+
+// What a reader takes a value for that makes no sense in its column.
+Value nothing_for(char column) {
+  Value value;
+  if (column == 'i') value.kind = Value::Kind::integer;
+  if (column == 't') value.kind = Value::Kind::text;
+  if (column == 'b' || column == 'h') value.kind = Value::Kind::blob;
+  if (column == 'h') value.bytes.assign(32, '\0');
+  return value;
+}
+
+// One damaged byte of a record's header gives a column another kind, or swallows all that come
+// after it. More than that, and nothing says that it is a row of this table. True if it is one now.
+bool make_fit(const Shape& shape, std::vector<Value>& values) {
+  const bool is_cut = values.size() < shape.columns.size();
+  if (values.size() > shape.columns.size()) return false;
+  values.resize(shape.columns.size());
+  std::size_t first = shape.columns.size();
+  std::size_t unfit = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (fits(shape.columns[i], values[i])) continue;
+    first = std::min(first, i);
+    values[i] = nothing_for(shape.columns[i]);
+    ++unfit;
+  }
+  if (!is_cut && unfit <= 1) return first >= shape.key;
+  return shape.enough > 0 && first >= shape.enough;
 }
 
 bool holds_rows(PageKind kind) { return kind != PageKind::table_interior; }
@@ -117,27 +149,39 @@ class Finder {
     };
     walk(1, schema);
     take_ = [&](const Shape& shape, std::vector<Value>&& values) {
-      visit_.row({.shape = &shape, .values = std::move(values)});
+      visit_.row({.shape = &shape, .values = std::move(values), .is_doubtful = is_doubtful_});
     };
     return roots;
   }
 
+  struct Step {
+    std::uint32_t number = 0;
+    MapEntry place;
+  };
+
   void walk(std::uint32_t root, const Shape& shape) {
-    std::vector<std::uint32_t> open{root};
+    std::vector<Step> open{{.number = root, .place = {.use = PageUse::root}}};
     while (!open.empty() && goes_on_) {
-      const std::uint32_t number = open.back();
+      const Step step = open.back();
       open.pop_back();
-      if (number == 0 || number > source_.page_count() || seen_[number]) {
+      if (!is_free(step)) {
         found_.is_whole = false;
         continue;
       }
-      seen_[number] = true;
-      go_on(number);
-      walk_page(number, shape, open);
+      seen_[step.number] = true;
+      go_on(step.number);
+      walk_page(step.number, shape, open);
     }
   }
 
-  void walk_page(std::uint32_t number, const Shape& shape, std::vector<std::uint32_t>& open) {
+  // A page is part of one tree, or one row, at most: a damaged number must not lead to another's.
+  bool is_free(const Step& step) {
+    if (step.number == 0 || step.number > source_.page_count() || seen_[step.number]) return false;
+    const MapEntry said = read_map(step.number);
+    return !is_map_proven_ || said.use == PageUse::unknown || said == step.place;
+  }
+
+  void walk_page(std::uint32_t number, const Shape& shape, std::vector<Step>& open) {
     const auto bytes = source_.read(number);
     const auto page = bytes ? parse(*bytes, number) : std::nullopt;
     const bool is_table =
@@ -149,27 +193,40 @@ class Finder {
       if (page) seen_[number] = false;
       return;
     }
-    if (!page->is_whole) lose_cells();
+    if (!page->is_whole) found_.is_whole = false;
+    begin_page(number, *bytes);
+    const auto lead_to = [&](std::uint32_t child) {
+      if (child != 0) open.push_back({child, {.use = PageUse::tree, .parent = number}});
+    };
+    std::size_t taken = 0;
     for (const Cell& cell : page->cells) {
-      if (cell.child != 0) open.push_back(cell.child);
-      if (holds_rows(page->kind) && !take(cell, shape)) lose_cells();
+      lead_to(cell.child);
+      if (!holds_rows(page->kind) || take(cell, shape)) ++taken;
     }
-    if (page->right_child != 0) open.push_back(page->right_child);
+    lead_to(page->right_child);
+    if (taken < page->cells.size()) found_.is_whole = false;
+    if (taken == 0 && !page->cells.empty()) seen_[number] = false;
+  }
+
+  void begin_page(std::uint32_t number, std::string_view bytes) {
+    page_ = number;
+    is_page_wrong_ = source_.is_wrong(number, bytes);
   }
 
   [[nodiscard]] std::optional<PageCells> parse(std::string_view page, std::uint32_t number) const {
     return parse_page(page, source_.usable_size(), number == 1);
   }
 
-  void lose_cells() { found_.is_whole = false; }
-
   bool take(const Cell& cell, const Shape& shape) {
-    auto values = read_values(cell);
-    if (!values) return false;
-    settle_kinds(shape, *values);
-    if (!has_shape(shape, *values)) return false;
-    set_rowid(shape, cell, *values);
-    take_(shape, *std::move(values));
+    auto record = read_record(cell);
+    if (!record) return false;
+    settle_kinds(shape, record->values);
+    if (!has_shape(shape, *record)) {
+      if (!make_fit(shape, record->values)) return false;
+      is_doubtful_ = true;
+    }
+    set_rowid(shape, cell, record->values);
+    take_(shape, std::move(record->values));
     return true;
   }
 
@@ -179,23 +236,24 @@ class Finder {
     values.front().integer = cell.rowid;
   }
 
-  std::optional<std::vector<Value>> read_values(const Cell& cell) {
+  std::optional<Record> read_record(const Cell& cell) {
+    is_doubtful_ = is_page_wrong_;
     if (cell.overflow == 0) return parse_record(cell.local);
     std::string payload(cell.local);
-    std::uint32_t next = cell.overflow;
+    Step next{.number = cell.overflow, .place = {.use = PageUse::overflow_first, .parent = page_}};
     while (payload.size() < cell.size) {
-      // A page is part of one row at most.
-      const bool is_free = next != 0 && next <= source_.page_count() && !seen_[next];
-      const auto page = is_free ? source_.read(next) : std::nullopt;
+      const auto page = is_free(next) ? source_.read(next.number) : std::nullopt;
       if (!page) {
         found_.is_whole = false;
         break;
       }
-      seen_[next] = true;
+      seen_[next.number] = true;
+      if (source_.is_wrong(next.number, *page)) is_doubtful_ = true;
       const std::size_t wanted =
           std::min<std::size_t>(cell.size - payload.size(), source_.usable_size() - 4);
       payload.append(*page, 4, wanted);
-      next = big_endian_32(*page, 0);
+      next = {.number = big_endian_32(*page, 0),
+              .place = {.use = PageUse::overflow_next, .parent = next.number}};
     }
     return parse_record(payload);
   }
@@ -207,34 +265,40 @@ class Finder {
       const auto bytes = source_.read(number);
       const auto page = bytes ? parse(*bytes, number) : std::nullopt;
       if (!page || !holds_rows(page->kind)) continue;
+      begin_page(number, *bytes);
       for (const Cell& cell : page->cells) take_by_shape(cell, page->kind);
     }
   }
 
   void take_by_shape(const Cell& cell, PageKind kind) {
-    auto values = read_values(cell);
-    if (!values) return;
+    auto record = read_record(cell);
+    if (!record) return;
     const bool is_table_tree = kind == PageKind::table_leaf;
     for (const Shape& shape : known) {
       if (!shape.is_known_by_shape || shape.is_table_tree != is_table_tree) continue;
-      if (!has_shape(shape, *values)) continue;
-      set_rowid(shape, cell, *values);
-      return take_(shape, *std::move(values));
+      if (!has_shape(shape, *record)) continue;
+      set_rowid(shape, cell, record->values);
+      return take_(shape, std::move(record->values));
     }
   }
 
-  // What the map of pages says of it, if it says anything.
   bool may_hold_rows(std::uint32_t number) {
     if (number < 3) return number == 1;
+    const PageUse use = read_map(number).use;
+    return map_number_ != number &&
+           (use == PageUse::root || use == PageUse::tree || use == PageUse::unknown);
+  }
+
+  // What the map of pages says of it, if it says anything.
+  MapEntry read_map(std::uint32_t number) {
     const PageLayout layout{.page_size = source_.page_size(), .usable = source_.usable_size()};
-    const std::uint32_t map = map_page_of(number, layout);
-    if (map == number) return false;
+    const std::uint32_t map = number < 2 ? 2 : map_page_of(number, layout);
     if (map_number_ != map) {
       map_number_ = map;
       map_ = source_.read(map).value_or(std::string());
+      is_map_proven_ = !map_.empty() && source_.is_proven(map, map_);
     }
-    const PageUse use = map_entry(map_, number, layout).use;
-    return use == PageUse::root || use == PageUse::tree || use == PageUse::unknown;
+    return map_entry(map_, number, layout);
   }
 
   void go_on(std::uint32_t number) {
@@ -249,6 +313,10 @@ class Finder {
   std::function<void(const Shape&, std::vector<Value>&&)> take_;
   std::uint32_t map_number_ = 0;
   std::string map_;
+  bool is_map_proven_ = false;
+  std::uint32_t page_ = 0;  ///< That is being read.
+  bool is_page_wrong_ = false;
+  bool is_doubtful_ = false;  ///< Of the row that is being read.
 };
 
 }  // namespace

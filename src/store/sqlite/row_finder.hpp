@@ -2,9 +2,12 @@
 //
 // First along the trees, from their roots. If that met damage, also in every page that no
 // tree led to: there a row is known by its shape, the number and kinds of its columns.
+// Where a tree says which table it is, a row may have one column that does not fit: what SQLite
+// still reads of it must not get lost because of a kind that one bit made another.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -24,6 +27,9 @@ struct Shape {
   std::string_view columns{};
   bool is_table_tree = false;     ///< Kept by rowid; else an index, or a table that is like one.
   bool is_known_by_shape = true;  ///< Nothing else in the file looks like it.
+  std::size_t key = 0;            ///< So many columns at its front say which row it is.
+  /// So many at its front are worth having without the others; 0: none are.
+  std::size_t enough = 0;
 };
 
 [[nodiscard]] std::span<const Shape> shapes();
@@ -31,6 +37,7 @@ struct Shape {
 struct FoundRow {
   const Shape* shape = nullptr;
   std::vector<Value> values{};  ///< One for each column of the shape.
+  bool is_doubtful = false;     ///< Its page does not match its sum, or some of it is made up.
 };
 
 struct FoundPages {

@@ -39,6 +39,14 @@ Result<void> check_paths(const std::string& from, const std::string& to) {
 // Rows that are kept only to mend others prove nothing by themselves.
 bool is_of_a_store(const FoundRow& row) { return !row.shape->into.starts_with("temp."); }
 
+// Rows wander between pages. One that lay on a page whose newest copy is a damaged frame is still
+// where it was before, at the last moment of which everything is whole.
+void add_earlier_rows(const std::string& from, SalvagedFile& file) {
+  const PageSource source(Bytes::of_file(from), Bytes::of_file(from + "-wal"),
+                          sqlite::LogPart::up_to_damage);
+  sqlite::find_rows(source, {.row = [&](FoundRow&& row) { file.add_earlier(row); }, .go_on = {}});
+}
+
 Result<SalvageReport> salvage(const std::string& from, const std::string& to,
                               const Progress& progress) {
   const PageSource source(Bytes::of_file(from), Bytes::of_file(from + "-wal"));
@@ -68,6 +76,7 @@ Result<SalvageReport> salvage(const std::string& from, const std::string& to,
                   fmt::format("nothing in {} looks like a Perdure store", from));
     }
     report.pages_unreadable = pages.unreadable;
+    if (source.has_gap()) add_earlier_rows(from, file);
     file.mend(report);
     file.finish(random_ids());
   }

@@ -2,8 +2,11 @@
 
 #include "sqlite/salvaged_file.hpp"
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <string_view>
 #include <vector>
 
 #include "sqlite/restore.hpp"
@@ -15,9 +18,18 @@ namespace {
 constexpr const char* found_beside = R"sql(
 CREATE TEMP TABLE old_meta (key TEXT PRIMARY KEY, value);
 CREATE TEMP TABLE session_id (id TEXT, num INTEGER PRIMARY KEY);
+CREATE TEMP TABLE doubtful (session INTEGER PRIMARY KEY);
+CREATE TEMP TABLE blob_hash (hash BLOB, num INTEGER PRIMARY KEY);
+CREATE TEMP TABLE message_id (session INTEGER, id TEXT, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE segment_own (session INTEGER, first INTEGER, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE segment_above (parent INTEGER, parent_position INTEGER, num INTEGER PRIMARY KEY);
 )sql";
+
+// Tables of which rows of an earlier moment are kept aside: in none of them can such a row undo
+// what was done since. A message, for one, may have been consumed.
+constexpr std::array earlier_tables = {"session", "entry", "receipt", "checkpoint", "call"};
+
+std::string earlier(std::string_view table) { return fmt::format("temp.earlier_{}", table); }
 
 int bind(sqlite3_stmt* statement, int index, const Value& value) {
   switch (value.kind) {
@@ -47,14 +59,18 @@ SalvagedFile::SalvagedFile(const std::string& path, IdSource& ids)
   db_.execute(found_beside);
   db_.execute("BEGIN");
   migrate(db_, ids);
+  for (const char* table : earlier_tables) {
+    db_.execute(fmt::format("CREATE TEMP TABLE earlier_{0} AS SELECT * FROM {0} WHERE 0", table));
+  }
+  db_.execute("CREATE INDEX temp.earlier_entry_id ON earlier_entry(id)");
 }
 
-sqlite3_stmt* SalvagedFile::statement_for(const Shape& shape) {
-  Statement& statement = inserts_[&shape];
+sqlite3_stmt* SalvagedFile::statement_for(const Shape& shape, const std::string& into) {
+  Statement& statement = inserts_[into];
   if (statement) return statement.get();
   const std::vector<std::string> marks(shape.columns.size(), "?");
   const std::string sql =
-      fmt::format("INSERT OR IGNORE INTO {} VALUES ({})", shape.into, fmt::join(marks, ", "));
+      fmt::format("INSERT OR IGNORE INTO {} VALUES ({})", into, fmt::join(marks, ", "));
   sqlite3_stmt* made = nullptr;
   const int code = sqlite3_prepare_v2(db_.handle(), sql.c_str(), -1, &made, nullptr);
   statement.reset(made);
@@ -62,8 +78,8 @@ sqlite3_stmt* SalvagedFile::statement_for(const Shape& shape) {
   return made;
 }
 
-void SalvagedFile::add(const FoundRow& row) {
-  sqlite3_stmt* statement = statement_for(*row.shape);
+void SalvagedFile::insert(const FoundRow& row, const std::string& into) {
+  sqlite3_stmt* statement = statement_for(*row.shape, into);
   int index = 0;
   int code = SQLITE_OK;
   for (const Value& value : row.values) {
@@ -74,6 +90,18 @@ void SalvagedFile::add(const FoundRow& row) {
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
   if (code != SQLITE_DONE) throw error;
+}
+
+void SalvagedFile::add(const FoundRow& row) {
+  insert(row, std::string(row.shape->into));
+  if (row.is_doubtful && row.shape->name == "session") {
+    db_.run("INSERT OR IGNORE INTO temp.doubtful VALUES (?)", row.values.front().integer);
+  }
+}
+
+void SalvagedFile::add_earlier(const FoundRow& row) {
+  if (std::ranges::find(earlier_tables, row.shape->name) == earlier_tables.end()) return;
+  insert(row, earlier(row.shape->name));
 }
 
 void SalvagedFile::mend(SalvageReport& report) { mend_rows(db_, report); }

@@ -24,6 +24,9 @@ class SalvagedFile {
   /// Keeps the row, unless one with its key is there already.
   void add(const FoundRow& row);
 
+  /// Keeps a row of an earlier moment aside, for mend() to use where it is the only one.
+  void add_earlier(const FoundRow& row);
+
   /// Makes one store of the rows: lost entries, segments and sessions leave something in
   /// their place, summary rows say what the log says.
   void mend(SalvageReport& report);
@@ -37,14 +40,17 @@ class SalvagedFile {
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Finalizer>;
 
-  sqlite3_stmt* statement_for(const Shape& shape);
+  void insert(const FoundRow& row, const std::string& into);
+  sqlite3_stmt* statement_for(const Shape& shape, const std::string& into);
 
   std::atomic<std::uint64_t> rows_read_ = 0;
   Connection db_;
-  std::map<const Shape*, Statement> inserts_;
+  std::map<std::string, Statement> inserts_;  ///< By the table they write to.
 };
 
 /// In a file that holds all rows that were found; see SalvagedFile::mend.
 void mend_rows(Connection& db, SalvageReport& report);
+/// The part of it that has nothing to do with the log.
+void mend_rest(Connection& db);
 
 }  // namespace perdure::sqlite

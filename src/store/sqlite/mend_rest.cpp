@@ -1,0 +1,76 @@
+// Rows beside the log: words, blobs and messages, each made to make sense again. Where a row
+// contradicts itself, its index may still say what it said.
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/rows.hpp"
+#include "sqlite/salvaged_file.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+void mend_words(Connection& db) {
+  db.run("UPDATE session SET tags = '[]' WHERE NOT json_valid(tags)");
+  db.run("UPDATE session SET metadata = '{}' WHERE NOT json_valid(metadata)");
+  db.run(
+      "UPDATE session SET status = 'active' WHERE status NOT IN ('active', 'waiting', 'paused', "
+      "'completed', 'failed', 'cancelled')");
+}
+
+// A blob is found by its name in the index. If the name in its own row is another one, the one
+// that its bytes have is right.
+void mend_blobs(Connection& db) {
+  std::vector<std::pair<std::int64_t, Digest>> named;
+  {
+    Rows rows = db.query(
+        "SELECT b.num, h.hash, b.bytes FROM blob b JOIN temp.blob_hash h ON h.num = b.num WHERE "
+        "h.hash <> b.hash AND h.hash NOT IN (SELECT hash FROM blob)");
+    while (rows.next()) {
+      const Digest name = rows.digest(1);
+      if (sha256(rows.text(2)) == name) named.emplace_back(rows.integer(0), name);
+    }
+  }
+  for (const auto& [number, name] : named) {
+    db.run("UPDATE blob SET hash = ? WHERE num = ?", blob_view(name), number);
+  }
+}
+
+std::vector<std::int64_t> messages_without_id(Connection& db) {
+  std::vector<std::int64_t> found;
+  Rows rows = db.query("SELECT num, id FROM message");
+  while (rows.next()) {
+    if (!MessageId::parse(rows.string(1))) found.push_back(rows.integer(0));
+  }
+  return found;
+}
+
+void mend_messages(Connection& db) {
+  for (const std::int64_t number : messages_without_id(db)) {
+    db.run(
+        "UPDATE OR IGNORE message SET id = (SELECT id FROM temp.message_id m WHERE m.num = "
+        "message.num) WHERE num = ? AND num IN (SELECT num FROM temp.message_id)",
+        number);
+  }
+  for (const std::int64_t number : messages_without_id(db)) {
+    db.run("UPDATE message SET id = 'salvaged-' || num WHERE num = ?", number);
+  }
+  db.run("UPDATE message SET kind = 'salvaged' WHERE kind = ''");
+  db.run("UPDATE message SET codec = 1 WHERE codec NOT BETWEEN 0 AND 2");
+  // What is consumed has no body any more.
+  db.run("UPDATE message SET consumed = body IS NULL WHERE consumed <> (body IS NULL)");
+}
+
+}  // namespace
+
+void mend_rest(Connection& db) {
+  mend_words(db);
+  mend_blobs(db);
+  mend_messages(db);
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,248 @@
+// One byte of one row is damaged: what a reader could still read of it, and of all others, a
+// salvage keeps. Each of these was once found by the sweep, with a seed nobody had tried.
+
+#include <cstring>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damage/sample.hpp"
+#include "damage/verdict.hpp"
+#include "doubles/temp_folder.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/salvage.hpp"
+#include "sqlite/page_cells.hpp"
+#include "sqlite/page_source.hpp"
+#include "sqlite/page_sums.hpp"
+
+namespace perdure {
+namespace {
+
+constexpr std::size_t page_bytes = sqlite::summed_page_bytes;
+constexpr std::size_t usable_bytes = page_bytes - sqlite::sum_bytes;
+// As a total it is found among the bytes of a record.
+constexpr std::int64_t tokens = 0x12345678;
+constexpr std::string_view tokens_stored = "\x12\x34\x56\x78";
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+class SalvagedRow : public testing::Test {
+ protected:
+  SalvagedRow() {
+    const auto store = must(open_store(path));
+    must(store->sessions().create({.id = id, .annotation = {.title = "The title"}}));
+    must(store->ownership().enroll({.id = worker}));
+    const Lease lease = must(store->ownership().acquire(id, worker));
+    Batch batch{.id = mint<BatchTag>(random_ids())};
+    batch.entries.push_back({.channel = "said",
+                             .kind = "k",
+                             .body = Body::from_text("\"the first\""),
+                             .tally = {.turns = 1, .tokens_in = tokens}});
+    batch.checkpoint = NewCheckpoint{.reason = "turn", .label = "the label", .metadata = "{}"};
+    must(store->commit(lease, batch));
+    for (int i = 0; i < 20; ++i) say(*store, lease, std::string(900, static_cast<char>('a' + i)));
+    say(*store, lease, std::string(40'000, 'z'));
+    blob = must(store->blobs().put("the bytes of a blob"));
+    must(store->inbox().post({.session = id,
+                              .id = must(MessageId::parse("message-one")),
+                              .kind = "note",
+                              .body = Body::from_text("\"the message\"")}));
+    before = must(store->log().read(id, {}));
+  }
+
+  void SetUp() override { file = read_files(path).file; }
+
+  void say(Store& store, const Lease& lease, const std::string& text) {
+    Batch batch{.id = mint<BatchTag>(random_ids()),
+                .expected_head = must(store.sessions().read(id)).head};
+    batch.entries.push_back({.channel = "said", .kind = "k", .body = Body::from_bytes(text)});
+    must(store.commit(lease, batch));
+  }
+
+  /// Where the record begins that holds these texts: first its header, a byte for each column.
+  [[nodiscard]] std::size_t record_with(std::string_view text, std::string_view also = {}) const {
+    for (std::size_t page = 0; page < file.size() / page_bytes; ++page) {
+      const auto bytes = std::string_view(file).substr(page * page_bytes, page_bytes);
+      const auto cells = sqlite::parse_page(bytes, usable_bytes, page == 0);
+      for (const auto& cell : cells ? cells->cells : std::vector<sqlite::Cell>{}) {
+        if (cell.local.find(text) == std::string_view::npos) continue;
+        if (cell.local.find(also) == std::string_view::npos) continue;
+        return static_cast<std::size_t>(cell.local.data() - file.data());
+      }
+    }
+    throw std::runtime_error(fmt::format("no record holds {}", text));
+  }
+
+  /// The byte that says of what kind a column is.
+  char& kind_of(std::size_t record, std::size_t column) { return file[record + 1 + column]; }
+
+  std::unique_ptr<Store> salvage() {
+    write_files(path, {.file = file, .log = {}, .lock = {}});
+    must(salvage_store(path, saved));
+    return must(open_store(saved));
+  }
+
+  static std::vector<std::string> damage_of_file(Store& store) {
+    std::vector<std::string> found;
+    for (const Damage& damage : must(store.upkeep().check()).damage) {
+      if (damage.fault == Fault::file) found.push_back(damage.what);
+    }
+    return found;
+  }
+
+  TempFolder folder = TempFolder::in_memory();
+  const std::string path = folder.file("damaged.db");
+  const std::string saved = folder.file("saved.db");
+  const SessionId id = must(SessionId::parse("the-session"));
+  const WorkerId worker = mint<WorkerTag>(random_ids());
+  BlobRef blob;
+  std::vector<Entry> before;
+  std::string file;
+};
+
+TEST_F(SalvagedRow, IsKeptIfABitMadeItsTextABlob) {
+  char& title = kind_of(record_with("The title"), 7);
+  ASSERT_EQ(title, 13 + 2 * 9);
+  title ^= 1;
+
+  EXPECT_EQ(must(salvage()->sessions().read(id)).title, "The title");
+}
+
+TEST_F(SalvagedRow, IsKeptIfOneColumnHasAKindThatDoesNotFit) {
+  char& attention = kind_of(record_with("The title"), 26);
+  ASSERT_EQ(attention, 8) << "the number 0";
+  attention = 0;
+
+  const auto session = must(salvage()->sessions().read(id));
+
+  EXPECT_EQ(session.title, "The title");
+  EXPECT_EQ(session.tally.tokens_in, tokens);
+}
+
+TEST_F(SalvagedRow, IsKeptAsFarAsItCanBeRead) {
+  // Takes the kind of the next column for a part of its own, and a length beyond the record's.
+  kind_of(record_with("the label", "turn"), 4) = '\xFE';
+
+  const auto store = salvage();
+
+  const auto seen = store->log().read(id, {.as_of = Point::version(1)});
+  ASSERT_TRUE(seen) << seen.error().message;
+  ASSERT_EQ(seen->size(), 1U);
+  EXPECT_EQ(seen->front().body.bytes(), "\"the first\"");
+}
+
+TEST_F(SalvagedRow, IsNotMadeOfTwoColumnsThatDoNotFit) {
+  const std::size_t record = record_with("the label", "turn");
+  kind_of(record, 5) = 9;
+  kind_of(record, 2) = 0;
+
+  EXPECT_TRUE(must(salvage()->log().checkpoints(id, {})).empty());
+}
+
+TEST_F(SalvagedRow, OfASessionKeepsItsTotalsIfANumberOfAnEntryIsWrong) {
+  const std::size_t record = record_with("the first");
+  file[file.find(tokens_stored, record)] ^= 4;
+
+  EXPECT_EQ(must(salvage()->sessions().read(id)).tally.tokens_in, tokens);
+}
+
+TEST_F(SalvagedRow, OfASessionHasTheTotalsOfItsLogIfItsOwnPageIsWrong) {
+  const std::size_t record = record_with("The title");
+  file[file.find(tokens_stored, record)] ^= 4;
+
+  EXPECT_EQ(must(salvage()->sessions().read(id)).tally.tokens_in, tokens);
+}
+
+TEST_F(SalvagedRow, OfABlobHasTheNameThatItsBytesHave) {
+  const std::size_t record = record_with("the bytes of a blob");
+  std::string name(blob.digest.size(), '\0');
+  std::memcpy(name.data(), blob.digest.data(), name.size());
+  file[file.find(name, record)] ^= 4;
+
+  EXPECT_EQ(must(salvage()->blobs().get(blob)), "the bytes of a blob");
+}
+
+TEST_F(SalvagedRow, OfAMessageHasTheIdThatItsIndexHas) {
+  const std::size_t record = record_with("the message");
+  file[file.find("message-one", record) + 3] ^= '\xFF';
+
+  const auto store = salvage();
+
+  const auto waiting = must(store->inbox().list(id, 10));
+  ASSERT_EQ(waiting.size(), 1U);
+  EXPECT_EQ(waiting.front().id.text(), "message-one");
+  EXPECT_EQ(damage_of_file(*store), std::vector<std::string>{});
+}
+
+TEST_F(SalvagedRow, OfAMessageGetsAnIdIfNothingHasItsOwn) {
+  for (std::size_t at = 0; (at = file.find("message-one", at)) != std::string::npos; ++at) {
+    file[at + 3] ^= '\xFF';
+  }
+
+  const auto store = salvage();
+
+  const auto waiting = must(store->inbox().list(id, 10));
+  ASSERT_EQ(waiting.size(), 1U);
+  EXPECT_EQ(waiting.front().body.bytes(), "\"the message\"");
+  EXPECT_EQ(damage_of_file(*store), std::vector<std::string>{});
+}
+
+// A number that leads from a long body to a page of rows must not cost these rows.
+TEST_F(SalvagedRow, IsNotTakenForAPartOfALongBody) {
+  const std::size_t first_rows = record_with("the first") / page_bytes;
+  const std::size_t inside = file.find(std::string(8000, 'z')) / page_bytes * page_bytes;
+  ASSERT_EQ(file[inside], '\0');
+  file[inside + 3] = static_cast<char>(first_rows + 1);
+
+  const auto entries = must(salvage()->log().read(id, {}));
+
+  ASSERT_EQ(entries.size(), before.size());
+  for (std::size_t i = 0; i + 1 < entries.size(); ++i) EXPECT_EQ(entries[i], before[i]) << i;
+  EXPECT_EQ(entries.back().condition, Condition::damaged);
+}
+
+// Rows wander between pages as others come: then an older page still has what a damaged frame lost.
+TEST(SalvagedLog, KeepsRowsThatWanderedToAPageInADamagedFrame) {
+  const TempFolder folder = TempFolder::in_memory();
+  const Sample sample = make_sample(folder.file("store.db"), true);
+  const Files files = read_files(folder.file("store.db"));
+  for (std::size_t frame = 0; frame < 24; ++frame) {
+    SCOPED_TRACE(frame);
+    Files damaged = files;
+    damaged.log.at(32 + frame * (24 + page_bytes) + 24 + 4000) ^= 1;
+
+    EXPECT_EQ(judge(damaged, sample).wrong, std::vector<std::string>{});
+  }
+}
+
+// What was removed after the damage is not brought back from the moment before it.
+TEST_F(SalvagedRow, OfASessionThatWasRemovedAfterADamagedFrameStaysAway) {
+  const std::string copy = folder.file("copy.db");
+  const SessionId other = must(SessionId::parse("other"));
+  {
+    const auto store = must(open_store(path));
+    must(store->sessions().create({.id = other}));
+    must(store->retention().remove(id));
+    write_files(copy, read_files(path));
+  }
+  Files files = read_files(copy);
+  ASSERT_GT(files.log.size(), 2 * page_bytes);
+  files.log[32 + 24 + 4000] ^= 1;
+  write_files(copy, files);
+
+  must(salvage_store(copy, saved));
+
+  const auto sessions = must(must(open_store(saved))->sessions().list({})).sessions;
+  for (const Session& session : sessions) EXPECT_NE(session.id, id);
+}
+
+}  // namespace
+}  // namespace perdure
