@@ -68,6 +68,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/remove.cpp
     sqlite/restore.cpp
     sqlite/row_finder.cpp
+    sqlite/row_shapes.cpp
     sqlite/rows.cpp
     sqlite/salvage.cpp
     sqlite/salvaged_file.cpp

@@ -4,119 +4,18 @@
 #include "sqlite/row_finder.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "sqlite/page_map.hpp"
-#include "sqlite/schema.hpp"
 
 namespace perdure::sqlite {
 namespace {
 
-constexpr std::array known = {
-    Shape{"session", "session", "ktiittIttttTITiiiiiihiiiiiiIIii", true, true, 0, 11},
-    Shape{"segment", "segment", "kiiIi", true, true},
-    Shape{"entry", "entry", "kttiiiIIIIIhV", true, true},
-    Shape{"receipt", "receipt", "itiiiiiIiih", false, true, 2},
-    Shape{"checkpoint", "checkpoint", "iiiiitttiiiii", false, true, 2, 4},
-    Shape{"call", "call", "iiiItttHtiiiiiIIItt", false, true, 2},
-    Shape{"message", "message", "kittiiiV", true, true},
-    Shape{"blob", "blob", "khiib", true, true},
-    Shape{"resource", "resource", "tIii", false, true, 1},
-    Shape{"pruned", "pruned", "iiiiiiiii", false, true, 2},
-    Shape{"claim", "claim", "htitttiiiiII", false, true, 1},
-    Shape{"garbage", "garbage", "kt", true, false},
-    Shape{"staged", "staged", "ki", true, false},
-    Shape{"meta", "temp.old_meta", "tV", false, false, 1},
-    Shape{"sqlite_autoindex_session_1", "temp.session_id", "ti", false, false, 2},
-    Shape{"sqlite_autoindex_blob_1", "temp.blob_hash", "hi", false, false, 2},
-    Shape{"sqlite_autoindex_message_1", "temp.message_id", "iti", false, false, 3},
-    Shape{"segment_session", "temp.segment_own", "iii", false, false, 3},
-    Shape{"segment_parent", "temp.segment_above", "iii", false, false, 3},
-};
-
-// Workers of a damaged store are dead to the new one.
-static_assert(std::ranges::all_of(store_tables, [](std::string_view table) {
-  return table == "worker" || std::ranges::find(known, table, &Shape::name) != known.end();
-}));
-
 // Text of the schema table; only read, never written.
 constexpr Shape schema{"sqlite_schema", "", "tttiT", true, false, 5};
-
-// The last column of session came with format 2; rows from before do not have it.
-constexpr std::size_t old_session_columns = 30;
-
-bool fits(char column, const Value& value) {
-  const char kind = static_cast<char>(std::tolower(static_cast<unsigned char>(column)));
-  if (value.kind == Value::Kind::null) return kind == 'k' || column != kind;
-  switch (kind) {
-    case 'i':
-      return value.kind == Value::Kind::integer;
-    case 't':
-      return value.kind == Value::Kind::text;
-    case 'h':
-      return value.kind == Value::Kind::blob && value.bytes.size() == 32;
-    case 'b':
-      return value.kind == Value::Kind::blob;
-    case 'v':
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool has_shape(const Shape& shape, Record& record) {
-  std::vector<Value>& values = record.values;
-  if (!record.is_whole) return false;
-  if (shape.name == "session" && values.size() == old_session_columns) {
-    values.push_back({.kind = Value::Kind::integer, .integer = 0, .real = 0, .bytes = {}});
-  }
-  return std::ranges::equal(shape.columns, values, fits);
-}
-
-// Text and bytes differ in one bit of a record's header. Where the table is known, its columns say
-// which it is, as they do for SQLite's readers.
-void settle_kinds(const Shape& shape, std::vector<Value>& values) {
-  for (std::size_t i = 0; i < std::min(shape.columns.size(), values.size()); ++i) {
-    const int column = std::tolower(static_cast<unsigned char>(shape.columns[i]));
-    Value& value = values[i];
-    if (column == 't' && value.kind == Value::Kind::blob) value.kind = Value::Kind::text;
-    if (column == 'h' && value.kind == Value::Kind::text) value.kind = Value::Kind::blob;
-    if (column == 'b' && value.kind == Value::Kind::text) value.kind = Value::Kind::blob;
-  }
-}
-
-// What a reader takes a value for that makes no sense in its column.
-Value nothing_for(char column) {
-  Value value;
-  if (column == 'i') value.kind = Value::Kind::integer;
-  if (column == 't') value.kind = Value::Kind::text;
-  if (column == 'b' || column == 'h') value.kind = Value::Kind::blob;
-  if (column == 'h') value.bytes.assign(32, '\0');
-  return value;
-}
-
-// One damaged byte of a record's header gives a column another kind, or swallows all that come
-// after it. More than that, and nothing says that it is a row of this table. True if it is one now.
-bool make_fit(const Shape& shape, std::vector<Value>& values) {
-  const bool is_cut = values.size() < shape.columns.size();
-  if (values.size() > shape.columns.size()) return false;
-  values.resize(shape.columns.size());
-  std::size_t first = shape.columns.size();
-  std::size_t unfit = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (fits(shape.columns[i], values[i])) continue;
-    first = std::min(first, i);
-    values[i] = nothing_for(shape.columns[i]);
-    ++unfit;
-  }
-  if (!is_cut && unfit <= 1) return first >= shape.key;
-  return shape.enough > 0 && first >= shape.enough;
-}
 
 bool holds_rows(PageKind kind) { return kind != PageKind::table_interior; }
 
@@ -127,7 +26,7 @@ class Finder {
 
   FoundPages run() {
     const auto roots = find_roots();
-    for (const Shape& shape : known) {
+    for (const Shape& shape : shapes()) {
       const auto root = roots.find(shape.name);
       if (root == roots.end()) {
         found_.is_whole = false;
@@ -220,9 +119,9 @@ class Finder {
   bool take(const Cell& cell, const Shape& shape) {
     auto record = read_record(cell);
     if (!record) return false;
-    settle_kinds(shape, record->values);
+    settle_kinds(shape, *record);
     if (!has_shape(shape, *record)) {
-      if (!make_fit(shape, record->values)) return false;
+      if (!make_fit(shape, *record)) return false;
       is_doubtful_ = true;
     }
     set_rowid(shape, cell, record->values);
@@ -274,7 +173,7 @@ class Finder {
     auto record = read_record(cell);
     if (!record) return;
     const bool is_table_tree = kind == PageKind::table_leaf;
-    for (const Shape& shape : known) {
+    for (const Shape& shape : shapes()) {
       if (!shape.is_known_by_shape || shape.is_table_tree != is_table_tree) continue;
       if (!has_shape(shape, *record)) continue;
       set_rowid(shape, cell, record->values);
@@ -320,8 +219,6 @@ class Finder {
 };
 
 }  // namespace
-
-std::span<const Shape> shapes() { return known; }
 
 FoundPages find_rows(const PageSource& source, const RowVisitor& visit) {
   return Finder(source, visit).run();

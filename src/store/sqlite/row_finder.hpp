@@ -7,32 +7,16 @@
 
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string_view>
 #include <vector>
 
 #include "sqlite/page_cells.hpp"
 #include "sqlite/page_source.hpp"
+#include "sqlite/row_shapes.hpp"
 
 namespace perdure::sqlite {
-
-/// What rows of a table look like. Columns: `k` the rowid, `i` a number, `t` text, `h` 32
-/// bytes, `b` bytes, `v` any value; a capital may also be NULL.
-struct Shape {
-  std::string_view name{};  ///< Of the table or index.
-  std::string_view into{};  ///< The table it is written to.
-  std::string_view columns{};
-  bool is_table_tree = false;     ///< Kept by rowid; else an index, or a table that is like one.
-  bool is_known_by_shape = true;  ///< Nothing else in the file looks like it.
-  std::size_t key = 0;            ///< So many columns at its front say which row it is.
-  /// So many at its front are worth having without the others; 0: none are.
-  std::size_t enough = 0;
-};
-
-[[nodiscard]] std::span<const Shape> shapes();
 
 struct FoundRow {
   const Shape* shape = nullptr;
