@@ -3,7 +3,7 @@
 // Nothing is invented: a position that some row proves and no row fills gets a lost entry
 // (rules/soundness.hpp), a session whose row is lost gets one that follows from its log. What
 // cannot be proved any more (a chain value, a total) stays as it was found, and a check of the
-// new store says so.
+// new store says so. What was found whole stays as well: a sum of damaged numbers is no better.
 
 #include <algorithm>
 #include <cstdint>

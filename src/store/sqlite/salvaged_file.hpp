@@ -28,7 +28,7 @@ class SalvagedFile {
   void add_earlier(const FoundRow& row);
 
   /// Makes one store of the rows: lost entries, segments and sessions leave something in
-  /// their place, summary rows say what the log says.
+  /// their place; summary rows that were not found whole say what the log says.
   void mend(SalvageReport& report);
 
   /// From here on the file is a store, once it is synced.
