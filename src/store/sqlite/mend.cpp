@@ -149,7 +149,7 @@ Known last_of(Connection& db, const Part& part) {
 }
 
 // Returns how many of them are lost: not there at an earlier moment either.
-std::uint64_t fill(Connection& db, const Stretch& stretch) {
+std::uint64_t fill_lost(Connection& db, const Stretch& stretch) {
   std::uint64_t lost = 0;
   for (Position at = stretch.first; at <= stretch.last; ++at) {
     db.run("INSERT OR IGNORE INTO entry SELECT * FROM temp.earlier_entry WHERE id = ?",
@@ -187,7 +187,7 @@ std::uint64_t mend_entries(Connection& db, const Part& part, SalvageReport& repo
                     }});
   std::uint64_t positions = 0;
   for (const Stretch& stretch : lost) {
-    const std::uint64_t gone = fill(db, stretch);
+    const std::uint64_t gone = fill_lost(db, stretch);
     report.entries += stretch.last - stretch.first + 1 - gone;
     positions += gone;
   }

@@ -11,7 +11,7 @@
 namespace perdure::sqlite {
 namespace {
 
-constexpr std::array known = {
+constexpr std::array table_shapes = {
     Shape{"session", "session", "ktiittIttttTITiiiiiihiiiiiiIIii", true, true, 0, 11},
     Shape{"segment", "segment", "kiiIi", true, true},
     Shape{"entry", "entry", "kttiiiIIIIIhV", true, true},
@@ -35,7 +35,8 @@ constexpr std::array known = {
 
 // Workers of a damaged store are dead to the new one.
 static_assert(std::ranges::all_of(store_tables, [](std::string_view table) {
-  return table == "worker" || std::ranges::find(known, table, &Shape::name) != known.end();
+  return table == "worker" ||
+         std::ranges::find(table_shapes, table, &Shape::name) != table_shapes.end();
 }));
 
 // The last column of session came with format 2; rows from before do not have it.
@@ -72,7 +73,7 @@ Value nothing_for(char column) {
 
 }  // namespace
 
-std::span<const Shape> shapes() { return known; }
+std::span<const Shape> shapes() { return table_shapes; }
 
 bool has_shape(const Shape& shape, Record& record) {
   std::vector<Value>& values = record.values;
