@@ -117,6 +117,16 @@ TEST_F(SalvagedRow, IsKeptIfABitMadeItsTextABlob) {
 }
 
 TEST_F(SalvagedRow, IsKeptIfOneColumnHasAKindThatDoesNotFit) {
+  char& fold = kind_of(record_with("the first"), 3);
+  ASSERT_EQ(fold, 8) << "the number 0";
+  fold = 0;
+
+  const auto entries = must(salvage()->log().read(id, {}));
+
+  EXPECT_EQ(entries, before);
+}
+
+TEST_F(SalvagedRow, OfASessionKeepsItsWordsIfANumberHasAKindThatDoesNotFit) {
   char& attention = kind_of(record_with("The title"), 26);
   ASSERT_EQ(attention, 8) << "the number 0";
   attention = 0;
