@@ -171,6 +171,22 @@ TEST_F(SalvagedRow, OfASessionHasTheTotalsOfItsLogIfItsOwnPageIsWrong) {
   EXPECT_EQ(must(salvage()->sessions().read(id)).tally.tokens_in, tokens);
 }
 
+TEST_F(SalvagedRow, OfASessionHasTheIdThatItsIndexHasIfItsOwnPageIsWrong) {
+  const std::size_t record = record_with("The title");
+  file[file.find("the-session", record)] ^= 1;
+
+  EXPECT_EQ(must(salvage()->sessions().read(id)).title, "The title");
+}
+
+TEST_F(SalvagedRow, OfASessionHasItsOwnIdIfThePageOfItsIndexIsWrong) {
+  const std::size_t own = file.find("the-session", record_with("The title"));
+  for (std::size_t at = 0; (at = file.find("the-session", at)) != std::string::npos; ++at) {
+    if (at != own) file[at] ^= 1;
+  }
+
+  EXPECT_EQ(must(salvage()->sessions().read(id)).title, "The title");
+}
+
 TEST_F(SalvagedRow, OfABlobHasTheNameThatItsBytesHave) {
   const std::size_t record = record_with("the bytes of a blob");
   std::string name(blob.digest.size(), '\0');

@@ -22,6 +22,14 @@ void mend_words(Connection& db) {
       "'completed', 'failed', 'cancelled')");
 }
 
+// A session is found by its id in the index. Where the page of its own row is wrong, that one counts.
+void mend_ids(Connection& db) {
+  db.run(
+      "UPDATE OR IGNORE session SET id = (SELECT i.id FROM temp.session_id i WHERE i.num = "
+      "session.num) WHERE num IN (SELECT session FROM temp.doubtful) AND num IN (SELECT num FROM "
+      "temp.session_id)");
+}
+
 // A blob is found by its name in the index. If the name in its own row is another one, the one
 // that its bytes have is right.
 void mend_blobs(Connection& db) {
@@ -68,6 +76,7 @@ void mend_messages(Connection& db) {
 }  // namespace
 
 void mend_rest(Connection& db) {
+  mend_ids(db);
   mend_words(db);
   mend_blobs(db);
   mend_messages(db);
