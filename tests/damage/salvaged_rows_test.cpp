@@ -65,6 +65,7 @@ class SalvagedRow : public testing::Test {
                 .expected_head = must(store.sessions().read(id)).head};
     batch.entries.push_back({.channel = "said", .kind = "k", .body = Body::from_bytes(text)});
     must(store.commit(lease, batch));
+    last_batch = batch.id;
   }
 
   /// Where the record begins that holds these texts: first its header, a byte for each column.
@@ -103,6 +104,7 @@ class SalvagedRow : public testing::Test {
   const std::string saved = folder.file("saved.db");
   const SessionId id = must(SessionId::parse("the-session"));
   const WorkerId worker = mint<WorkerTag>(random_ids());
+  BatchId last_batch;
   BlobRef blob;
   std::vector<Entry> before;
   std::string file;
@@ -162,6 +164,22 @@ TEST_F(SalvagedRow, OfASessionKeepsItsTotalsIfANumberOfAnEntryIsWrong) {
   file[file.find(tokens_stored, record)] ^= 4;
 
   EXPECT_EQ(must(salvage()->sessions().read(id)).tally.tokens_in, tokens);
+}
+
+TEST_F(SalvagedRow, OfASessionStaysWhereItIsWhateverAReceiptSays) {
+  const std::size_t record = record_with(last_batch.text());
+  const std::size_t header = static_cast<unsigned char>(file[record]);
+  // Behind the number of the session, which takes no byte, the batch's id, and a number.
+  char& first = file[record + header + last_batch.text().size() + 1];
+  ASSERT_EQ(first, static_cast<char>(before.size()));
+  first = 0x60;
+
+  const auto store = salvage();
+
+  const auto session = must(store->sessions().read(id));
+  EXPECT_EQ(session.head, before.size());
+  EXPECT_EQ(session.next, before.size() + 1);
+  EXPECT_EQ(must(store->log().read(id, {})), before);
 }
 
 TEST_F(SalvagedRow, OfASessionHasTheTotalsOfItsLogIfItsOwnPageIsWrong) {

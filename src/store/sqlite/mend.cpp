@@ -66,8 +66,9 @@ void mend_segments(Connection& db) {
       "WHERE (a.parent IS NULL OR a.parent < o.num) AND (o.num IN (SELECT segment FROM receipt) "
       "OR o.num IN (SELECT segment FROM session) OR o.num IN (SELECT parent FROM segment))");
   db.run(
-      "INSERT OR IGNORE INTO segment SELECT segment, session, min(first), NULL, 0 FROM receipt "
-      "GROUP BY segment, session");
+      "INSERT OR IGNORE INTO segment SELECT segment, session, min(first), NULL, 0 FROM receipt r "
+      "WHERE session NOT IN (SELECT num FROM session) OR EXISTS (SELECT 1 FROM entry WHERE id "
+      "BETWEEN r.segment << 32 AND r.segment << 32 | 0xFFFFFFFF) GROUP BY segment, session");
   db.run(
       "INSERT OR IGNORE INTO segment SELECT segment, num, CASE WHEN commits = 0 THEN head + 1 ELSE "
       "1 END, NULL, 0 FROM session WHERE segment NOT IN (SELECT num FROM segment)");
@@ -130,6 +131,13 @@ struct Known {
 
 Known last_of(Connection& db, const Part& part) {
   const auto segment = static_cast<std::int64_t>(part.segment);
+  {
+    Rows rows = db.query(
+        "SELECT head FROM session WHERE segment = ? AND num = ? AND num NOT IN (SELECT session "
+        "FROM temp.doubtful)",
+        segment, part.session);
+    if (rows.next()) return {.last = rows.number(0), .trust = rows.number(0)};
+  }
   Known known{.last = part.first - 1, .trust = 0};
   for (const char* query :
        {"SELECT max(first + count - 1) FROM receipt WHERE segment = ? AND session = ?",
@@ -243,13 +251,6 @@ std::optional<Place> place_of(Connection& db, std::int64_t session) {
   return rows.next() ? std::optional(Place{rows.number(0), rows.number(1)}) : std::nullopt;
 }
 
-// No hash tells of a damaged number of an entry. Totals that were found whole, and belong to where
-// the session still is, are better than any sum.
-bool has_good_tally(Connection& db, std::int64_t session, const Place& found, const Place& place) {
-  return found.segment == place.segment && found.position == place.position &&
-         !db.query("SELECT 1 FROM temp.doubtful WHERE session = ?", session).next();
-}
-
 void mend_tally(Connection& db, std::int64_t session, const Place& place) {
   const auto tally = count_tally(db, place);
   if (!tally) return;
@@ -259,13 +260,13 @@ void mend_tally(Connection& db, std::int64_t session, const Place& place) {
       tally->turns, tally->steps, tally->tokens_in, tally->tokens_out, tally->cost_micros, session);
 }
 
+// A row that is what was written stays so: any other row may be damaged, and no hash tells of the
+// numbers of an entry.
 void mend_summary(Connection& db, std::int64_t session) {
-  const auto found = place_of(db, session);
+  if (!db.query("SELECT 1 FROM temp.doubtful WHERE session = ?", session).next()) return;
   mend_place(db, session);
   mend_counts(db, session);
-  const auto place = place_of(db, session);
-  if (!found || !place || has_good_tally(db, session, *found, *place)) return;
-  mend_tally(db, session, *place);
+  if (const auto place = place_of(db, session)) mend_tally(db, session, *place);
 }
 
 void mend_counters(Connection& db) {

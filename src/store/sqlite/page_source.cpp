@@ -190,12 +190,9 @@ std::optional<std::string> PageSource::read(std::uint32_t page) const {
 }
 
 // Frames of the log count only if their checksums are right.
-bool PageSource::is_wrong(std::uint32_t page, std::string_view bytes) const {
-  return usable_size_ < page_size_ && !in_log_.contains(page) && !has_right_sum(bytes, page);
-}
-
 bool PageSource::is_proven(std::uint32_t page, std::string_view bytes) const {
-  return usable_size_ < page_size_ && !has_gap_ && !is_wrong(page, bytes);
+  const bool has_sums = usable_size_ < page_size_;
+  return has_sums && !has_gap_ && (in_log_.contains(page) || has_right_sum(bytes, page));
 }
 
 // Each frame goes on from the checksum that the one before it states, right or not: so what comes

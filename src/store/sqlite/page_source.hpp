@@ -43,10 +43,8 @@ class PageSource {
   [[nodiscard]] std::uint32_t page_count() const { return page_count_; }
   /// Empty if the file ends before it; where it ends inside of it, the rest is zeros.
   [[nodiscard]] std::optional<std::string> read(std::uint32_t page) const;
-  /// Whether these bytes, which read() gave for it, are not what was written. False where
-  /// nothing tells.
-  [[nodiscard]] bool is_wrong(std::uint32_t page, std::string_view bytes) const;
-  /// Whether they are what was written, and of the same moment as all other pages.
+  /// Whether these bytes, which read() gave for it, are known to be what was written, and of the
+  /// same moment as all other pages.
   [[nodiscard]] bool is_proven(std::uint32_t page, std::string_view bytes) const;
   /// Frames of the log count that come after a damaged one: pages may be of different moments.
   [[nodiscard]] bool has_gap() const { return has_gap_; }

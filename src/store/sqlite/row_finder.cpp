@@ -109,7 +109,7 @@ class Finder {
 
   void begin_page(std::uint32_t number, std::string_view bytes) {
     page_ = number;
-    is_page_wrong_ = source_.is_wrong(number, bytes);
+    is_page_proven_ = source_.is_proven(number, bytes);
   }
 
   [[nodiscard]] std::optional<PageCells> parse(std::string_view page, std::uint32_t number) const {
@@ -136,7 +136,7 @@ class Finder {
   }
 
   std::optional<Record> read_record(const Cell& cell) {
-    is_doubtful_ = is_page_wrong_;
+    is_doubtful_ = !is_page_proven_;
     if (cell.overflow == 0) return parse_record(cell.local);
     std::string payload(cell.local);
     Step next{.number = cell.overflow, .place = {.use = PageUse::overflow_first, .parent = page_}};
@@ -147,7 +147,7 @@ class Finder {
         break;
       }
       seen_[next.number] = true;
-      if (source_.is_wrong(next.number, *page)) is_doubtful_ = true;
+      if (!source_.is_proven(next.number, *page)) is_doubtful_ = true;
       const std::size_t wanted =
           std::min<std::size_t>(cell.size - payload.size(), source_.usable_size() - 4);
       payload.append(*page, 4, wanted);
@@ -214,7 +214,7 @@ class Finder {
   std::string map_;
   bool is_map_proven_ = false;
   std::uint32_t page_ = 0;  ///< That is being read.
-  bool is_page_wrong_ = false;
+  bool is_page_proven_ = false;
   bool is_doubtful_ = false;  ///< Of the row that is being read.
 };
 

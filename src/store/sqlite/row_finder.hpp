@@ -21,7 +21,7 @@ namespace perdure::sqlite {
 struct FoundRow {
   const Shape* shape = nullptr;
   std::vector<Value> values{};  ///< One for each column of the shape.
-  bool is_doubtful = false;     ///< Its page does not match its sum, or some of it is made up.
+  bool is_doubtful = false;     ///< Nothing proves that it is what was written.
 };
 
 struct FoundPages {
