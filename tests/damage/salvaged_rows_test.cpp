@@ -87,7 +87,7 @@ class SalvagedRow : public testing::Test {
 
   std::unique_ptr<Store> salvage() {
     write_files(path, {.file = file, .log = {}, .lock = {}});
-    must(salvage_store(path, saved));
+    report = must(salvage_store(path, saved));
     return must(open_store(saved));
   }
 
@@ -104,6 +104,7 @@ class SalvagedRow : public testing::Test {
   const std::string saved = folder.file("saved.db");
   const SessionId id = must(SessionId::parse("the-session"));
   const WorkerId worker = mint<WorkerTag>(random_ids());
+  SalvageReport report;
   BatchId last_batch;
   BlobRef blob;
   std::vector<Entry> before;
@@ -179,6 +180,7 @@ TEST_F(SalvagedRow, OfASessionStaysWhereItIsWhateverAReceiptSays) {
   const auto session = must(store->sessions().read(id));
   EXPECT_EQ(session.head, before.size());
   EXPECT_EQ(session.next, before.size() + 1);
+  EXPECT_EQ(report.entries_lost, 0U);
   EXPECT_EQ(must(store->log().read(id, {})), before);
 }
 
