@@ -46,6 +46,9 @@ class SalvagedRow : public testing::Test {
                              .kind = "k",
                              .body = Body::from_text("\"the first\""),
                              .tally = {.turns = 1, .tokens_in = tokens}});
+    batch.calls = {Intend{.call = 1, .args = 1, .tool = "the tool", .key = key},
+                   Dispatch{.call = 1},
+                   Settle{.call = 1, .state = CallState::succeeded, .result = 1}};
     batch.checkpoint = NewCheckpoint{.reason = "turn", .label = "the label", .metadata = "{}"};
     must(store->commit(lease, batch));
     for (int i = 0; i < 20; ++i) say(*store, lease, std::string(900, static_cast<char>('a' + i)));
@@ -104,6 +107,7 @@ class SalvagedRow : public testing::Test {
   const std::string saved = folder.file("saved.db");
   const SessionId id = must(SessionId::parse("the-session"));
   const WorkerId worker = mint<WorkerTag>(random_ids());
+  const Digest key = sha256("key");
   SalvageReport report;
   BatchId last_batch;
   BlobRef blob;
@@ -205,6 +209,17 @@ TEST_F(SalvagedRow, OfASessionHasItsOwnIdIfThePageOfItsIndexIsWrong) {
   }
 
   EXPECT_EQ(must(salvage()->sessions().read(id)).title, "The title");
+}
+
+TEST_F(SalvagedRow, OfACallHoldsTheKeyThatItsIndexHas) {
+  std::string stored(key.size(), '\0');
+  std::memcpy(stored.data(), key.data(), stored.size());
+  file[file.find(stored, record_with("the tool"))] ^= 4;
+
+  const auto holder = must(salvage()->ledger().find_holder(key));
+
+  ASSERT_TRUE(holder);
+  EXPECT_EQ(holder->tool, "the tool");
 }
 
 TEST_F(SalvagedRow, OfABlobHasTheNameThatItsBytesHave) {

@@ -30,6 +30,14 @@ void mend_ids(Connection& db) {
       "temp.session_id)");
 }
 
+// Likewise the key that a call holds.
+void mend_keys(Connection& db) {
+  db.run(
+      "UPDATE call SET key = k.key FROM temp.call_key k, temp.doubtful_call d WHERE k.session = "
+      "call.session AND k.position = call.position AND d.session = call.session AND d.position = "
+      "call.position AND k.key IS NOT call.key");
+}
+
 // A blob is found by its name in the index. If the name in its own row is another one, the one
 // that its bytes have is right.
 void mend_blobs(Connection& db) {
@@ -77,6 +85,7 @@ void mend_messages(Connection& db) {
 
 void mend_rest(Connection& db) {
   mend_ids(db);
+  mend_keys(db);
   mend_words(db);
   mend_blobs(db);
   mend_messages(db);

@@ -29,6 +29,7 @@ constexpr std::array table_shapes = {
     Shape{"sqlite_autoindex_session_1", "temp.session_id", "ti", false, false, 2},
     Shape{"sqlite_autoindex_blob_1", "temp.blob_hash", "hi", false, false, 2},
     Shape{"sqlite_autoindex_message_1", "temp.message_id", "iti", false, false, 3},
+    Shape{"call_key", "temp.call_key", "hii", false, false, 3},
     Shape{"segment_session", "temp.segment_own", "iii", false, false, 3},
     Shape{"segment_parent", "temp.segment_above", "iii", false, false, 3},
 };

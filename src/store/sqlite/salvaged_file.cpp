@@ -21,6 +21,8 @@ CREATE TEMP TABLE session_id (id TEXT, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE doubtful (session INTEGER PRIMARY KEY);
 CREATE TEMP TABLE blob_hash (hash BLOB, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE message_id (session INTEGER, id TEXT, num INTEGER PRIMARY KEY);
+CREATE TEMP TABLE call_key (key BLOB, session INTEGER, position INTEGER, PRIMARY KEY (session, position));
+CREATE TEMP TABLE doubtful_call (session INTEGER, position INTEGER, PRIMARY KEY (session, position));
 CREATE TEMP TABLE segment_own (session INTEGER, first INTEGER, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE segment_above (parent INTEGER, parent_position INTEGER, num INTEGER PRIMARY KEY);
 )sql";
@@ -96,6 +98,10 @@ void SalvagedFile::add(const FoundRow& row) {
   insert(row, std::string(row.shape->into));
   if (row.is_doubtful && row.shape->name == "session") {
     db_.run("INSERT OR IGNORE INTO temp.doubtful VALUES (?)", row.values.front().integer);
+  }
+  if (row.is_doubtful && row.shape->name == "call") {
+    db_.run("INSERT OR IGNORE INTO temp.doubtful_call VALUES (?, ?)", row.values[0].integer,
+            row.values[1].integer);
   }
 }
 
