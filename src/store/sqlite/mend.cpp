@@ -11,12 +11,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "perdure/core/sha256.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/limits.hpp"
-#include "rules/soundness.hpp"
+#include "perdure/store/salvage.hpp"
 #include "sqlite/check_facts.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"
 #include "sqlite/salvaged_file.hpp"

@@ -8,7 +8,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "sqlite/connection.hpp"
-#include "sqlite/rows.hpp"
 #include "sqlite/salvaged_file.hpp"
 
 namespace perdure::sqlite {

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "sqlite/page_source.hpp"
 

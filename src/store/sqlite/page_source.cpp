@@ -3,14 +3,19 @@
 #include "sqlite/page_source.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <fcntl.h>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <unordered_map>
 #include <utility>
 
 #include "sqlite/page_sums.hpp"
@@ -157,7 +162,7 @@ void PageSource::find_page_size() {
   const std::uint32_t said = stored == 1 ? 65536 : stored;
   page_size_ = own_page_size;
   if (said == own_page_size) return;
-  std::uint64_t best = plausible_bytes(file_, own_page_size);
+  const std::uint64_t best = plausible_bytes(file_, own_page_size);
   if (is_page_size(said) && plausible_bytes(file_, said) > best) page_size_ = said;
 }
 
@@ -201,7 +206,7 @@ bool PageSource::is_proven(std::uint32_t page, std::string_view bytes) const {
 void PageSource::read_log(LogPart part) {
   const auto header = read_log_header(log_);
   const bool big_endian = header && header->big_endian;
-  std::string salts = header ? header->salts : log_.read(log_header_bytes + 8, 8);
+  const std::string salts = header ? header->salts : log_.read(log_header_bytes + 8, 8);
   std::optional<Checksum> before;
   if (header) before = header->checksum;
   std::unordered_map<std::uint32_t, std::uint64_t> pending;

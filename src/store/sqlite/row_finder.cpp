@@ -4,12 +4,20 @@
 #include "sqlite/row_finder.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "sqlite/page_cells.hpp"
 #include "sqlite/page_map.hpp"
+#include "sqlite/page_source.hpp"
+#include "sqlite/row_shapes.hpp"
 
 namespace perdure::sqlite {
 namespace {

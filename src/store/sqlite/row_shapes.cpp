@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
 
+#include "sqlite/page_cells.hpp"
 #include "sqlite/schema.hpp"
 
 namespace perdure::sqlite {

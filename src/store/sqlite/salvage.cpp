@@ -4,6 +4,7 @@
 #include "perdure/store/salvage.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
 #include <new>
@@ -12,6 +13,9 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/store/progress.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/page_source.hpp"
 #include "sqlite/part_file.hpp"
 #include "sqlite/row_finder.hpp"
 #include "sqlite/salvaged_file.hpp"

@@ -6,10 +6,17 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <perdure_sqlite3_names.h>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "perdure/core/id_source.hpp"
+#include "perdure/store/salvage.hpp"
+#include "sqlite/page_cells.hpp"
 #include "sqlite/restore.hpp"
+#include "sqlite/row_finder.hpp"
+#include "sqlite/row_shapes.hpp"
 #include "sqlite/schema.hpp"
 
 namespace perdure::sqlite {
