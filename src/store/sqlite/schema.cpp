@@ -23,10 +23,10 @@ bool is_empty(Connection& connection) {
   return pragma(connection, "SELECT count(*) FROM sqlite_schema") == 0;
 }
 
-using Step = void (*)(Connection&, IdSource&);
+using FormatStep = void (*)(Connection&, IdSource&);
 
 // Step n leads from format n to n + 1. An empty file has format 0.
-constexpr std::array<Step, format_number> steps = {make_format_1, make_format_2};
+constexpr std::array<FormatStep, format_number> steps = {make_format_1, make_format_2};
 
 }  // namespace
 

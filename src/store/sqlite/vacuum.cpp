@@ -12,7 +12,7 @@
 namespace perdure::sqlite {
 namespace {
 
-std::uint64_t pragma(Connection& db, std::string_view statement) {
+std::uint64_t count_of(Connection& db, std::string_view statement) {
   Rows rows = db.query(statement);
   return rows.next() ? rows.number(0) : 0;
 }
@@ -23,12 +23,12 @@ Result<Freed> shrink_file(Slices& slices) {
   Freed freed;
   const std::string statement = fmt::format("PRAGMA incremental_vacuum({})", slice_pages);
   auto shrunk = slices.run([&](Connection& db) -> Result<bool> {
-    const std::uint64_t before = pragma(db, "PRAGMA page_count");
+    const std::uint64_t before = count_of(db, "PRAGMA page_count");
     db.execute(statement);
-    const std::uint64_t after = pragma(db, "PRAGMA page_count");
-    const std::uint64_t left = pragma(db, "PRAGMA freelist_count");
+    const std::uint64_t after = count_of(db, "PRAGMA page_count");
+    const std::uint64_t left = count_of(db, "PRAGMA freelist_count");
     freed.items += before - after;
-    freed.bytes += (before - after) * pragma(db, "PRAGMA page_size");
+    freed.bytes += (before - after) * count_of(db, "PRAGMA page_size");
     slices.step.done += before - after;
     slices.step.total = slices.step.done + left;
     return left > 0 && before > after;
