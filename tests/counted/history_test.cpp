@@ -7,16 +7,11 @@
 #include <iostream>
 
 #include "counted/counted_store.hpp"
+#include "doubles/must.hpp"
 #include "doubles/step_counter.hpp"
 
 namespace perdure {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 class HistoryCost : public testing::Test {
  protected:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "contract/describe.hpp"
+#include "doubles/must.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/limits.hpp"
 #include "property/history_model.hpp"
@@ -18,12 +19,6 @@ namespace {
 template <class IdType>
 IdType id(const std::string& text) {
   return *IdType::parse(text);
-}
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
 NewEntry entry(const std::string& channel, Fold fold, Body body) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/limits.hpp"
@@ -20,12 +21,6 @@
 
 namespace perdure {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 class SalvagedStore : public testing::Test {
  protected:

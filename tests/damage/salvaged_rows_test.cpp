@@ -11,6 +11,7 @@
 
 #include "damage/sample.hpp"
 #include "damage/verdict.hpp"
+#include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/open.hpp"
@@ -27,12 +28,6 @@ constexpr std::size_t usable_bytes = page_bytes - sqlite::sum_bytes;
 // As a total it is found among the bytes of a record.
 constexpr std::int64_t tokens = 0x12345678;
 constexpr std::string_view tokens_stored = "\x12\x34\x56\x78";
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 class SalvagedRow : public testing::Test {
  protected:

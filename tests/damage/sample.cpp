@@ -10,17 +10,12 @@
 #include "contract/describe.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/open.hpp"
 
 namespace perdure {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 // Text that no page can hold a second time by chance.
 std::string prose(int seed, std::size_t size) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/open.hpp"
@@ -16,12 +17,6 @@
 
 namespace perdure {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 /// A word that occurs nowhere else, as often as fits into `size`.
 std::string secret(int number, std::size_t size) {

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <string>
 
+#include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "doubles/vfs_shim.hpp"
 #include "perdure/core/id_source.hpp"
@@ -20,12 +21,6 @@
 
 namespace perdure {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 /// Says when a read ended. The first file it opens belongs to the writer, and is left out.
 class ReadEnds final : public VfsShim {

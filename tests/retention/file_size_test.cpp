@@ -4,15 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "counted/counted_store.hpp"
+#include "doubles/must.hpp"
 
 namespace perdure {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 TEST(Vacuum, TheFileShrinksByWhatItSays) {
   CountedStore counted;

@@ -8,16 +8,11 @@
 
 #include "counted/counted_store.hpp"
 #include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
 #include "perdure/store/limits.hpp"
 
 namespace perdure {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 /// The most that happened between two calls of a progress.
 class Largest {
