@@ -11,8 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <sys/types.h>
-#include <utility>
+#include <tuple>
 
 #include "perdure/core/error.hpp"
 #include "sqlite/lock_file.hpp"
@@ -38,7 +37,7 @@ class Gate {
   void close_as_damaged(std::string why);
 
  private:
-  using Identity = std::optional<std::pair<dev_t, ino_t>>;
+  using Identity = std::optional<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>>;
   static Identity identity_of(const std::string& path);
 
   const std::string path_;
