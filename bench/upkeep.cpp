@@ -8,15 +8,23 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <ratio>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "perdure/store/open.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sessions.hpp"
 #include "workload.hpp"
 
@@ -41,7 +49,7 @@ std::uint64_t fill(Store& store, const std::vector<Turn>& workload, std::uint64_
       for (std::size_t more = 1; more < turns_per_commit; ++more) {
         const Turn& turn = workload[(i * turns_per_commit + more) % workload.size()];
         bytes += turn.bytes();
-        for (NewEntry& entry : make_batch(turn, head).entries) batch.entries.push_back(entry);
+        for (const NewEntry& entry : make_batch(turn, head).entries) batch.entries.push_back(entry);
       }
       if (i % 10 == 9) batch.entries.front().fold = Fold::replace;
       head = value_or_stop("fill", store.commit(lease, batch)).head;

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "memory/roles.hpp"
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"

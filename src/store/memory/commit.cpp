@@ -3,6 +3,7 @@
 
 #include "memory/commit.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
 #include <string>

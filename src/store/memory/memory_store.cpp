@@ -4,6 +4,7 @@
 #include "memory/memory_store.hpp"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "memory/commit.hpp"
@@ -20,6 +21,8 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
+#include "perdure/store/progress.hpp"
+#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"

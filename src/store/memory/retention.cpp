@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
 #include <iterator>
 #include <limits>
@@ -24,7 +25,10 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/point.hpp"
 #include "perdure/store/progress.hpp"
 #include "rules/retention.hpp"
 

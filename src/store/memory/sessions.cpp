@@ -1,13 +1,23 @@
 // Sessions of a memory store. Lists look at every session: plain and right is what
 // an oracle has to be.
 
+#include "perdure/store/sessions.hpp"
+
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "memory/lines.hpp"
 #include "memory/roles.hpp"
 #include "memory/rows.hpp"
+#include "memory/state.hpp"
+#include "memory/undo.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
 #include "rules/checks.hpp"
 #include "rules/cursor.hpp"
 #include "rules/match.hpp"

@@ -16,6 +16,7 @@
 #include "memory/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/retention.hpp"
 #include "rules/retention.hpp"
 

@@ -7,13 +7,18 @@
 
 #include "sqlite/backup.hpp"
 
+#include <atomic>
+#include <cstdint>
+#include <expected>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/progress.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/page_reader.hpp"

@@ -11,6 +11,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/limits.hpp"
 #include "sqlite/blob_reader.hpp"

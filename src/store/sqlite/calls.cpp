@@ -4,9 +4,20 @@
 #include "sqlite/calls.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <expected>
 #include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
 #include "rules/calls.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"
 

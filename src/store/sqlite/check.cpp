@@ -3,10 +3,19 @@
 
 #include "sqlite/check.hpp"
 
+#include <cstdint>
 #include <fmt/format.h>
+#include <optional>
+#include <string_view>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/check.hpp"
 #include "sqlite/check_run.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/restore.hpp"
+#include "sqlite/roles.hpp"
 #include "sqlite/scan.hpp"
 
 namespace perdure::sqlite {

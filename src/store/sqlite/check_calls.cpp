@@ -2,11 +2,20 @@
 // its row says what the commit that wrote it down says.
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
 #include <string>
+#include <string_view>
 
+#include "perdure/core/sha256.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
 #include "rules/soundness.hpp"
 #include "sqlite/check_facts.hpp"
+#include "sqlite/check_run.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"
 
 namespace perdure::sqlite {

@@ -2,13 +2,22 @@
 
 #include "sqlite/check_facts.hpp"
 
-#include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/limits.hpp"
 #include "perdure/store/sessions.hpp"
+#include "sqlite/check_run.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"
 #include "sqlite/scan.hpp"
 

@@ -1,15 +1,21 @@
 // SQLite's own check, in sentences that name a table and a page, and the definitions
 // of the tables, compared with those of a store made now.
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <cstdint>
 #include <fmt/format.h>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "perdure/core/id_source.hpp"
+#include "perdure/store/check.hpp"
 #include "sqlite/check_run.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/schema.hpp"
 
 namespace perdure::sqlite {

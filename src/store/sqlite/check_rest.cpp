@@ -2,16 +2,19 @@
 // skipping from one to the next, never by reading the rows in between.
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "perdure/core/sha256.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/entry.hpp"
 #include "sqlite/blob_reader.hpp"
 #include "sqlite/check_run.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
-#include "sqlite/rows.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -6,16 +6,28 @@
 // a total) is taken from the next place that states it, so that one damage is one
 // finding and not a finding for every commit after it.
 
+#include <cstdint>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "perdure/store/commit.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/limits.hpp"
 #include "rules/chain.hpp"
+#include "rules/findings.hpp"
 #include "rules/soundness.hpp"
 #include "sqlite/check_facts.hpp"
+#include "sqlite/check_run.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"
 #include "sqlite/scan.hpp"
 

@@ -1,11 +1,17 @@
 // A blob is looked for by its reference text in the indexes of bodies, and deleted in
 // the same transaction: no commit can name it in between.
 
-#include <optional>
+#include <cstdint>
+#include <string>
 #include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/progress.hpp"
 #include "perdure/store/retention.hpp"
 #include "rules/retention.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/slices.hpp"
 

@@ -4,10 +4,26 @@
 
 #include "sqlite/commit.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
+#include <optional>
+#include <utility>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
+#include "rules/chain.hpp"
 #include "rules/checks.hpp"
 #include "sqlite/calls.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"
 

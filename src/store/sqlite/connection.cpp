@@ -4,9 +4,20 @@
 #include "sqlite/connection.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
 #include "sqlite/page_sums.hpp"
+#include "sqlite/summing_vfs.hpp"
 
 namespace perdure::sqlite {
 

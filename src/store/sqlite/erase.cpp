@@ -3,11 +3,20 @@
 // overwritten in its row, free pages are given back, the unused parts of pages are
 // overwritten, and the WAL is written back and cut to nothing, in this order.
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/progress.hpp"
 #include "perdure/store/retention.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/scrub.hpp"

@@ -4,10 +4,17 @@
 
 #include "sqlite/garbage.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/retention.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
+#include "sqlite/slices.hpp"
 #include "sqlite/sweep.hpp"
 
 namespace perdure::sqlite {

@@ -4,8 +4,11 @@
 
 #include "sqlite/gate.hpp"
 
+#include <expected>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/stat.h>
+#include <optional>
 #include <string>
 #include <sys/stat.h>
 #include <tuple>

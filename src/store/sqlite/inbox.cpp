@@ -3,7 +3,17 @@
 
 #include "perdure/store/inbox.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/body.hpp"
 #include "rules/checks.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/rows.hpp"

@@ -5,8 +5,12 @@
 #include "sqlite/kept_points.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
+#include "perdure/store/entry.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/rows.hpp"
 
 namespace perdure::sqlite {

@@ -3,11 +3,21 @@
 #include "perdure/store/ledger.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/store/entry.hpp"
 #include "rules/calls.hpp"
 #include "rules/checks.hpp"
 #include "rules/retention.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/rows.hpp"

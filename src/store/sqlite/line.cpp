@@ -5,8 +5,16 @@
 #include "sqlite/line.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
+#include <optional>
+#include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/point.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/kept_points.hpp"
 #include "sqlite/rows.hpp"
 #include "sqlite/scan.hpp"

@@ -3,11 +3,24 @@
 #include "perdure/store/log.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/limits.hpp"
+#include "perdure/store/point.hpp"
 #include "rules/checks.hpp"
 #include "rules/match.hpp"
 #include "rules/soundness.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/rows.hpp"

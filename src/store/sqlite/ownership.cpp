@@ -5,11 +5,21 @@
 
 #include "perdure/store/ownership.hpp"
 
+#include <cstdint>
+#include <expected>
 #include <fmt/format.h>
+#include <optional>
+#include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/commit.hpp"
 #include "rules/checks.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/rows.hpp"
+#include "sqlite/workers.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -118,18 +118,15 @@ Bytes Bytes::of_file(const std::string& path) {
   if (opened < 0 && errno == ENOENT) return Bytes::of({});
   if (opened < 0) throw std::system_error(errno, std::generic_category(), path);
   // Shared by the copies of the reading function, and closed with the last of them.
-  const std::shared_ptr<const int> file(new int(opened), [](const int* held) {
-    ::close(*held);
-    delete held;
-  });
+  const std::shared_ptr<const void> file(nullptr, [opened](const void*) { ::close(opened); });
   struct stat about{};
   if (::fstat(opened, &about) != 0) throw std::system_error(errno, std::generic_category(), path);
-  const auto read = [file, path](std::uint64_t offset, std::size_t count) {
+  const auto read = [file, opened](std::uint64_t offset, std::size_t count) {
     std::string bytes(count, '\0');
     std::size_t done = 0;
     while (done < count) {
       const ssize_t got =
-          ::pread(*file, bytes.data() + done, count - done, static_cast<off_t>(offset + done));
+          ::pread(opened, bytes.data() + done, count - done, static_cast<off_t>(offset + done));
       if (got == 0) break;
       if (got < 0 && errno == EINTR) continue;
       // A place the disk cannot read is one more damaged page.

@@ -1,11 +1,20 @@
 // Names first, then entries: what a name keeps can only be told once it is gone.
 
+#include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
 #include <limits>
 #include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/progress.hpp"
 #include "perdure/store/retention.hpp"
 #include "rules/retention.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/kept_points.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"

@@ -2,6 +2,14 @@
 
 #include "sqlite/readers.hpp"
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
 namespace perdure::sqlite {
 namespace {
 

@@ -1,12 +1,20 @@
 // The session is gone when its row is; everything else follows in slices.
 
+#include <cstdint>
 #include <fmt/format.h>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/progress.hpp"
 #include "perdure/store/retention.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/garbage.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/rows.hpp"
+#include "sqlite/slices.hpp"
+#include "sqlite/workers.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "perdure/core/id.hpp"

@@ -6,7 +6,6 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <perdure_sqlite3_names.h>
 #include <string>
 #include <string_view>
 #include <vector>

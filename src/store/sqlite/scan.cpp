@@ -4,8 +4,14 @@
 #include "sqlite/scan.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "perdure/core/id.hpp"
+#include "perdure/store/entry.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"
 

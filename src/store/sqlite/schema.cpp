@@ -4,8 +4,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id_source.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/formats.hpp"
 #include "sqlite/rows.hpp"
 

@@ -6,7 +6,14 @@
 #include "sqlite/scrub.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "sqlite/connection.hpp"
 #include "sqlite/page_cells.hpp"
 #include "sqlite/page_map.hpp"
 #include "sqlite/page_reader.hpp"

@@ -4,17 +4,31 @@
 #include "perdure/store/sessions.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/entry.hpp"
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
 #include "rules/cursor.hpp"
 #include "rules/match.hpp"
 #include "sqlite/commit.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/rows.hpp"
 #include "sqlite/scan.hpp"
+#include "sqlite/workers.hpp"
 
 namespace perdure::sqlite {
 namespace {

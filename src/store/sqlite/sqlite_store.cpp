@@ -3,16 +3,44 @@
 
 #include "sqlite/sqlite_store.hpp"
 
+#include <atomic>
+#include <cstdint>
+#include <expected>
 #include <filesystem>
 #include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/blobs.hpp"
+#include "perdure/store/changes.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/inbox.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/progress.hpp"
+#include "perdure/store/retention.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "rules/chain.hpp"
 #include "rules/checks.hpp"
+#include "sqlite/acknowledged.hpp"
 #include "sqlite/backup.hpp"
 #include "sqlite/check.hpp"
 #include "sqlite/commit.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/lock_file.hpp"
 #include "sqlite/opening.hpp"
+#include "sqlite/readers.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/schema.hpp"
+#include "sqlite/workers.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "sqlite/sweep.hpp"
 
-#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <ranges>
@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "perdure/store/entry.hpp"
 #include "rules/retention.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/kept_points.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"

@@ -3,8 +3,17 @@
 
 #include "sqlite/vacuum.hpp"
 
+#include <cstdint>
 #include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/store/progress.hpp"
+#include "perdure/store/retention.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/garbage.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/slices.hpp"

@@ -1,6 +1,8 @@
 // The views of a store: read by people, never by the store itself. They are made anew
 // whenever the format changes.
 
+#include <string>
+
 #include "sqlite/connection.hpp"
 #include "sqlite/formats.hpp"
 

@@ -7,14 +7,22 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <expected>
 #include <fmt/format.h>
+#include <mutex>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <system_error>
 #include <unistd.h>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/lock_file.hpp"
+#include "sqlite/readers.hpp"
 #include "sqlite/turn.hpp"
 
 namespace perdure::sqlite {

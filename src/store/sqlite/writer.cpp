@@ -10,9 +10,18 @@
 #include "sqlite/writer.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <exception>
 #include <fmt/format.h>
+#include <mutex>
 #include <new>
+#include <optional>
+#include <string>
 
+#include "perdure/core/error.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/schema.hpp"
 
 namespace perdure::sqlite {
@@ -236,7 +245,7 @@ void Writer::finish() noexcept try {
   if (!lock_file_.take_turn(Duration{0})) return;
   if (gate_.check() && acknowledged_.has_claims()) write_back(SQLITE_CHECKPOINT_PASSIVE);
   lock_file_.end_turn();
-} catch (const std::exception&) {
+} catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
   // No memory for the words of an error. The turn ends with the lock file.
 }
 
