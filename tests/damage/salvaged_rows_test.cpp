@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "damage/sample.hpp"
@@ -63,7 +64,7 @@ class SalvagedRow : public testing::Test {
                 .expected_head = must(store.sessions().read(id)).head};
     batch.entries.push_back({.channel = "said", .kind = "k", .body = Body::from_bytes(text)});
     must(store.commit(lease, batch));
-    last_batch = batch.id;
+    middle_batch = std::exchange(last_batch, batch.id);
   }
 
   /// Where the record begins that holds these texts: first its header, a byte for each column.
@@ -104,6 +105,7 @@ class SalvagedRow : public testing::Test {
   const WorkerId worker = mint<WorkerTag>(random_ids());
   const Digest key = sha256("key");
   SalvageReport report;
+  BatchId middle_batch;
   BatchId last_batch;
   BlobRef blob;
   std::vector<Entry> before;
@@ -126,6 +128,22 @@ TEST_F(SalvagedRow, IsKeptIfOneColumnHasAKindThatDoesNotFit) {
   const auto entries = must(salvage()->log().read(id, {}));
 
   EXPECT_EQ(entries, before);
+}
+
+TEST_F(SalvagedRow, IsKeptIfOneColumnHasAKindThatIsNone) {
+  kind_of(record_with("the first"), 3) = 10;
+
+  EXPECT_EQ(must(salvage()->log().read(id, {})), before);
+}
+
+TEST_F(SalvagedRow, IsOfTheSessionOfItsNeighbours) {
+  char& session = kind_of(record_with(middle_batch.text()), 0);
+  ASSERT_EQ(session, 9) << "the number 1";
+  session = 11;
+
+  (void)salvage();
+
+  EXPECT_EQ(report.whole, 1U);
 }
 
 TEST_F(SalvagedRow, OfASessionKeepsItsWordsIfANumberHasAKindThatDoesNotFit) {
@@ -236,6 +254,14 @@ TEST_F(SalvagedRow, OfAMessageHasTheIdThatItsIndexHas) {
   ASSERT_EQ(waiting.size(), 1U);
   EXPECT_EQ(waiting.front().id.text(), "message-one");
   EXPECT_EQ(damage_of_file(*store), std::vector<std::string>{});
+}
+
+TEST_F(SalvagedRow, OfAMessageGoesToTheSessionThatItsIndexHas) {
+  char& session = kind_of(record_with("the message"), 1);
+  ASSERT_EQ(session, 9) << "the number 1";
+  session = 8;
+
+  EXPECT_EQ(must(salvage()->inbox().list(id, 10)).size(), 1U);
 }
 
 TEST_F(SalvagedRow, OfAMessageGetsAnIdIfNothingHasItsOwn) {

@@ -65,6 +65,11 @@ std::vector<std::int64_t> messages_without_id(Connection& db) {
 }
 
 void mend_messages(Connection& db) {
+  // To whom it goes is in the index as well, by which it is found.
+  db.run(
+      "UPDATE OR IGNORE message SET session = m.session FROM temp.message_id m, "
+      "temp.doubtful_message d WHERE m.num = message.num AND d.num = message.num AND m.session IN "
+      "(SELECT num FROM session)");
   for (const std::int64_t number : messages_without_id(db)) {
     db.run(
         "UPDATE OR IGNORE message SET id = (SELECT id FROM temp.message_id m WHERE m.num = "

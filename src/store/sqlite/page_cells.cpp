@@ -92,6 +92,9 @@ std::size_t bytes_of(std::uint64_t serial) {
   return static_cast<std::size_t>((serial - 12) / 2);
 }
 
+// Never stored; SQLite reads them as null.
+bool is_reserved(std::uint64_t serial) { return serial == 10 || serial == 11; }
+
 std::int64_t read_integer(std::string_view bytes) {
   if (bytes.empty()) return 0;
   auto value =
@@ -102,7 +105,7 @@ std::int64_t read_integer(std::string_view bytes) {
 
 Value read_value(std::uint64_t serial, std::string_view bytes) {
   Value value;
-  if (serial == 0) return value;
+  if (serial == 0 || is_reserved(serial)) return value;
   if (serial == 7) {
     value.kind = Value::Kind::real;
     value.real = std::bit_cast<double>(read_integer(bytes));
@@ -168,10 +171,8 @@ std::optional<Record> parse_record(std::string_view payload) {
     const std::size_t size = std::min(bytes_of(serial), rest.size());
     // Only text and bytes make sense when they are cut off.
     const bool is_short = size < bytes_of(serial) && serial < 12;
-    if (!header.is_good() || serial == 10 || serial == 11 || is_short) {
-      record.is_whole = false;
-      break;
-    }
+    if (!header.is_good() || is_short || is_reserved(serial)) record.is_whole = false;
+    if (!header.is_good() || is_short) break;
     record.values.push_back(read_value(serial, rest.substr(0, size)));
     rest.remove_prefix(size);
   }

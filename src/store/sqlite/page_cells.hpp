@@ -48,6 +48,8 @@ struct Value {
   std::int64_t integer = 0;
   double real = 0;
   std::string bytes{};
+
+  bool operator==(const Value&) const = default;
 };
 
 struct Record {

@@ -106,10 +106,12 @@ class Finder {
       if (child != 0) open.push_back({child, {.use = PageUse::tree, .parent = number}});
     };
     std::size_t taken = 0;
-    for (const Cell& cell : page->cells) {
-      lead_to(cell.child);
-      if (!holds_rows(page->kind) || take(cell, shape)) ++taken;
+    for (std::size_t i = 0; i < page->cells.size(); ++i) {
+      lead_to(page->cells[i].child);
+      if (!is_page_proven_) owner_ = owner_around(shape, page->cells, i);
+      if (!holds_rows(page->kind) || take(page->cells[i], shape)) ++taken;
     }
+    owner_.reset();
     lead_to(page->right_child);
     if (taken < page->cells.size()) found_.is_whole = false;
     if (taken == 0 && !page->cells.empty()) seen_[number] = false;
@@ -124,9 +126,23 @@ class Finder {
     return parse_page(page, source_.usable_size(), number == 1);
   }
 
+  // Keys are in order, the session (or segment) first: what lies between two rows of one is its own.
+  static std::optional<Value> owner_around(const Shape& shape, const std::vector<Cell>& cells,
+                                           std::size_t i) {
+    const bool begins_with_owner = shape.key >= 2 && shape.columns.front() == 'i';
+    if (!begins_with_owner || i == 0 || i + 1 >= cells.size()) return std::nullopt;
+    const auto before = parse_record(cells[i - 1].local);
+    const auto after = parse_record(cells[i + 1].local);
+    if (!before || !after || before->values.empty() || after->values.empty()) return std::nullopt;
+    const Value& owner = before->values.front();
+    const bool is_one = owner.kind == Value::Kind::integer && owner == after->values.front();
+    return is_one ? std::optional(owner) : std::nullopt;
+  }
+
   bool take(const Cell& cell, const Shape& shape) {
     auto record = read_record(cell);
     if (!record) return false;
+    if (owner_ && !record->values.empty()) record->values.front() = *owner_;
     settle_kinds(shape, *record);
     if (!has_shape(shape, *record)) {
       if (!make_fit(shape, *record)) return false;
@@ -223,7 +239,8 @@ class Finder {
   bool is_map_proven_ = false;
   std::uint32_t page_ = 0;  ///< That is being read.
   bool is_page_proven_ = false;
-  bool is_doubtful_ = false;  ///< Of the row that is being read.
+  bool is_doubtful_ = false;    ///< Of the row that is being read.
+  std::optional<Value> owner_;  ///< Of the row, by its neighbours on a page that is wrong.
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ CREATE TEMP TABLE blob_hash (hash BLOB, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE message_id (session INTEGER, id TEXT, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE call_key (key BLOB, session INTEGER, position INTEGER, PRIMARY KEY (session, position));
 CREATE TEMP TABLE doubtful_call (session INTEGER, position INTEGER, PRIMARY KEY (session, position));
+CREATE TEMP TABLE doubtful_message (num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE segment_own (session INTEGER, first INTEGER, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE segment_above (parent INTEGER, parent_position INTEGER, num INTEGER PRIMARY KEY);
 )sql";
@@ -104,6 +105,9 @@ void SalvagedFile::add(const FoundRow& row) {
   insert(row, std::string(row.shape->into));
   if (row.is_doubtful && row.shape->name == "session") {
     db_.run("INSERT OR IGNORE INTO temp.doubtful VALUES (?)", row.values.front().integer);
+  }
+  if (row.is_doubtful && row.shape->name == "message") {
+    db_.run("INSERT OR IGNORE INTO temp.doubtful_message VALUES (?)", row.values.front().integer);
   }
   if (row.is_doubtful && row.shape->name == "call") {
     db_.run("INSERT OR IGNORE INTO temp.doubtful_call VALUES (?, ?)", row.values[0].integer,
