@@ -34,7 +34,7 @@ using Arguments = std::vector<std::string>;
 
 void print(const Json& line) { std::printf("%s\n", line.text().c_str()); }
 
-Json describe(const Measured& measured, const Counters& counters) {
+Json describe(const Measured& measured, const StoreCounters& counters) {
   const auto turns = static_cast<double>(measured.latency_us.size());
   return Json::Object{{"turns", measured.latency_us.size()},
                       {"p50_us", percentile(measured.latency_us, 0.5)},
@@ -69,9 +69,9 @@ void commit_turns(const Arguments& arguments, const Run& run) {
     std::string go;
     std::getline(std::cin, go);
   }
-  const Counters before = store->upkeep().counters();
+  const StoreCounters before = store->upkeep().counters();
   const Measured measured = run_sessions(*store, leases, workload, std::stoul(arguments.at(2)));
-  Counters counters = store->upkeep().counters();
+  StoreCounters counters = store->upkeep().counters();
   counters.transactions -= before.transactions;
   Json line = describe(measured, counters);
   if (run.waits) {

@@ -18,7 +18,7 @@ int main(int count, char** words) {
 
   const Keep rule{.last = 10, .every = 100};  // And every version with a label.
   const auto page = store->sessions().list({.limit = 1000}).value();
-  for (const Session& session : page.sessions) {
+  for (const SessionSummary& session : page.sessions) {
     const auto pruned = store->retention().prune(session.id, rule).value();
     std::cout << session.id.text() << ": " << pruned.versions << " versions forgotten, "
               << pruned.bytes << " bytes freed\n";

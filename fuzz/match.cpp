@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto other = parse_json(second);
   if (one && other) match_metadata(key, *one, *other);
 
-  Session session;
+  SessionSummary session;
   session.title = first;
   SessionQuery part;
   part.contains = first.substr(first.size() / 2);

@@ -26,7 +26,7 @@ Tally& Tally::operator+=(const Tally& other) {
   return *this;
 }
 
-bool Session::is_interrupted() const {
+bool SessionSummary::is_interrupted() const {
   return status == Status::active && !(holder && holder->alive);
 }
 

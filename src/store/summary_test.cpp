@@ -22,8 +22,8 @@ TEST(Tally, OfADamagedRowRunsOverWithoutHarm) {
   EXPECT_EQ(tally.cost_micros, INT64_MAX);
 }
 
-TEST(Session, IsInterruptedWhileActiveAndNobodyAliveRunsIt) {
-  Session session;
+TEST(SessionSummary, IsInterruptedWhileActiveAndNobodyAliveRunsIt) {
+  SessionSummary session;
   EXPECT_TRUE(session.is_interrupted());
   session.holder.emplace();
   EXPECT_TRUE(session.is_interrupted());

@@ -24,7 +24,7 @@ class BackupContract : public StoreContract {
 INSTANTIATE_TEST_SUITE_P(SurvivingBackend, BackupContract, testing::ValuesIn(surviving_backends()),
                          name_of);
 
-Session read(Store& store, const SessionId& session) {
+SessionSummary read(Store& store, const SessionId& session) {
   return must(store.sessions().read(session));
 }
 
@@ -61,7 +61,7 @@ TEST_P(BackupContract, UnfinishedSessionsComeUpPausedAndNeedingAttention) {
   const auto other = restored();
 
   for (const SessionId& session : {active, waiting}) {
-    const Session row = read(*other, session);
+    const SessionSummary row = read(*other, session);
     EXPECT_EQ(row.status, Status::paused);
     EXPECT_TRUE(row.needs_attention());
     EXPECT_THAT(row.wait_reason, HasSubstr("backup"));
@@ -75,7 +75,7 @@ TEST_P(BackupContract, AFinishedSessionStaysAsItIs) {
   const SessionId done = create(NewSession{.id = session_id("done"), .status = Status::completed});
   must(back_up());
 
-  const Session row = read(*restored(), done);
+  const SessionSummary row = read(*restored(), done);
 
   EXPECT_EQ(row.status, Status::completed);
   EXPECT_FALSE(row.needs_attention());

@@ -237,7 +237,7 @@ TEST_P(StoreContract, WhatLimitsAllowIsKept) {
 
   commit(lease, made);
 
-  const Session session = row(lease.session);
+  const SessionSummary session = row(lease.session);
   EXPECT_EQ(session.title, made.annotation->title);
   EXPECT_EQ(session.opening, made.annotation->opening);
   EXPECT_EQ(session.metadata, made.annotation->metadata);

@@ -63,8 +63,8 @@ TEST_P(CollectContract, BlobsThatAWaitingMessageNamesStayUntilItIsConsumed) {
 
 TEST_P(CollectContract, AMessageMayOnlyNameABlobThatIsThere) {
   const SessionId session = create();
-  const NewMessage message{session, message_id("m"), "note",
-                           Body::from_blob({sha256("never put"), 9})};
+  const NewInboxMessage message{session, message_id("m"), "note",
+                                Body::from_blob({sha256("never put"), 9})};
 
   EXPECT_EQ(code_of(store->inbox().post(message)), ErrorCode::invalid_argument);
   EXPECT_TRUE(must(store->inbox().list(session, 9)).empty());

@@ -133,7 +133,7 @@ std::string describe(const Call& value) {
       describe(value.settled_at), describe(value.who), describe(value.why));
 }
 
-std::string describe(const Message& value) {
+std::string describe(const InboxMessage& value) {
   return fmt::format("message {} to {} kind={} body={} at={}", value.id.text(),
                      value.session.text(), describe(value.kind), describe(value.body),
                      describe(value.at));
@@ -155,7 +155,7 @@ std::string describe(const ResourceLease& value) {
                      value.fence);
 }
 
-std::string describe(const Session& value) {
+std::string describe(const SessionSummary& value) {
   std::string tags;
   for (const auto& tag : value.tags) tags += describe(tag) + " ";
   return fmt::format(

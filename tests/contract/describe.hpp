@@ -29,11 +29,11 @@ namespace perdure {
 [[nodiscard]] std::string describe(const Segment& value);
 [[nodiscard]] std::string describe(const Receipt& value);
 [[nodiscard]] std::string describe(const Call& value);
-[[nodiscard]] std::string describe(const Message& value);
+[[nodiscard]] std::string describe(const InboxMessage& value);
 [[nodiscard]] std::string describe(const Holder& value);
 [[nodiscard]] std::string describe(const Lease& value);
 [[nodiscard]] std::string describe(const ResourceLease& value);
-[[nodiscard]] std::string describe(const Session& value);
+[[nodiscard]] std::string describe(const SessionSummary& value);
 [[nodiscard]] std::string describe(const SessionPage& value);
 [[nodiscard]] std::string describe(const Pruned& value);
 [[nodiscard]] std::string describe(const Freed& value);

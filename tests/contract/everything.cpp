@@ -14,7 +14,7 @@ LogQuery only(Position position) {
   return query;
 }
 
-std::string history(Store& store, const Session& session) {
+std::string history(Store& store, const SessionSummary& session) {
   std::string text = "line to head " + describe(store.log().line(session.id, Point::head())) + "\n";
   text += "log " + describe(store.log().read(session.id, {})) + "\n";
   for (Position position = 1; position < session.next; ++position) {
@@ -39,7 +39,7 @@ std::string everything(Store& store) {
   if (!page) return describe(page.error());
 
   std::string text;
-  for (const Session& session : page->sessions) {
+  for (const SessionSummary& session : page->sessions) {
     text += describe(session) + "\n" + history(store, session);
     text += "inbox " + describe(store.inbox().list(session.id, limit_max)) + "\n";
   }

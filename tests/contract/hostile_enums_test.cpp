@@ -25,7 +25,7 @@ class HostileEnums : public StoreContract {
 
   const SessionId session = create("session");
   const Lease lease = own(session);
-  Session before;
+  SessionSummary before;
 
   void SetUp() override { before = row(session); }
 };

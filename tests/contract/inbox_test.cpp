@@ -12,7 +12,7 @@ class InboxContract : public StoreContract {
  protected:
   std::vector<std::string> pending(std::size_t limit = 100) {
     std::vector<std::string> found;
-    for (const Message& one : must(store->inbox().list(session, limit))) {
+    for (const InboxMessage& one : must(store->inbox().list(session, limit))) {
       found.push_back(one.id.text());
     }
     return found;
@@ -35,7 +35,7 @@ TEST_P(InboxContract, AMessageIsReadAsItWasPosted) {
   must(store->inbox().post({session, message_id("m1"), "approval", body}));
 
   EXPECT_THAT(must(store->inbox().list(session, 10)),
-              ElementsAre(Message{session, message_id("m1"), "approval", body, clock.now()}));
+              ElementsAre(InboxMessage{session, message_id("m1"), "approval", body, clock.now()}));
 }
 
 TEST_P(InboxContract, PostingNeedsNoLease) {

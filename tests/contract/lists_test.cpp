@@ -9,9 +9,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-std::vector<std::string> names(const std::vector<Session>& sessions) {
+std::vector<std::string> names(const std::vector<SessionSummary>& sessions) {
   std::vector<std::string> found;
-  for (const Session& session : sessions) found.push_back(session.id.text());
+  for (const SessionSummary& session : sessions) found.push_back(session.id.text());
   return found;
 }
 

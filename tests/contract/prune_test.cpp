@@ -297,7 +297,7 @@ TEST_P(PruneContract, ForgettingWhatIsNotThereIsNotFound) {
 TEST_P(PruneContract, NeitherNeedsALeaseNorDisturbsTheOwner) {
   const Lease lease = own(create());
   commit(lease, batch_of(lease.session, {value("old"), value("new")}));
-  const Session before = row(lease.session);
+  const SessionSummary before = row(lease.session);
   Batch waiting = batch_of(lease.session, {message("next")});
 
   prune(lease.session);

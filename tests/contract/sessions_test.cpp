@@ -20,7 +20,7 @@ NewSession described(const std::string& name) {
 TEST_P(StoreContract, ANewSessionHasAnEmptyLog) {
   const SessionId id = create("a");
 
-  const Session session = row(id);
+  const SessionSummary session = row(id);
   EXPECT_EQ(session.head, 0U);
   EXPECT_EQ(session.next, 1U);
   EXPECT_EQ(session.version, 0U);
@@ -42,7 +42,7 @@ TEST_P(StoreContract, CreateReturnsTheSessionAsItIsRead) {
 }
 
 TEST_P(StoreContract, ASessionIsCreatedWithItsAnnotation) {
-  const Session session = row(create(described("a")));
+  const SessionSummary session = row(create(described("a")));
 
   EXPECT_EQ(session.title, "A title");
   EXPECT_EQ(session.opening, "Hello,\n\tworld");
@@ -55,7 +55,7 @@ TEST_P(StoreContract, ASessionIsCreatedWithItsStatus) {
   made.wait_reason = "for\napproval";
   made.wake_at = clock.now() + 5s;
 
-  const Session session = row(create(made));
+  const SessionSummary session = row(create(made));
 
   EXPECT_EQ(session.status, Status::waiting);
   EXPECT_EQ(session.wait_reason, "for\napproval");
@@ -117,7 +117,7 @@ TEST_P(StoreContract, AChildNamesItsParentAndHasALogOfItsOwn) {
   NewSession made{.id = session_id("child")};
   made.origin = NewSession::Origin{.session = parent, .lineage = Lineage::child};
 
-  const Session child = row(create(made));
+  const SessionSummary child = row(create(made));
 
   EXPECT_EQ(child.parent, (Parent{parent, 1, Lineage::child}));
   EXPECT_EQ(child.head, 0U);
@@ -197,7 +197,7 @@ TEST_P(StoreContract, WhatChangesNothingLeavesTheRevisionAlone) {
   const Batch first = batch_of(id, {message("one")});
   commit(lease, first);
   post(id, "m1");
-  const Session before = row(id);
+  const SessionSummary before = row(id);
   clock.advance(1s);
 
   commit(lease, first);

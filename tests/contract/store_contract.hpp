@@ -87,7 +87,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
 
   void post(const SessionId& session, const std::string& id, const std::string& text = "hello");
 
-  Session row(const SessionId& session) { return must(store->sessions().read(session)); }
+  SessionSummary row(const SessionId& session) { return must(store->sessions().read(session)); }
   Call call(const SessionId& session, Position at) {
     return must(store->ledger().read(session, at));
   }

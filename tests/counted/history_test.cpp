@@ -108,7 +108,7 @@ TEST_F(HistoryCost, AForkAndABranchAddUpFromTheLastCheckpoint) {
   const auto cost_of_fork = [&](const Lease& lease, Point at) {
     const auto cost = steps_of([&] { fork(lease.session, fmt::format("fork {}", ++forks), at); });
     const auto made = must(SessionId::parse(fmt::format("fork {}", forks)));
-    const Session session = must(counted.store().sessions().read(made));
+    const SessionSummary session = must(counted.store().sessions().read(made));
     EXPECT_EQ(session.tally.tokens_in, static_cast<std::int64_t>(session.head) * 10);
     return cost;
   };

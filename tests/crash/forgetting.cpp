@@ -40,7 +40,7 @@ class Author {
 
   Position commit(Batch batch) {
     batch.id = id<BatchId>(fmt::format("{} {}", lease_.session.text(), ++batches_));
-    const Session row = must(store_.sessions().read(lease_.session));
+    const SessionSummary row = must(store_.sessions().read(lease_.session));
     batch.expected_head = row.head;
     must(store_.commit(lease_, batch));
     return row.next;
@@ -158,7 +158,7 @@ std::string lasting(Store& store) {
   std::string text;
   for (const char* name : {"main", "last"}) {
     const auto session = id<SessionId>(name);
-    const Session row = must(store.sessions().read(session));
+    const SessionSummary row = must(store.sessions().read(session));
     text += fmt::format("{} head {} next {} version {} {}\n", name, row.head, row.next, row.version,
                         describe(row.tally));
     text += seen_text(store, session, Point::head());

@@ -19,7 +19,7 @@ std::string entries_text(const Result<std::vector<Entry>>& entries) {
 }
 
 // The line to each position: also what lies on lines that a branch has left.
-std::string history(Store& store, const Session& session) {
+std::string history(Store& store, const SessionSummary& session) {
   std::string text = "log\n" + entries_text(store.log().read(session.id, {}));
   for (Position position = session.parent ? session.parent->position + 1 : 1;
        position < session.next; ++position) {
@@ -56,7 +56,7 @@ std::string portrait(Store& store, const AskFor& ask_for) {
   if (!page) return describe(page.error());
 
   std::string text;
-  for (Session session : page->sessions) {
+  for (SessionSummary session : page->sessions) {
     session.holder.reset();
     session.revision = 0;
     text += describe(session) + "\n" + history(store, session);

@@ -285,10 +285,10 @@ TEST_F(LostWal, OfAnotherBootNeedsOnlyWhatWasSynced) {
 }
 
 TEST_F(LostWal, OfAnotherBootDoesNotTakeForSyncedWhatACommitWithoutFramesFollowed) {
-  const NewMessage message{.session = session,
-                           .id = MessageId::parse("m").value(),
-                           .kind = "user",
-                           .body = Body::from_text("{}")};
+  const NewInboxMessage message{.session = session,
+                                .id = MessageId::parse("m").value(),
+                                .kind = "user",
+                                .body = Body::from_text("{}")};
   ASSERT_TRUE(store->inbox().post(message));
   commit();
   const auto synced = fs::file_size(path + "-wal");

@@ -138,7 +138,7 @@ TEST_F(DamagedPage, OfTheLogFailsACommitThatMeetsItAndNothingIsWritten) {
   const WorkerId worker = mint<WorkerTag>(random_ids());
   ASSERT_TRUE(store->ownership().enroll({.id = worker}));
   const Lease lease = store->ownership().acquire(long_one(), worker).value();
-  const Session before = store->sessions().read(long_one()).value();
+  const SessionSummary before = store->sessions().read(long_one()).value();
   Batch batch{.id = mint<BatchTag>(random_ids()), .expected_head = before.head};
   batch.entries.push_back({.channel = "c", .kind = "k", .body = Body::from_text("1")});
 
@@ -212,7 +212,7 @@ TEST_F(Salvage, IsAStoreOfItsOwnWhoseUnfinishedSessionsArePaused) {
   const auto store = open_store(saved).value();
 
   EXPECT_NE(store->upkeep().info().incarnation, original->upkeep().info().incarnation);
-  const Session session = store->sessions().read(long_one()).value();
+  const SessionSummary session = store->sessions().read(long_one()).value();
   EXPECT_EQ(session.status, Status::paused);
   EXPECT_NE(session.wait_reason, "");
   EXPECT_TRUE(session.restored);

@@ -323,7 +323,7 @@ TEST_F(SalvagedRow, OfASessionThatWasRemovedAfterADamagedFrameStaysAway) {
   must(salvage_store(copy, saved));
 
   const auto sessions = must(must(open_store(saved))->sessions().list({})).sessions;
-  for (const Session& session : sessions) EXPECT_NE(session.id, id);
+  for (const SessionSummary& session : sessions) EXPECT_NE(session.id, id);
 }
 
 }  // namespace

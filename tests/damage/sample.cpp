@@ -209,13 +209,13 @@ void copy_files(const std::string& from, const std::string& to) {
 
 // Apart: what a session is called and by whom it is run, which nothing else in the file bears out,
 // and what its log does.
-void add_row(Answers& answers, const std::string& name, Result<Session> session) {
+void add_row(Answers& answers, const std::string& name, Result<SessionSummary> session) {
   if (!session) {
     answers[name + "row"] = describe(session.error());
     return;
   }
   if (session->holder) session->holder->alive = false;
-  Session sum;
+  SessionSummary sum;
   sum.id = session->id;
   std::swap(sum.head, session->head);
   std::swap(sum.next, session->next);
@@ -223,7 +223,7 @@ void add_row(Answers& answers, const std::string& name, Result<Session> session)
   std::swap(sum.tally, session->tally);
   std::swap(sum.attention, session->attention);
   answers[name + "sum"] = describe(sum);
-  Session words;
+  SessionSummary words;
   std::swap(words.title, session->title);
   std::swap(words.opening, session->opening);
   std::swap(words.tags, session->tags);
@@ -297,7 +297,7 @@ Answers ask_everything(Store& store, const Named& named) {
     answers["key " + to_hex(key)] = describe(store.ledger().find_holder(key));
   }
   const auto page = store.sessions().list({.sort = SessionSort::created, .limit = 1000});
-  for (const Session& session : page ? page->sessions : std::vector<Session>{}) {
+  for (const SessionSummary& session : page ? page->sessions : std::vector<SessionSummary>{}) {
     add_row(answers, session.id.text() + " listed ", session);
   }
   if (!page) answers["listed"] = describe(page.error());

@@ -16,7 +16,7 @@ namespace {
 
 class NewerBuild : public testing::Test {
  protected:
-  Result<Session> create(const std::string& name) {
+  Result<SessionSummary> create(const std::string& name) {
     return store->sessions().create({.id = SessionId::parse(name).value()});
   }
 

@@ -136,7 +136,7 @@ TEST(Script, MostlyDoesWhatCanBeDone) {
     }
     calls += (*store)->ledger().list({}).value().size();
     const auto page = (*store)->sessions().list({.limit = limit_max});
-    for (const Session& session : page->sessions) {
+    for (const SessionSummary& session : page->sessions) {
       forks += session.parent && session.parent->lineage == Lineage::fork ? 1 : 0;
       versions += session.version;
     }

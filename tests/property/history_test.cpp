@@ -154,7 +154,7 @@ class Tree {
   }
 
   void check_row(const ModelSession& session) {
-    const Session row = must(store_->sessions().read(session.id));
+    const SessionSummary row = must(store_->sessions().read(session.id));
     EXPECT_EQ(row.head, end_of(session.head));
     EXPECT_EQ(row.next, session.next);
     EXPECT_EQ(row.version, session.versions.size());

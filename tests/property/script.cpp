@@ -71,7 +71,7 @@ SessionId Script::some_session() {
   return dice_.pick(sessions_);
 }
 
-Session Script::some_row() { return oracle_.sessions().read(dice_.pick(sessions_)).value(); }
+SessionSummary Script::some_row() { return oracle_.sessions().read(dice_.pick(sessions_)).value(); }
 
 WorkerId Script::some_worker() {
   if (dice_.chance(3)) return WorkerId::parse("nobody").value();
@@ -173,8 +173,8 @@ Action Script::post() {
             [=](Store& store) { return describe(store.inbox().list(session, limit)); }};
   }
   if (messages_.empty() || dice_.chance(75)) messages_.push_back(made<MessageId>("m"));
-  const NewMessage message{session, dice_.pick(messages_), dice_.pick({"note", "approval"}),
-                           body()};
+  const NewInboxMessage message{session, dice_.pick(messages_), dice_.pick({"note", "approval"}),
+                                body()};
   return {"post " + message.id.text() + " to " + session.text(),
           [=](Store& store) { return describe(store.inbox().post(message)); }};
 }
@@ -187,7 +187,7 @@ Action Script::annotate() {
 }
 
 Action Script::commit() {
-  Session session = some_row();
+  SessionSummary session = some_row();
   for (int i = 0; i < 5 && !session.holder; ++i) session = some_row();
   // Without an owner a commit can only be refused, which need not be tried often.
   if (!session.holder && dice_.chance(80)) return own();
@@ -206,7 +206,7 @@ Action Script::repeat() {
           [made](Store& store) { return describe(store.commit(made.lease, made.batch)); }};
 }
 
-Lease Script::lease(const Session& session) {
+Lease Script::lease(const SessionSummary& session) {
   if (!leases_.empty() && dice_.chance(6)) {
     Lease stale = dice_.pick(leases_);
     stale.session = session.id;

@@ -56,16 +56,16 @@ class Script {
 
   NewSession new_session();
   Annotation annotation();
-  Batch batch(const Session& session);
+  Batch batch(const SessionSummary& session);
   NewEntry entry();
   Body body();
-  std::vector<CallChange> calls(const Session& session, std::size_t entries);
-  CallChange move(const Session& session, const Call& call, std::size_t entries);
-  Intend intend(const Session& session, std::size_t entries, std::size_t at);
-  std::vector<MessageId> consumed(const Session& session);
-  Lease lease(const Session& session);
+  std::vector<CallChange> calls(const SessionSummary& session, std::size_t entries);
+  CallChange move(const SessionSummary& session, const Call& call, std::size_t entries);
+  Intend intend(const SessionSummary& session, std::size_t entries, std::size_t at);
+  std::vector<MessageId> consumed(const SessionSummary& session);
+  Lease lease(const SessionSummary& session);
   SessionId some_session();
-  Session some_row();
+  SessionSummary some_row();
   WorkerId some_worker();
   Point some_point(const SessionId& session);
   Position some_position(const SessionId& session);

@@ -72,7 +72,7 @@ NewEntry Script::entry() {
   return made;
 }
 
-Intend Script::intend(const Session& session, std::size_t entries, std::size_t at) {
+Intend Script::intend(const SessionSummary& session, std::size_t entries, std::size_t at) {
   Intend made;
   const bool right = at < entries && dice_.chance(95);
   made.call = right ? session.next + at : some_position(session.id);
@@ -85,7 +85,7 @@ Intend Script::intend(const Session& session, std::size_t entries, std::size_t a
 }
 
 /// Mostly a step that the call can take.
-CallChange Script::move(const Session& session, const Call& call, std::size_t entries) {
+CallChange Script::move(const SessionSummary& session, const Call& call, std::size_t entries) {
   const bool can_start = call.state == CallState::intended || call.state == CallState::failed;
   if (can_start ? dice_.chance(80) : dice_.chance(15)) {
     return Dispatch{.call = call.position, .deadline = some_time()};
@@ -111,7 +111,7 @@ CallChange Script::move(const Session& session, const Call& call, std::size_t en
   return made;
 }
 
-std::vector<CallChange> Script::calls(const Session& session, std::size_t entries) {
+std::vector<CallChange> Script::calls(const SessionSummary& session, std::size_t entries) {
   const auto known = oracle_.ledger().list({.session = session.id, .states = {}});
   std::vector<CallChange> made;
   for (std::size_t i = 0; i < dice_.between(1, 3); ++i) {
@@ -129,17 +129,17 @@ std::vector<CallChange> Script::calls(const Session& session, std::size_t entrie
   return made;
 }
 
-std::vector<MessageId> Script::consumed(const Session& session) {
+std::vector<MessageId> Script::consumed(const SessionSummary& session) {
   std::vector<MessageId> made;
   const auto pending = oracle_.inbox().list(session.id, 10);
-  for (const Message& one : *pending) {
+  for (const InboxMessage& one : *pending) {
     if (dice_.chance(60)) made.push_back(one.id);
   }
   if (!messages_.empty() && dice_.chance(10)) made.push_back(dice_.pick(messages_));
   return made;
 }
 
-Batch Script::batch(const Session& session) {
+Batch Script::batch(const SessionSummary& session) {
   Batch made{.id = this->made<BatchId>("b")};
   made.expected_head = dice_.chance(95) ? session.head : some_position(session.id);
   if (dice_.chance(15)) made.branch_from = some_point(session.id);

@@ -36,7 +36,7 @@ std::string told(const std::optional<Parent>& value) {
                      value->session.text(), value->position);
 }
 
-std::string told(const Session& value) {
+std::string told(const SessionSummary& value) {
   std::string tags;
   for (const auto& tag : value.tags) tags += describe(tag) + " ";
   return fmt::format(
@@ -87,7 +87,7 @@ std::string told(const Call& value) {
       describe(value.who), describe(value.why));
 }
 
-std::string told(const Message& value) {
+std::string told(const InboxMessage& value) {
   return fmt::format("{} kind={} body={} at={}", value.id.text(), describe(value.kind),
                      describe(value.body), describe(value.at));
 }
@@ -104,7 +104,7 @@ class Tale {
     query.limit = limit_max;
     const auto page = store_.sessions().list(query);
     if (!page) return describe(page.error());
-    for (const Session& session : page->sessions) add(session);
+    for (const SessionSummary& session : page->sessions) add(session);
     add_due();
     add_calls();
     for (const std::string name : {"printer", "mailbox"}) {
@@ -127,7 +127,7 @@ class Tale {
     for (const T& one : *found) line(4, told(one));
   }
 
-  void add(const Session& session) {
+  void add(const SessionSummary& session) {
     line(0, told(session));
     list("line", store_.log().line(session.id, Point::head()));
     add_log(session);
@@ -141,7 +141,7 @@ class Tale {
     add_receipts(session);
   }
 
-  void add_log(const Session& session) {
+  void add_log(const SessionSummary& session) {
     list("log", store_.log().read(session.id, {}));
     // Also what lies on lines that a branch has left.
     for (Position position = 1; position < session.next; ++position) {
@@ -154,16 +154,17 @@ class Tale {
     }
   }
 
-  void add_value(const Session& session) {
+  void add_value(const SessionSummary& session) {
     const auto plan = store_.log().find_value(session.id, "plan", Point::head());
     if (!plan) return line(2, "plan " + describe(plan.error()));
     line(2, "plan " + (*plan ? told(**plan) : "none"));
   }
 
-  void add_messages(const Session& session) {
+  void add_messages(const SessionSummary& session) {
     const auto messages = store_.inbox().list(session.id, limit_max);
     list("inbox", messages);
-    for (const Message& message : messages.value_or(std::vector<Message>())) add_blob(message.body);
+    for (const InboxMessage& message : messages.value_or(std::vector<InboxMessage>()))
+      add_blob(message.body);
   }
 
   void add_blob(const Body& body) {
@@ -174,7 +175,7 @@ class Tale {
                         bytes ? to_hex(sha256(*bytes)) : describe(bytes.error())));
   }
 
-  void add_receipts(const Session& session) {
+  void add_receipts(const SessionSummary& session) {
     for (int number = 1; number <= batches_max; ++number) {
       const auto batch = BatchId::parse(fmt::format("b{}", number)).value();
       const auto receipt = store_.log().find_receipt(session.id, batch);
@@ -187,7 +188,7 @@ class Tale {
     const auto due = store_.sessions().due(limit_max);
     if (!due) return line(0, "due " + describe(due.error()));
     std::string names;
-    for (const Session& session : *due) names += " " + session.id.text();
+    for (const SessionSummary& session : *due) names += " " + session.id.text();
     line(0, "due" + names);
   }
 

@@ -16,23 +16,23 @@
 
 namespace perdure {
 
-struct NewMessage {
+struct NewInboxMessage {
   SessionId session{};
   MessageId id{};
   std::string kind{};
   Body body{};
 
-  bool operator==(const NewMessage&) const = default;
+  bool operator==(const NewInboxMessage&) const = default;
 };
 
-struct Message {
+struct InboxMessage {
   SessionId session{};
   MessageId id{};
   std::string kind{};
   Body body{};
   Timestamp at{};
 
-  bool operator==(const Message&) const = default;
+  bool operator==(const InboxMessage&) const = default;
 };
 
 class Inbox {
@@ -43,12 +43,12 @@ class Inbox {
   /// same id, consumed or not, changes nothing and is not an error.
   /// Fails: `not_found` if the session does not exist; `invalid_argument`, also for a blob
   /// that was not put.
-  [[nodiscard]] virtual Result<void> post(const NewMessage& message) = 0;
+  [[nodiscard]] virtual Result<void> post(const NewInboxMessage& message) = 0;
 
   /// Messages not yet consumed, in order of arrival.
   /// Fails: `not_found`; `invalid_argument` for a bad limit.
-  [[nodiscard]] virtual Result<std::vector<Message>> list(const SessionId& session,
-                                                          std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::vector<InboxMessage>> list(const SessionId& session,
+                                                               std::size_t limit) = 0;
 };
 
 }  // namespace perdure

@@ -50,7 +50,7 @@ struct Annotation {
   bool operator==(const Annotation&) const = default;
 };
 
-struct Session {
+struct SessionSummary {
   SessionId id{};
   std::string title{};
   std::string opening{};
@@ -76,7 +76,7 @@ struct Session {
   /// Active, and nobody alive runs it.
   [[nodiscard]] bool is_interrupted() const;
   [[nodiscard]] bool needs_attention() const { return attention > 0 || restored; }
-  bool operator==(const Session&) const = default;
+  bool operator==(const SessionSummary&) const = default;
 };
 
 /// A session to be created. The caller mints the id, so that repeating a
@@ -117,7 +117,7 @@ struct SessionQuery {
 };
 
 struct SessionPage {
-  std::vector<Session> sessions{};
+  std::vector<SessionSummary> sessions{};
   std::string next{};  ///< Cursor of the next page; empty at the end.
 };
 
@@ -129,10 +129,10 @@ class Sessions {
   /// parent has up to the origin's point, at no cost in bytes.
   /// Fails: `already_exists`; `not_found` if the origin does not exist;
   /// `invalid_argument` for a bad id, name, tag or metadata.
-  [[nodiscard]] virtual Result<Session> create(const NewSession& session) = 0;
+  [[nodiscard]] virtual Result<SessionSummary> create(const NewSession& session) = 0;
 
   /// Fails: `not_found`.
-  [[nodiscard]] virtual Result<Session> read(const SessionId& id) = 0;
+  [[nodiscard]] virtual Result<SessionSummary> read(const SessionId& id) = 0;
 
   /// One page of matching sessions. A session that changes while pages are read
   /// may be seen twice or not at all; one that does not change is seen once.
@@ -144,11 +144,12 @@ class Sessions {
   /// first: active, or waiting with a wake time that has come. A waiting session
   /// with a message in its inbox is due at once, whichever came first.
   /// Fails: `invalid_argument` for a bad limit.
-  [[nodiscard]] virtual Result<std::vector<Session>> due(std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::vector<SessionSummary>> due(std::size_t limit) = 0;
 
   /// Replaces the given parts of the annotation; needs no lease.
   /// Fails: `not_found`; `invalid_argument`.
-  [[nodiscard]] virtual Result<Session> annotate(const SessionId& id, const Annotation& part) = 0;
+  [[nodiscard]] virtual Result<SessionSummary> annotate(const SessionId& id,
+                                                        const Annotation& part) = 0;
 };
 
 }  // namespace perdure

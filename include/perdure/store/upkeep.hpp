@@ -27,12 +27,12 @@ struct StoreInfo {
 };
 
 /// Counted since the store object was opened.
-struct Counters {
+struct StoreCounters {
   std::uint64_t commits = 0;       ///< Batches committed, repeats not counted.
   std::uint64_t transactions = 0;  ///< Groups of writes that shared one sync.
   std::uint64_t rows_read = 0;     ///< Rows that queries handed out, internal ones included.
 
-  bool operator==(const Counters&) const = default;
+  bool operator==(const StoreCounters&) const = default;
 };
 
 class Upkeep {
@@ -40,7 +40,7 @@ class Upkeep {
   virtual ~Upkeep() = default;
 
   [[nodiscard]] virtual StoreInfo info() const = 0;
-  [[nodiscard]] virtual Counters counters() const = 0;
+  [[nodiscard]] virtual StoreCounters counters() const = 0;
 
   /// Reads everything and compares it with itself: sums of pages, file structure, hash chains,
   /// order, references, ledger against log, summary rows against log. Changes nothing, and

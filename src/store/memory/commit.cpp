@@ -69,7 +69,7 @@ void append(State& state, Undo& undo, SessionTable& table, const Batch& batch,
   undo.of_end(segment.entries);
   for (std::size_t i = 0; i < batch.entries.size(); ++i) {
     const NewEntry& entry = batch.entries[i];
-    Session& row = table.row;
+    SessionSummary& row = table.row;
     row.head = row.next++;
     row.tally += entry.tally;
     segment.entries.push_back({Entry{.position = row.head,
@@ -118,7 +118,7 @@ void name_head(Undo& undo, SessionTable& table, const NewCheckpoint& checkpoint,
 }
 
 void update_row(SessionTable& table, const Batch& batch, Timestamp at) {
-  Session& row = table.row;
+  SessionSummary& row = table.row;
   if (batch.status) {
     row.status = batch.status->status;
     row.wait_reason = batch.status->wait_reason;

@@ -43,7 +43,7 @@ class MemoryCommit : public testing::Test {
     state.workers[worker.id] = {worker, Uptime(1'000)};
     SessionTable& table = state.sessions.at(lease.session);
     table.grant = {Grant::Owner{lease.worker, noon}, lease.fence};
-    const Message message{lease.session, MessageId::parse("msg_1").value(), "note", {}, noon};
+    const InboxMessage message{lease.session, MessageId::parse("msg_1").value(), "note", {}, noon};
     table.inbox.pending[1] = message;
     table.inbox.arrivals[message.id] = 1;
     EXPECT_TRUE(commit(state, lease, everything("bat_1", 0), noon));

@@ -18,7 +18,7 @@
 
 namespace perdure::memory {
 
-Result<void> MemoryInbox::post(const NewMessage& message) {
+Result<void> MemoryInbox::post(const NewInboxMessage& message) {
   auto checked = rules::check(message);
   if (!checked) return checked;
   return base_.state.with([&](State& state) -> Result<void> {
@@ -31,10 +31,10 @@ Result<void> MemoryInbox::post(const NewMessage& message) {
     const Timestamp now = base_.clock.now();
     const std::uint64_t arrival = ++state.arrivals;
     inbox.arrivals.emplace(message.id, arrival);
-    inbox.pending.emplace(arrival,
-                          Message{message.session, message.id, message.kind, message.body, now});
+    inbox.pending.emplace(
+        arrival, InboxMessage{message.session, message.id, message.kind, message.body, now});
 
-    Session& row = (*table)->row;
+    SessionSummary& row = (*table)->row;
     const bool is_sleeping = !row.wake_at || *row.wake_at > now;
     if (row.status == Status::waiting && is_sleeping) row.wake_at = now;
     ++row.revision;
@@ -43,13 +43,13 @@ Result<void> MemoryInbox::post(const NewMessage& message) {
   });
 }
 
-Result<std::vector<Message>> MemoryInbox::list(const SessionId& session, std::size_t limit) {
+Result<std::vector<InboxMessage>> MemoryInbox::list(const SessionId& session, std::size_t limit) {
   auto checked = rules::check_limit(limit);
   if (!checked) return forward(checked);
-  return base_.state.with([&](State& state) -> Result<std::vector<Message>> {
+  return base_.state.with([&](State& state) -> Result<std::vector<InboxMessage>> {
     auto table = find_session(state, session);
     if (!table) return forward(table);
-    std::vector<Message> messages;
+    std::vector<InboxMessage> messages;
     for (const auto& [arrival, message] : (*table)->inbox.pending) {
       if (messages.size() == limit) break;
       messages.push_back(message);

@@ -70,7 +70,7 @@ class MemoryStore final : public Store {
 
 }  // namespace
 
-Counters MemoryUpkeep::counters() const {
+StoreCounters MemoryUpkeep::counters() const {
   return base_.state.with([](State& state) { return state.counters; });
 }
 

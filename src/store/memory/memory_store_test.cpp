@@ -42,7 +42,7 @@ TEST(MemoryStore, KeepsASessionFromItsFirstEntryToAFork) {
   ASSERT_TRUE(store->ownership().enroll(worker));
   const Lease lease = store->ownership().acquire(session.id, worker.id).value();
   const BlobRef blob = store->blobs().put("large").value();
-  const NewMessage posted{session.id, MessageId::parse("msg_1").value(), "note", {}};
+  const NewInboxMessage posted{session.id, MessageId::parse("msg_1").value(), "note", {}};
   ASSERT_TRUE(store->inbox().post(posted));
 
   Batch batch;

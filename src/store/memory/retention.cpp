@@ -111,7 +111,7 @@ std::set<Digest> named_blobs(const State& state) {
     for (const EntryRow& row : table.entries) add(row.entry.body);
   }
   for (const SessionTable& table : state.sessions | std::views::values) {
-    for (const Message& message : table.inbox.pending | std::views::values) add(message.body);
+    for (const InboxMessage& message : table.inbox.pending | std::views::values) add(message.body);
   }
   return named;
 }

@@ -26,11 +26,11 @@ struct Base {
 class MemorySessions final : public Sessions {
  public:
   explicit MemorySessions(Base& base) : base_(base) {}
-  Result<Session> create(const NewSession& session) override;
-  Result<Session> read(const SessionId& id) override;
+  Result<SessionSummary> create(const NewSession& session) override;
+  Result<SessionSummary> read(const SessionId& id) override;
   Result<SessionPage> list(const SessionQuery& query) override;
-  Result<std::vector<Session>> due(std::size_t limit) override;
-  Result<Session> annotate(const SessionId& id, const Annotation& part) override;
+  Result<std::vector<SessionSummary>> due(std::size_t limit) override;
+  Result<SessionSummary> annotate(const SessionId& id, const Annotation& part) override;
 
  private:
   Base& base_;
@@ -84,8 +84,8 @@ class MemoryLedger final : public Ledger {
 class MemoryInbox final : public Inbox {
  public:
   explicit MemoryInbox(Base& base) : base_(base) {}
-  Result<void> post(const NewMessage& message) override;
-  Result<std::vector<Message>> list(const SessionId& session, std::size_t limit) override;
+  Result<void> post(const NewInboxMessage& message) override;
+  Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
 
  private:
   Base& base_;
@@ -132,7 +132,7 @@ class MemoryUpkeep final : public Upkeep {
  public:
   explicit MemoryUpkeep(Base& base) : base_(base) {}
   StoreInfo info() const override { return base_.info; }
-  Counters counters() const override;
+  StoreCounters counters() const override;
   Result<CheckReport> check(const Progress& progress) override;
   Result<void> backup(const std::string& path, const Progress& progress) override;
   Result<void> sync() override;

@@ -33,7 +33,7 @@ Result<Place> find_origin(const State& state, const NewSession::Origin& origin) 
 
 SessionTable make_table(const NewSession& session, Timestamp now) {
   SessionTable table;
-  Session& row = table.row;
+  SessionSummary& row = table.row;
   row.id = session.id;
   annotate(row, session.annotation);
   row.status = session.status;
@@ -61,13 +61,13 @@ std::optional<Holder> holder_of(const State& state, const Grant& grant, Uptime u
                 grant.owner->since, grant.fence, is_alive(state, worker.id, uptime)};
 }
 
-Session shown(const State& state, const SessionTable& table, Uptime uptime) {
-  Session session = table.row;
+SessionSummary shown(const State& state, const SessionTable& table, Uptime uptime) {
+  SessionSummary session = table.row;
   session.holder = holder_of(state, table.grant, uptime);
   return session;
 }
 
-void annotate(Session& row, const Annotation& part) {
+void annotate(SessionSummary& row, const Annotation& part) {
   if (part.title) row.title = *part.title;
   if (part.opening) row.opening = *part.opening;
   if (part.tags) row.tags = *part.tags;

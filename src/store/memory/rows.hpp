@@ -15,9 +15,9 @@ namespace perdure::memory {
 [[nodiscard]] std::optional<Holder> holder_of(const State& state, const Grant& grant,
                                               Uptime uptime);
 
-[[nodiscard]] Session shown(const State& state, const SessionTable& table, Uptime uptime);
+[[nodiscard]] SessionSummary shown(const State& state, const SessionTable& table, Uptime uptime);
 
-void annotate(Session& row, const Annotation& part);
+void annotate(SessionSummary& row, const Annotation& part);
 
 /// Opens the next segment of the store, for the session that was `owner`th to be born.
 SegmentId open_segment(State& state, Undo& undo, Segment segment, std::uint64_t owner);

@@ -54,10 +54,10 @@ std::vector<Candidate> candidates(const State& state, const SessionQuery& query,
 
 }  // namespace
 
-Result<Session> MemorySessions::create(const NewSession& session) {
+Result<SessionSummary> MemorySessions::create(const NewSession& session) {
   auto checked = rules::check(session);
   if (!checked) return forward(checked);
-  return base_.state.with([&](State& state) -> Result<Session> {
+  return base_.state.with([&](State& state) -> Result<SessionSummary> {
     Undo undo;
     auto added = add_session(state, undo, session, base_.clock.now());
     if (!added) return forward(added);
@@ -67,8 +67,8 @@ Result<Session> MemorySessions::create(const NewSession& session) {
   });
 }
 
-Result<Session> MemorySessions::read(const SessionId& id) {
-  return base_.state.with([&](State& state) -> Result<Session> {
+Result<SessionSummary> MemorySessions::read(const SessionId& id) {
+  return base_.state.with([&](State& state) -> Result<SessionSummary> {
     auto table = find_session(state, id);
     if (!table) return forward(table);
     ++state.counters.rows_read;
@@ -99,21 +99,21 @@ Result<SessionPage> MemorySessions::list(const SessionQuery& query) {
   });
 }
 
-Result<std::vector<Session>> MemorySessions::due(std::size_t limit) {
+Result<std::vector<SessionSummary>> MemorySessions::due(std::size_t limit) {
   auto checked = rules::check_limit(limit);
   if (!checked) return forward(checked);
-  return base_.state.with([&](State& state) -> Result<std::vector<Session>> {
+  return base_.state.with([&](State& state) -> Result<std::vector<SessionSummary>> {
     const Timestamp now = base_.clock.now();
     const Uptime uptime = base_.clock.uptime();
-    std::vector<std::pair<Timestamp, Session>> found;
+    std::vector<std::pair<Timestamp, SessionSummary>> found;
     for (const auto& [id, table] : state.sessions) {
-      Session session = shown(state, table, uptime);
+      SessionSummary session = shown(state, table, uptime);
       const auto since = rules::due_since(session, now);
       if (since) found.emplace_back(*since, std::move(session));
     }
     std::ranges::sort(found, {},
                       [](const auto& due) { return std::pair(due.first, due.second.id); });
-    std::vector<Session> sessions;
+    std::vector<SessionSummary> sessions;
     for (auto& [since, session] : found) {
       if (sessions.size() == limit) break;
       sessions.push_back(std::move(session));
@@ -123,13 +123,13 @@ Result<std::vector<Session>> MemorySessions::due(std::size_t limit) {
   });
 }
 
-Result<Session> MemorySessions::annotate(const SessionId& id, const Annotation& part) {
+Result<SessionSummary> MemorySessions::annotate(const SessionId& id, const Annotation& part) {
   auto checked = rules::check(part);
   if (!checked) return forward(checked);
-  return base_.state.with([&](State& state) -> Result<Session> {
+  return base_.state.with([&](State& state) -> Result<SessionSummary> {
     auto table = find_session(state, id);
     if (!table) return forward(table);
-    Session& row = (*table)->row;
+    SessionSummary& row = (*table)->row;
     memory::annotate(row, part);
     row.updated_at = base_.clock.now();
     ++row.revision;

@@ -69,7 +69,7 @@ struct CheckpointRow {
 };
 
 struct InboxTable {
-  std::map<std::uint64_t, Message> pending;  ///< By arrival.
+  std::map<std::uint64_t, InboxMessage> pending;  ///< By arrival.
   /// Every message there ever was; empty once it is consumed.
   std::map<MessageId, std::optional<std::uint64_t>> arrivals;
 
@@ -77,7 +77,7 @@ struct InboxTable {
 };
 
 struct SessionTable {
-  Session row;  ///< Without the holder, which follows from the grant.
+  SessionSummary row;  ///< Without the holder, which follows from the grant.
   std::uint64_t born = 0;
   Grant grant;
   std::vector<SegmentId> segments;  ///< The last one is active.
@@ -118,7 +118,7 @@ struct State {
   std::uint64_t arrivals = 0;
 
   std::uint64_t changes = 0;
-  Counters counters;
+  StoreCounters counters;
 
   /// To be called once by every write that did something.
   void note_change() {

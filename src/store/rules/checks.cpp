@@ -251,7 +251,7 @@ Result<void> check(const NewWorker& worker) {
   return check_line("host", worker.host);
 }
 
-Result<void> check(const NewMessage& message) {
+Result<void> check(const NewInboxMessage& message) {
   auto session = check_id(message.session);
   if (!session) return session;
   auto id = check_id(message.id);

@@ -19,7 +19,7 @@ namespace perdure::rules {
 [[nodiscard]] Result<void> check(const StatusChange& change);
 [[nodiscard]] Result<void> check(const NewSession& session);
 [[nodiscard]] Result<void> check(const NewWorker& worker);
-[[nodiscard]] Result<void> check(const NewMessage& message);
+[[nodiscard]] Result<void> check(const NewInboxMessage& message);
 [[nodiscard]] Result<void> check(const Batch& batch);
 [[nodiscard]] Result<void> check(const SessionQuery& query);
 [[nodiscard]] Result<void> check(const LogQuery& query);

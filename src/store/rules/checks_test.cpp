@@ -110,8 +110,9 @@ TEST(Checks, Workers) {
 }
 
 TEST(Checks, Messages) {
-  NewMessage const good{session_id("ses_1"), message_id("msg_1"), "note", Body::from_bytes("\xff")};
-  expect_refused<NewMessage>(
+  NewInboxMessage const good{session_id("ses_1"), message_id("msg_1"), "note",
+                             Body::from_bytes("\xff")};
+  expect_refused<NewInboxMessage>(
       good, {{"no session", [](auto& m) { m.session = {}; }},
              {"no id", [](auto& m) { m.id = {}; }},
              {"no kind", [](auto& m) { m.kind = ""; }},

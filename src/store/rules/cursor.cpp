@@ -107,7 +107,7 @@ std::string check_of(const SessionQuery& query, std::string_view mark) {
 
 }  // namespace
 
-Mark mark_of(const Session& session, SessionSort sort) {
+Mark mark_of(const SessionSummary& session, SessionSort sort) {
   const auto number_of = [](Timestamp time) {
     return std::int64_t{time.time_since_epoch().count()};
   };

@@ -19,7 +19,7 @@ struct Mark {
   bool operator==(const Mark&) const = default;
 };
 
-[[nodiscard]] Mark mark_of(const Session& session, SessionSort sort);
+[[nodiscard]] Mark mark_of(const SessionSummary& session, SessionSort sort);
 [[nodiscard]] std::string to_cursor(const SessionQuery& query, const Mark& mark);
 /// Fails: `invalid_argument` unless the text came from `to_cursor` with a query
 /// that differs at most in limit and cursor.

@@ -85,7 +85,7 @@ TEST(Cursor, NoOtherTextIsOne) {
 }
 
 TEST(Cursor, MarksTheSessionByWhatTheQuerySortsBy) {
-  Session session;
+  SessionSummary session;
   session.id = SessionId::parse("ses_1").value();
   session.title = "Title";
   session.created_at = Timestamp(Duration(1));

@@ -34,7 +34,7 @@ bool is_equal(const Json& a, const Json& b) {
 
 }  // namespace
 
-bool matches(const SessionQuery& query, const Session& session) {
+bool matches(const SessionQuery& query, const SessionSummary& session) {
   if (!query.statuses.empty() &&
       std::ranges::find(query.statuses, session.status) == query.statuses.end()) {
     return false;
@@ -61,7 +61,7 @@ bool matches(const CheckpointQuery& query, const Checkpoint& checkpoint) {
   });
 }
 
-std::optional<Timestamp> due_since(const Session& session, Timestamp now) {
+std::optional<Timestamp> due_since(const SessionSummary& session, Timestamp now) {
   if (session.holder && session.holder->alive) return std::nullopt;
   if (session.status == Status::active) return session.updated_at;
   const bool is_woken =

@@ -13,10 +13,10 @@
 namespace perdure::rules {
 
 /// Everything in the query but sort, limit and cursor.
-[[nodiscard]] bool matches(const SessionQuery& query, const Session& session);
+[[nodiscard]] bool matches(const SessionQuery& query, const SessionSummary& session);
 [[nodiscard]] bool matches(const CheckpointQuery& query, const Checkpoint& checkpoint);
 
 /// Since when a worker should take the session up; empty if none should.
-[[nodiscard]] std::optional<Timestamp> due_since(const Session& session, Timestamp now);
+[[nodiscard]] std::optional<Timestamp> due_since(const SessionSummary& session, Timestamp now);
 
 }  // namespace perdure::rules

@@ -13,8 +13,8 @@
 namespace perdure::rules {
 namespace {
 
-Session make_session() {
-  Session session;
+SessionSummary make_session() {
+  SessionSummary session;
   session.id = SessionId::parse("ses_1").value();
   session.title = "Quarterly Report";
   session.opening = "write the\nÄnderung";
@@ -27,11 +27,11 @@ Session make_session() {
 
 TEST(SessionMatch, AnEmptyQueryWantsEverySession) {
   EXPECT_TRUE(matches(SessionQuery{}, make_session()));
-  EXPECT_TRUE(matches(SessionQuery{}, Session{}));
+  EXPECT_TRUE(matches(SessionQuery{}, SessionSummary{}));
 }
 
 TEST(SessionMatch, ByStatusAttentionParentAndTag) {
-  Session session = make_session();
+  SessionSummary session = make_session();
   SessionQuery query;
   query.statuses = {Status::active, Status::waiting};
   EXPECT_TRUE(matches(query, session));

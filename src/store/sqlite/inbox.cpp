@@ -22,7 +22,7 @@ namespace perdure::sqlite {
 namespace {
 
 template <class BodyValue>
-void insert(Connection& db, std::int64_t session, const NewMessage& message, Timestamp at,
+void insert(Connection& db, std::int64_t session, const NewInboxMessage& message, Timestamp at,
             BodyValue body) {
   db.run(
       "INSERT OR IGNORE INTO message (session, id, kind, codec, at, consumed, body) "
@@ -32,7 +32,7 @@ void insert(Connection& db, std::int64_t session, const NewMessage& message, Tim
 
 }  // namespace
 
-Result<void> SqliteInbox::post(const NewMessage& message) {
+Result<void> SqliteInbox::post(const NewInboxMessage& message) {
   if (auto checked = rules::check(message); !checked) return checked;
   return access_.writer.write([&](Connection& db) -> Result<void> {
     auto session = require_session(db, message.session);
@@ -55,16 +55,16 @@ Result<void> SqliteInbox::post(const NewMessage& message) {
   });
 }
 
-Result<std::vector<Message>> SqliteInbox::list(const SessionId& session, std::size_t limit) {
+Result<std::vector<InboxMessage>> SqliteInbox::list(const SessionId& session, std::size_t limit) {
   if (auto checked = rules::check_limit(limit); !checked) return forward(checked);
-  return access_.readers.read([&](Connection& db) -> Result<std::vector<Message>> {
+  return access_.readers.read([&](Connection& db) -> Result<std::vector<InboxMessage>> {
     auto number = require_session(db, session);
     if (!number) return forward(number);
     Rows rows = db.query(
         "SELECT id, kind, codec, at, body FROM message WHERE session = ? AND consumed = 0 "
         "ORDER BY num LIMIT ?",
         *number, limit);
-    std::vector<Message> messages;
+    std::vector<InboxMessage> messages;
     while (rows.next()) {
       messages.push_back(
           {.session = session,

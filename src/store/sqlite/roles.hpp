@@ -29,11 +29,11 @@ struct Access {
 class SqliteSessions final : public Sessions {
  public:
   explicit SqliteSessions(Access access) : access_(access) {}
-  Result<Session> create(const NewSession& session) override;
-  Result<Session> read(const SessionId& id) override;
+  Result<SessionSummary> create(const NewSession& session) override;
+  Result<SessionSummary> read(const SessionId& id) override;
   Result<SessionPage> list(const SessionQuery& query) override;
-  Result<std::vector<Session>> due(std::size_t limit) override;
-  Result<Session> annotate(const SessionId& id, const Annotation& part) override;
+  Result<std::vector<SessionSummary>> due(std::size_t limit) override;
+  Result<SessionSummary> annotate(const SessionId& id, const Annotation& part) override;
 
  private:
   Access access_;
@@ -87,8 +87,8 @@ class SqliteLedger final : public Ledger {
 class SqliteInbox final : public Inbox {
  public:
   explicit SqliteInbox(Access access) : access_(access) {}
-  Result<void> post(const NewMessage& message) override;
-  Result<std::vector<Message>> list(const SessionId& session, std::size_t limit) override;
+  Result<void> post(const NewInboxMessage& message) override;
+  Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
 
  private:
   Access access_;

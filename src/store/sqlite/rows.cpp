@@ -68,8 +68,8 @@ Tally read_tally(const Rows& rows, int column) {
           .cost_micros = rows.integer(column + 4)};
 }
 
-Session read_session(const Rows& rows, const Workers& workers) {
-  Session session;
+SessionSummary read_session(const Rows& rows, const Workers& workers) {
+  SessionSummary session;
   session.id = stored_id<SessionId>(rows.text(0));
   session.title = rows.string(1);
   session.opening = rows.string(2);

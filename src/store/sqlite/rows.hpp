@@ -39,7 +39,7 @@ inline constexpr std::string_view select_session_alone =
     "parent_position, lineage, head, next, version, turns, steps, tokens_in, tokens_out, "
     "cost_micros, attention, revision, created_at, updated_at, fence, owned_since, NULL, NULL, "
     "NULL, NULL, NULL, NULL, restored FROM session s ";
-[[nodiscard]] Session read_session(const Rows& rows, const Workers& workers);
+[[nodiscard]] SessionSummary read_session(const Rows& rows, const Workers& workers);
 
 /// Checks the body against its hash.
 inline constexpr std::string_view select_entry =

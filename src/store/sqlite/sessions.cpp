@@ -33,8 +33,8 @@
 namespace perdure::sqlite {
 namespace {
 
-std::optional<Session> find(Connection& db, const Workers& workers, std::int64_t number) {
-  const auto read = [&](std::string_view select) -> std::optional<Session> {
+std::optional<SessionSummary> find(Connection& db, const Workers& workers, std::int64_t number) {
+  const auto read = [&](std::string_view select) -> std::optional<SessionSummary> {
     Rows rows = db.query(sql(select, "WHERE s.num = ?"), number);
     if (!rows.next()) return std::nullopt;
     return read_session(rows, workers);
@@ -49,7 +49,8 @@ std::optional<Session> find(Connection& db, const Workers& workers, std::int64_t
 }
 
 // Nothing if the row cannot be read: it must not hide the others.
-std::optional<Session> find_readable(Connection& db, const Workers& workers, std::int64_t number) {
+std::optional<SessionSummary> find_readable(Connection& db, const Workers& workers,
+                                            std::int64_t number) {
   try {
     return find(db, workers, number);
   } catch (const SqliteError& error) {
@@ -58,15 +59,15 @@ std::optional<Session> find_readable(Connection& db, const Workers& workers, std
   }
 }
 
-std::vector<Session> all_readable(Connection& db, const Workers& workers) {
-  std::vector<Session> sessions;
+std::vector<SessionSummary> all_readable(Connection& db, const Workers& workers) {
+  std::vector<SessionSummary> sessions;
   for (const std::int64_t number : readable_sessions(db)) {
     if (auto session = find_readable(db, workers, number)) sessions.push_back(*std::move(session));
   }
   return sessions;
 }
 
-Result<Session> require(Connection& db, const Workers& workers, const SessionId& id) {
+Result<SessionSummary> require(Connection& db, const Workers& workers, const SessionId& id) {
   auto number = require_session(db, id);
   if (!number) return forward(number);
   auto session = find(db, workers, *number);
@@ -109,9 +110,9 @@ std::vector<std::int64_t> numbers(Rows rows) {
 }
 
 // In the query's order, without the help of SQL.
-std::vector<Session> sorted(std::vector<Session> sessions, const SessionQuery& query,
-                            const std::optional<rules::Mark>& mark) {
-  const auto place = [&](const Session& session) {
+std::vector<SessionSummary> sorted(std::vector<SessionSummary> sessions, const SessionQuery& query,
+                                   const std::optional<rules::Mark>& mark) {
+  const auto place = [&](const SessionSummary& session) {
     rules::Mark at = rules::mark_of(session, query.sort);
     return std::pair(std::move(at.key), std::move(at.id));
   };
@@ -120,7 +121,7 @@ std::vector<Session> sorted(std::vector<Session> sessions, const SessionQuery& q
   };
   if (mark) {
     const std::pair from(mark->key, mark->id);
-    std::erase_if(sessions, [&](const Session& s) { return !comes_first(from, place(s)); });
+    std::erase_if(sessions, [&](const SessionSummary& s) { return !comes_first(from, place(s)); });
   }
   std::ranges::sort(sessions, comes_first, place);
   return sessions;
@@ -134,8 +135,8 @@ std::vector<std::int64_t> candidates(Connection& db, const SessionQuery& query,
                     mark->key);
 }
 
-std::vector<Session> runnable(Connection& db, const Workers& workers, Timestamp now) {
-  std::vector<Session> sessions;
+std::vector<SessionSummary> runnable(Connection& db, const Workers& workers, Timestamp now) {
+  std::vector<SessionSummary> sessions;
   try {
     // Both halves repeat the condition of the index on runnable sessions, so that it is used.
     Rows rows = db.query(
@@ -204,15 +205,15 @@ void update_annotation(Connection& db, std::int64_t session, const Annotation& a
       annotation.title, annotation.opening, tags, annotation.metadata, session);
 }
 
-Result<Session> SqliteSessions::create(const NewSession& session) {
+Result<SessionSummary> SqliteSessions::create(const NewSession& session) {
   if (auto checked = rules::check(session); !checked) return forward(checked);
-  return access_.writer.write([&](Connection& db) -> Result<Session> {
+  return access_.writer.write([&](Connection& db) -> Result<SessionSummary> {
     if (auto made = insert_session(db, session, access_.clock.now()); !made) return forward(made);
     return require(db, access_.workers, session.id);
   });
 }
 
-Result<Session> SqliteSessions::read(const SessionId& id) {
+Result<SessionSummary> SqliteSessions::read(const SessionId& id) {
   return access_.readers.read([&](Connection& db) { return require(db, access_.workers, id); });
 }
 
@@ -227,7 +228,7 @@ Result<SessionPage> SqliteSessions::list(const SessionQuery& query) {
   return access_.readers.read([&](Connection& db) -> Result<SessionPage> {
     SessionPage page;
     // False when the page is full.
-    const auto add = [&](Session session) {
+    const auto add = [&](SessionSummary session) {
       if (!rules::matches(query, session)) return true;
       if (page.sessions.size() == query.limit) {
         page.next = rules::to_cursor(query, rules::mark_of(page.sessions.back(), query.sort));
@@ -246,25 +247,25 @@ Result<SessionPage> SqliteSessions::list(const SessionQuery& query) {
       if (!error.is_damage()) throw;
     }
     page = {};
-    for (Session& session : sorted(all_readable(db, access_.workers), query, mark)) {
+    for (SessionSummary& session : sorted(all_readable(db, access_.workers), query, mark)) {
       if (!add(std::move(session))) break;
     }
     return page;
   });
 }
 
-Result<std::vector<Session>> SqliteSessions::due(std::size_t limit) {
+Result<std::vector<SessionSummary>> SqliteSessions::due(std::size_t limit) {
   if (auto checked = rules::check_limit(limit); !checked) return forward(checked);
-  return access_.readers.read([&](Connection& db) -> Result<std::vector<Session>> {
+  return access_.readers.read([&](Connection& db) -> Result<std::vector<SessionSummary>> {
     const Timestamp now = access_.clock.now();
-    using Since = std::pair<Timestamp, Session>;
+    using Since = std::pair<Timestamp, SessionSummary>;
     std::vector<Since> waiting;
-    for (Session& session : runnable(db, access_.workers, now)) {
+    for (SessionSummary& session : runnable(db, access_.workers, now)) {
       if (auto since = rules::due_since(session, now))
         waiting.emplace_back(*since, std::move(session));
     }
     std::ranges::sort(waiting, {}, [](const Since& s) { return std::pair(s.first, s.second.id); });
-    std::vector<Session> sessions;
+    std::vector<SessionSummary> sessions;
     for (auto& entry : waiting) {
       if (sessions.size() == limit) break;
       sessions.push_back(std::move(entry.second));
@@ -273,9 +274,9 @@ Result<std::vector<Session>> SqliteSessions::due(std::size_t limit) {
   });
 }
 
-Result<Session> SqliteSessions::annotate(const SessionId& id, const Annotation& part) {
+Result<SessionSummary> SqliteSessions::annotate(const SessionId& id, const Annotation& part) {
   if (auto checked = rules::check(part); !checked) return forward(checked);
-  return access_.writer.write([&](Connection& db) -> Result<Session> {
+  return access_.writer.write([&](Connection& db) -> Result<SessionSummary> {
     auto number = require_session(db, id);
     if (!number) return forward(number);
     update_annotation(db, *number, part);

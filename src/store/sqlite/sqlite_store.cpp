@@ -110,7 +110,7 @@ class SqliteStore final : public Store, private Upkeep {
             .durability = options_.open.durability};
   }
 
-  Counters counters() const override {
+  StoreCounters counters() const override {
     return {.commits = commits_, .transactions = writer_.transactions(), .rows_read = rows_read_};
   }
 
