@@ -140,7 +140,7 @@ TEST_P(CommitContract, ARepeatIsAnsweredWhoeverAsksAndWhateverItHolds) {
 
 TEST_P(CommitContract, ABatchIdBelongsToItsSession) {
   const Lease second = own(create("second"));
-  Batch made = batch_of(session, {message("one")});
+  const Batch made = batch_of(session, {message("one")});
   commit(lease, made);
 
   commit(second, made);

@@ -36,7 +36,7 @@ SessionId StoreContract::create(const std::string& name) {
   return create(NewSession{.id = session_id(name)});
 }
 
-SessionId StoreContract::create(NewSession session) {
+SessionId StoreContract::create(const NewSession& session) {
   return must(store->sessions().create(session)).id;
 }
 
@@ -47,7 +47,7 @@ SessionId StoreContract::fork(const std::string& name, const SessionId& of, Poin
 }
 
 WorkerId StoreContract::enroll(const std::string& name, Duration lease_time) {
-  NewWorker worker{
+  const NewWorker worker{
       .id = worker_id(name), .host = "host of " + name, .pid = 7, .lease_time = lease_time};
   must(store->ownership().enroll(worker));
   enrolled.insert(name);

@@ -64,7 +64,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
   Result<std::unique_ptr<Store>> open(OpenOptions options = {});
 
   SessionId create(const std::string& name = "session");
-  SessionId create(NewSession session);
+  SessionId create(const NewSession& session);
   SessionId fork(const std::string& name, const SessionId& of, Point at);
   WorkerId enroll(const std::string& name, Duration lease_time = 30s);
   /// The lease of the session for a worker of that name, enrolled if need be.

@@ -2,6 +2,11 @@
 
 #include "sqlite/blob_reader.hpp"
 
+#include <cstdint>
+#include <string>
+
+#include "sqlite/connection.hpp"
+
 namespace perdure::sqlite {
 
 BlobReader::BlobReader(Connection& db, std::int64_t number) : db_(db) {

@@ -4,13 +4,18 @@
 #include "sqlite/opening.hpp"
 
 #include <array>
+#include <expected>
 #include <filesystem>
 #include <fmt/format.h>
+#include <string>
 #include <system_error>
 #include <utility>
 
+#include "perdure/core/error.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/restore.hpp"
 #include "sqlite/schema.hpp"
+#include "sqlite/sqlite_store.hpp"
 #include "sqlite/wal_index.hpp"
 
 namespace perdure::sqlite {

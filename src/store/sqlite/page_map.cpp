@@ -2,6 +2,10 @@
 
 #include "sqlite/page_map.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
 #include "sqlite/page_source.hpp"
 
 namespace perdure::sqlite {

@@ -4,12 +4,18 @@
 
 #include <cerrno>
 #include <cstring>
+#include <expected>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <string>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
+
+#include "perdure/core/error.hpp"
+#include "sqlite/file_lock.hpp"
 
 namespace perdure::sqlite {
 namespace {
