@@ -59,6 +59,22 @@ class SalvagedRow : public testing::Test {
 
   void SetUp() override { file = read_files(path).file; }
 
+  /// A plan, and a call that was only intended.
+  void leave_open() {
+    const auto store = must(open_store(path));
+    const auto other = mint<WorkerTag>(random_ids());
+    must(store->ownership().enroll({.id = other}));
+    const Lease lease = must(store->ownership().acquire(id, other));
+    const Position head = must(store->sessions().read(id)).head;
+    Batch batch{.id = mint<BatchTag>(random_ids()), .expected_head = head};
+    batch.entries.push_back({.channel = "plan",
+                             .kind = "plan",
+                             .fold = Fold::replace,
+                             .body = Body::from_text("\"the plan\"")});
+    batch.calls = {Intend{.call = head + 1, .args = head + 1, .tool = "the open tool"}};
+    must(store->commit(lease, batch));
+  }
+
   void say(Store& store, const Lease& lease, const std::string& text) {
     Batch batch{.id = mint<BatchTag>(random_ids()),
                 .expected_head = must(store.sessions().read(id)).head};
@@ -233,6 +249,39 @@ TEST_F(SalvagedRow, OfACallHoldsTheKeyThatItsIndexHas) {
 
   ASSERT_TRUE(holder);
   EXPECT_EQ(holder->tool, "the tool");
+}
+
+TEST_F(SalvagedRow, OfACallHasTheStateThatItsIndexHas) {
+  leave_open();
+  SetUp();
+  const std::size_t record = record_with("the open tool", "intended");
+  file[file.find("intended", record)] ^= 1;
+
+  const auto calls =
+      must(salvage()->ledger().list({.session = id, .states = {CallState::intended}}));
+
+  EXPECT_EQ(calls.size(), 1U);
+}
+
+TEST_F(SalvagedRow, OfAnEntryIsOnTheChannelThatItsIndexHas) {
+  leave_open();
+  SetUp();
+  const std::size_t record = record_with("plan", "the plan");
+  file[file.find("plan", record)] ^= 1;
+
+  const auto plans = must(salvage()->log().read(id, {.channel = "plan"}));
+
+  EXPECT_EQ(plans.size(), 1U);
+}
+
+TEST_F(SalvagedRow, OfACheckpointHasTheLabelThatItsIndexHas) {
+  const std::size_t record = record_with("the label", "turn");
+  file[file.find("the label", record)] ^= 1;
+
+  const auto named = must(salvage()->log().checkpoints(id, {}));
+
+  ASSERT_EQ(named.size(), 1U);
+  EXPECT_EQ(named.front().label, "the label");
 }
 
 TEST_F(SalvagedRow, OfABlobHasTheNameThatItsBytesHave) {

@@ -29,12 +29,23 @@ void mend_ids(Connection& db) {
       "temp.session_id)");
 }
 
-// Likewise the key that a call holds.
-void mend_keys(Connection& db) {
+// Likewise the key that a call holds, and whatever else an index says of a row: readers went by it.
+void mend_by_index(Connection& db) {
   db.run(
-      "UPDATE call SET key = k.key FROM temp.call_key k, temp.doubtful_call d WHERE k.session = "
-      "call.session AND k.position = call.position AND d.session = call.session AND d.position = "
-      "call.position AND k.key IS NOT call.key");
+      "UPDATE call SET key = k.key FROM temp.call_key k, temp.doubtful_row d WHERE k.session = "
+      "call.session AND k.position = call.position AND d.name = 'call' AND d.a = call.session AND "
+      "d.b = call.position AND k.key IS NOT call.key");
+  db.run(
+      "UPDATE call SET state = s.state FROM temp.call_state s, temp.doubtful_row d WHERE s.session "
+      "= call.session AND s.position = call.position AND d.name = 'call' AND d.a = call.session "
+      "AND d.b = call.position");
+  db.run(
+      "UPDATE entry SET channel = c.channel FROM temp.entry_channel c, temp.doubtful_row d WHERE "
+      "c.num = entry.id AND d.name = 'entry' AND d.a = entry.id");
+  db.run(
+      "UPDATE checkpoint SET label = l.label FROM temp.checkpoint_label l, temp.doubtful_row d "
+      "WHERE l.session = checkpoint.session AND l.version = checkpoint.version AND d.name = "
+      "'checkpoint' AND d.a = checkpoint.session AND d.b = checkpoint.version");
 }
 
 // A blob is found by its name in the index. If the name in its own row is another one, the one
@@ -68,8 +79,8 @@ void mend_messages(Connection& db) {
   // To whom it goes is in the index as well, by which it is found.
   db.run(
       "UPDATE OR IGNORE message SET session = m.session FROM temp.message_id m, "
-      "temp.doubtful_message d WHERE m.num = message.num AND d.num = message.num AND m.session IN "
-      "(SELECT num FROM session)");
+      "temp.doubtful_row d WHERE m.num = message.num AND d.name = 'message' AND d.a = message.num "
+      "AND m.session IN (SELECT num FROM session)");
   for (const std::int64_t number : messages_without_id(db)) {
     db.run(
         "UPDATE OR IGNORE message SET id = (SELECT id FROM temp.message_id m WHERE m.num = "
@@ -89,7 +100,7 @@ void mend_messages(Connection& db) {
 
 void mend_rest(Connection& db) {
   mend_ids(db);
-  mend_keys(db);
+  mend_by_index(db);
   mend_words(db);
   mend_blobs(db);
   mend_messages(db);

@@ -35,6 +35,9 @@ constexpr std::array table_shapes = {
     Shape{"sqlite_autoindex_blob_1", "temp.blob_hash", "hi", false, false, 2},
     Shape{"sqlite_autoindex_message_1", "temp.message_id", "iti", false, false, 3},
     Shape{"call_key", "temp.call_key", "hii", false, false, 3},
+    Shape{"call_open", "temp.call_state", "tii", false, false, 3},
+    Shape{"entry_value", "temp.entry_channel", "tii", false, false, 3},
+    Shape{"checkpoint_label", "temp.checkpoint_label", "iti", false, false, 3},
     Shape{"segment_session", "temp.segment_own", "iii", false, false, 3},
     Shape{"segment_parent", "temp.segment_above", "iii", false, false, 3},
 };

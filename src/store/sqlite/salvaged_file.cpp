@@ -28,8 +28,10 @@ CREATE TEMP TABLE doubtful (session INTEGER PRIMARY KEY);
 CREATE TEMP TABLE blob_hash (hash BLOB, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE message_id (session INTEGER, id TEXT, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE call_key (key BLOB, session INTEGER, position INTEGER, PRIMARY KEY (session, position));
-CREATE TEMP TABLE doubtful_call (session INTEGER, position INTEGER, PRIMARY KEY (session, position));
-CREATE TEMP TABLE doubtful_message (num INTEGER PRIMARY KEY);
+CREATE TEMP TABLE call_state (state TEXT, session INTEGER, position INTEGER, PRIMARY KEY (session, position));
+CREATE TEMP TABLE entry_channel (channel TEXT, id INTEGER, num INTEGER PRIMARY KEY);
+CREATE TEMP TABLE checkpoint_label (session INTEGER, label TEXT, version INTEGER, PRIMARY KEY (session, version));
+CREATE TEMP TABLE doubtful_row (name TEXT, a INTEGER, b INTEGER, PRIMARY KEY (name, a, b));
 CREATE TEMP TABLE segment_own (session INTEGER, first INTEGER, num INTEGER PRIMARY KEY);
 CREATE TEMP TABLE segment_above (parent INTEGER, parent_position INTEGER, num INTEGER PRIMARY KEY);
 )sql";
@@ -37,6 +39,8 @@ CREATE TEMP TABLE segment_above (parent INTEGER, parent_position INTEGER, num IN
 // Tables of which rows of an earlier moment are kept aside: in none of them can such a row undo
 // what was done since. A message, for one, may have been consumed.
 constexpr std::array earlier_tables = {"session", "entry", "receipt", "checkpoint", "call"};
+
+bool is_of_a_table(const FoundRow& row) { return !row.shape->into.starts_with("temp."); }
 
 std::string earlier(std::string_view table) { return fmt::format("temp.earlier_{}", table); }
 
@@ -106,12 +110,9 @@ void SalvagedFile::add(const FoundRow& row) {
   if (row.is_doubtful && row.shape->name == "session") {
     db_.run("INSERT OR IGNORE INTO temp.doubtful VALUES (?)", row.values.front().integer);
   }
-  if (row.is_doubtful && row.shape->name == "message") {
-    db_.run("INSERT OR IGNORE INTO temp.doubtful_message VALUES (?)", row.values.front().integer);
-  }
-  if (row.is_doubtful && row.shape->name == "call") {
-    db_.run("INSERT OR IGNORE INTO temp.doubtful_call VALUES (?, ?)", row.values[0].integer,
-            row.values[1].integer);
+  if (row.is_doubtful && is_of_a_table(row)) {
+    db_.run("INSERT OR IGNORE INTO temp.doubtful_row VALUES (?, ?, ?)", row.shape->name,
+            row.values[0].integer, row.values[1].integer);
   }
 }
 
