@@ -93,12 +93,15 @@ class EqualStores : public testing::TestWithParam<std::tuple<Backend, std::uint6
 
 TEST_P(EqualStores, AnswerAlikeWhateverIsDone) {
   const auto& [backend, part] = GetParam();
+  std::size_t held = 0;
   for (const std::uint64_t seed : seeds(runs)) {
     if (seed % parts != part) continue;
     SCOPED_TRACE(reproduce(seed));
     Twins(seed, backend).run();
     if (HasFailure()) return;
+    ++held;
   }
+  report_held(held);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, EqualStores,

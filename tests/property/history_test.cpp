@@ -262,23 +262,27 @@ class Tree {
 class HistoryOfEveryBackend : public testing::TestWithParam<Backend> {};
 
 TEST_P(HistoryOfEveryBackend, IsAsTheNaiveModelSaysAtEveryPoint) {
-  for (const std::uint64_t seed : seeds(runs)) {
+  const auto all = seeds(runs);
+  for (const std::uint64_t seed : all) {
     SCOPED_TRACE(reproduce(seed));
     Tree tree(seed, GetParam());
     tree.grow();
     tree.check();
     if (HasFailure()) return;
   }
+  report_held(all.size());
 }
 
 TEST_P(HistoryOfEveryBackend, IsTheSameAtEveryKeptPointWhateverIsForgotten) {
-  for (const std::uint64_t seed : seeds(4 * runs)) {
+  const auto all = seeds(4 * runs);
+  for (const std::uint64_t seed : all) {
     SCOPED_TRACE(reproduce(seed));
     Tree tree(seed, GetParam(), Memory::forgets);
     tree.grow();
     tree.check();
     if (HasFailure()) return;
   }
+  report_held(all.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, HistoryOfEveryBackend, testing::ValuesIn(every_backend()),

@@ -9,9 +9,12 @@
 
 namespace perdure {
 
-/// `SEED=17` in the environment: 17 alone. Else 1, 2, 3 …: as many as
-/// `PERDURE_PROPERTY_RUNS` says, or `runs`.
+/// 1, 2, 3 …: as many as `PERDURE_PROPERTY_RUNS` in the environment says, or `runs`. With `SEED=17`:
+/// 17 alone, or that many from 17 on.
 [[nodiscard]] std::vector<std::uint64_t> seeds(std::size_t runs);
+
+/// Says how many sequences held, for whoever adds them up.
+void report_held(std::size_t sequences);
 
 /// What a failure says about how to see it again.
 [[nodiscard]] std::string reproduce(std::uint64_t seed);

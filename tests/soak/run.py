@@ -25,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SAMPLED = "--gtest_filter=UnderLoad.*:*RecoverySweep*:*LargeSweep*"
 LOAD_ROUNDS = 200
 DISKS = 4
+SEQUENCES = 100
 FUZZ_SECONDS = 30  # for each target, each round
 FULL = ("damage_sweep_test", "faults_test", "memory_test", "power_test", "crash_test")
 # "power: 724 cuts, 969 disks, 0 violations": what a test says it swept.
@@ -39,8 +40,9 @@ def commands(programs: pathlib.Path, seed: int) -> list[Command]:
     faults = [[str(programs / name), f"--seed={seed}"] for name in ("faults_test", "memory_test")]
     fuzz = [sys.executable, str(ROOT / "fuzz" / "run.py"), "--runs=0", f"--seconds={FUZZ_SECONDS}", f"--seed={seed}"]
     damage = [str(programs / "damage_sweep_test"), f"--seed={seed}"]
+    sequences = {"SEED": str(seed), "PERDURE_PROPERTY_RUNS": str(SEQUENCES)}
     plain = [crash, power, *faults, damage, fuzz]
-    return [*(({}, each) for each in plain), ({"SEED": str(seed)}, [str(programs / "store_property_test")])]
+    return [*(({}, each) for each in plain), (sequences, [str(programs / "store_property_test")])]
 
 
 def full_commands(programs: pathlib.Path, seed: int) -> list[Command]:
@@ -57,10 +59,8 @@ def run(command: Command, totals: collections.Counter) -> bool:
         return False
     for target, count in re.findall(r"^fuzz: (\w+) +(\d+) executions$", done.stdout, re.MULTILINE):
         totals[f"fuzz {target}: executions"] += int(count)
-    for count in re.findall(r"^OK, passed (\d+) tests", done.stdout + done.stderr, re.MULTILINE):
-        totals["property: sequences"] += int(count)
     for swept in SWEPT.finditer(done.stdout):
-        for count, what in re.findall(r"(\d+) ([a-z ]*[a-z])", swept["counts"]):
+        for count, what in re.findall(r"(\d+) ([A-Za-z ]*[A-Za-z])", swept["counts"]):
             totals[f"{swept['who']}: {what}"] += int(count)
     return True
 
