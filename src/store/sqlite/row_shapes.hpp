@@ -21,6 +21,9 @@ struct Shape {
   std::size_t key = 0;            ///< So many columns at its front say which row it is.
   /// So many at its front are worth having without the others; 0: none are.
   std::size_t enough = 0;
+
+  /// Else only kept to mend others, and proves nothing by itself.
+  [[nodiscard]] bool is_of_a_table() const { return !into.starts_with("temp."); }
 };
 
 [[nodiscard]] std::span<const Shape> shapes();

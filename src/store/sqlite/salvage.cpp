@@ -18,6 +18,7 @@
 #include "sqlite/page_source.hpp"
 #include "sqlite/part_file.hpp"
 #include "sqlite/row_finder.hpp"
+#include "sqlite/row_shapes.hpp"
 #include "sqlite/salvaged_file.hpp"
 
 namespace perdure {
@@ -40,9 +41,6 @@ Result<void> check_paths(const std::string& from, const std::string& to) {
   return {};
 }
 
-// Rows that are kept only to mend others prove nothing by themselves.
-bool is_of_a_store(const FoundRow& row) { return !row.shape->into.starts_with("temp."); }
-
 // Rows wander between pages. One that lay on a page whose newest copy is a damaged frame is still
 // where it was before, at the last moment of which everything is whole.
 void add_earlier_rows(const std::string& from, SalvagedFile& file) {
@@ -64,7 +62,7 @@ Result<SalvageReport> salvage(const std::string& from, const std::string& to,
     SalvagedFile file(part->path(), random_ids());
     const auto pages = sqlite::find_rows(source, {.row =
                                                       [&](FoundRow&& row) {
-                                                        if (is_of_a_store(row)) ++rows;
+                                                        if (row.shape->is_of_a_table()) ++rows;
                                                         file.add(row);
                                                       },
                                                   .go_on =

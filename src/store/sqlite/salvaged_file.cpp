@@ -40,8 +40,6 @@ CREATE TEMP TABLE segment_above (parent INTEGER, parent_position INTEGER, num IN
 // what was done since. A message, for one, may have been consumed.
 constexpr std::array earlier_tables = {"session", "entry", "receipt", "checkpoint", "call"};
 
-bool is_of_a_table(const FoundRow& row) { return !row.shape->into.starts_with("temp."); }
-
 std::string earlier(std::string_view table) { return fmt::format("temp.earlier_{}", table); }
 
 int bind(sqlite3_stmt* statement, int index, const Value& value) {
@@ -110,7 +108,7 @@ void SalvagedFile::add(const FoundRow& row) {
   if (row.is_doubtful && row.shape->name == "session") {
     db_.run("INSERT OR IGNORE INTO temp.doubtful VALUES (?)", row.values.front().integer);
   }
-  if (row.is_doubtful && is_of_a_table(row)) {
+  if (row.is_doubtful && row.shape->is_of_a_table()) {
     db_.run("INSERT OR IGNORE INTO temp.doubtful_row VALUES (?, ?, ?)", row.shape->name,
             row.values[0].integer, row.values[1].integer);
   }
