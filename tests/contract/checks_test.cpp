@@ -82,7 +82,7 @@ std::vector<Spoiled> bad_calls() {
 }
 
 std::vector<Spoiled> bad_checkpoints() {
-  const auto with = [](NewCheckpoint checkpoint) {
+  const auto with = [](const NewCheckpoint& checkpoint) {
     return [checkpoint](Batch& batch) { batch.checkpoint = checkpoint; };
   };
   const auto bad = ErrorCode::invalid_argument;

@@ -31,7 +31,7 @@ std::vector<std::string> odd_bodies() {
       "{\"a\":\"\xed\xa0\x80\"}",
       std::string("\0", 1),
       std::string("{\"a\":1}\0", 8),
-      std::string("{\"a\0\":1}", 9),
+      std::string("{\"a\0\":1}", 8),
       R"({"a":1,"a":2})",
       " \n\t{ } \r\n",
       "{\"blob\":\"no reference\"}",
@@ -134,7 +134,7 @@ TEST_P(HostileBodies, OddMetadataIsKeptAndFound) {
 
 TEST_P(HostileBodies, OfSixtyFourMebibytesAreKeptInlineAndAsBlobs) {
   const Lease lease = own(session);
-  std::string text = "\"" + std::string((std::size_t{64} << 20U) - 2, 'x') + "\"";
+  const std::string text = "\"" + std::string((std::size_t{64} << 20U) - 2, 'x') + "\"";
   const BlobRef blob = must(store->blobs().put(text));
   Batch made = batch_of(session, {message(""), message("")});
   made.entries[0].body = Body::from_text(text);

@@ -243,7 +243,7 @@ TEST_P(PruneContract, ADroppedEntryIsNoArgumentOfACall) {
 
 TEST_P(PruneContract, TotalsCountWhatWasDropped) {
   const Lease lease = own(create());
-  for (int i = 1; i <= 4; ++i) {
+  for (std::int64_t i = 1; i <= 4; ++i) {
     Batch made = batch_of(lease.session, {value("plan")});
     made.entries.front().tally = {.turns = i, .cost_micros = 100 * i};
     made.checkpoint = NewCheckpoint{};
@@ -298,7 +298,7 @@ TEST_P(PruneContract, NeitherNeedsALeaseNorDisturbsTheOwner) {
   const Lease lease = own(create());
   commit(lease, batch_of(lease.session, {value("old"), value("new")}));
   const SessionSummary before = row(lease.session);
-  Batch waiting = batch_of(lease.session, {message("next")});
+  const Batch waiting = batch_of(lease.session, {message("next")});
 
   prune(lease.session);
 
@@ -330,7 +330,7 @@ TEST_P(PruneContract, AHistoryOfManySlicesIsPrunedAsAWhole) {
     return true;
   }));
 
-  EXPECT_EQ(pruned, (Pruned{.versions = 598, .entries = 698, .bytes = 698 * 5}));
+  EXPECT_EQ(pruned, (Pruned{.versions = 598, .entries = 698, .bytes = std::uint64_t{698} * 5}));
   EXPECT_EQ(texts(lease.session).size(), 702U);
   EXPECT_GT(last, 0U);
 }

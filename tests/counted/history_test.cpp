@@ -125,7 +125,7 @@ TEST_F(HistoryCost, AForkAndABranchAddUpFromTheLastCheckpoint) {
   std::cout << fmt::format("a fork at turn 50 takes {} steps, at turn 5,000 {}\n", at_50, at_5000);
 
   EXPECT_LE(at_5000, bound(at_50));
-  for (const Version version : {1, 50, 2500, 4999}) {
+  for (const Version version : {1U, 50U, 2500U, 4999U}) {
     EXPECT_LE(cost_of_fork(large, Point::version(version)), bound(at_50)) << version;
   }
   EXPECT_LE(cost_of_fork(large, Point::position(12'503)),

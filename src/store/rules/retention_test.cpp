@@ -3,6 +3,7 @@
 #include "rules/retention.hpp"
 
 #include <gtest/gtest.h>
+#include <utility>
 
 #include "perdure/store/limits.hpp"
 
@@ -10,7 +11,10 @@ namespace perdure::rules {
 namespace {
 
 Checkpoint version(Version number, std::string label = {}) {
-  return {.version = number, .position = 1, .at = Timestamp(Duration(number)), .label = label};
+  return {.version = number,
+          .position = 1,
+          .at = Timestamp(Duration(number)),
+          .label = std::move(label)};
 }
 
 TEST(Keeps, WhatAnyRuleNames) {

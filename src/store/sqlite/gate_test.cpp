@@ -18,72 +18,72 @@ class GateTest : public testing::Test {
  protected:
   GateTest() {
     make_file();
-    gate_.open();
+    gate.open();
   }
 
-  void make_file() const { std::ofstream(path_) << "a store"; }
+  void make_file() const { std::ofstream(path) << "a store"; }
 
-  static void expect_closed(Gate& gate) {
-    const auto checked = gate.check();
+  static void expect_closed(Gate& closed) {
+    const auto checked = closed.check();
     ASSERT_FALSE(checked);
     EXPECT_EQ(checked.error().code, ErrorCode::closed);
   }
 
-  TempFolder folder_;
-  const std::string path_ = folder_.file("store");
-  LockFile lock_file_ = LockFile::open(path_ + "-lock").value();
-  Gate gate_{path_, lock_file_};
+  TempFolder folder;
+  const std::string path = folder.file("store");
+  LockFile lock_file = LockFile::open(path + "-lock").value();
+  Gate gate{path, lock_file};
 };
 
 TEST_F(GateTest, IsOpenWhileNothingHappens) {
-  lock_file_.touch();
-  EXPECT_TRUE(gate_.check());
+  lock_file.touch();
+  EXPECT_TRUE(gate.check());
 }
 
 TEST_F(GateTest, ClosesForEverybodyWhoHasTheStoreOpen) {
-  LockFile other_file = LockFile::open(path_ + "-lock").value();
-  Gate other(path_, other_file);
+  LockFile other_file = LockFile::open(path + "-lock").value();
+  Gate other(path, other_file);
   other.open();
-  gate_.close_for_all();
-  expect_closed(gate_);
+  gate.close_for_all();
+  expect_closed(gate);
   expect_closed(other);
 }
 
 TEST_F(GateTest, LetsThoseWriteWhoOpenLater) {
-  gate_.close_for_all();
-  Gate later(path_, lock_file_);
+  gate.close_for_all();
+  Gate later(path, lock_file);
   later.open();
   EXPECT_TRUE(later.check());
 }
 
 TEST_F(GateTest, SaysThatAFailureWaitsForRecovery) {
-  gate_.close_for_all();
-  const auto failures = lock_file_.failures();
+  gate.close_for_all();
+  const auto failures = lock_file.failures();
   EXPECT_EQ(failures.seen, 1U);
   EXPECT_EQ(failures.recovered, 0U);
 }
 
 TEST_F(GateTest, ClosesWhenTheFileIsGone) {
-  std::filesystem::remove(path_);
-  expect_closed(gate_);
+  std::filesystem::remove(path);
+  expect_closed(gate);
 }
 
 TEST_F(GateTest, ClosesWhenTheFileIsReplaced) {
-  std::filesystem::rename(path_, path_ + ".old");
+  std::filesystem::rename(path, path + ".old");
   make_file();
-  expect_closed(gate_);
+  expect_closed(gate);
 }
 
 TEST_F(GateTest, ClosesWhenTheLockFileIsGone) {
-  std::filesystem::remove(path_ + "-lock");
-  expect_closed(gate_);
+  std::filesystem::remove(path + "-lock");
+  expect_closed(gate);
 }
 
 TEST_F(GateTest, StaysClosed) {
-  std::filesystem::rename(path_, path_ + ".old");
-  expect_closed(gate_);
-  std::filesystem::rename(path_ + ".old", path_);
-  expect_closed(gate_);
+  std::filesystem::rename(path, path + ".old");
+  expect_closed(gate);
+  std::filesystem::rename(path + ".old", path);
+  expect_closed(gate);
 }
 
 }  // namespace

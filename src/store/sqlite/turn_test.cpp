@@ -21,9 +21,18 @@ constexpr Duration long_enough = std::chrono::seconds(30);
 
 class TurnTest : public testing::Test {
  protected:
-  [[nodiscard]] Turn open() const { return Turn::open(folder_.file("lock")).value(); }
+  [[nodiscard]] Turn open() const { return Turn::open(folder.file("lock")).value(); }
 
-  TempFolder folder_;
+  /// Its thread goes on waiting when we no longer do. Between our own tries nobody else can be
+  /// seen in the door.
+  void let_wait(Turn& turn) const {
+    const Descriptor watcher = Descriptor::open(folder.file("lock")).value();
+    do {
+      ASSERT_FALSE(turn.take(Duration(1)));
+    } while (!is_locked_elsewhere(watcher, door_byte));
+  }
+
+  TempFolder folder;
 };
 
 TEST_F(TurnTest, IsFreeAtFirst) {
@@ -55,7 +64,7 @@ TEST_F(TurnTest, IsGivenBackWhenItComesTooLate) {
   Turn first = open();
   Turn second = open();
   ASSERT_TRUE(first.take(at_once));
-  ASSERT_FALSE(second.take(at_once));
+  let_wait(second);
   first.end();
   // Nobody wants it on the other side any more: it must not stay there.
   EXPECT_TRUE(first.take(long_enough));
@@ -76,7 +85,7 @@ TEST_F(TurnTest, CanBeAskedForAgainAfterADeadline) {
 
 TEST_F(TurnTest, WhoHadItDoesNotPassWhoStandsInTheDoor) {
   Turn first = open();
-  const Descriptor waiter = Descriptor::open(folder_.file("lock")).value();
+  const Descriptor waiter = Descriptor::open(folder.file("lock")).value();
   ASSERT_TRUE(first.take(at_once));
   ASSERT_EQ(lock_byte(waiter, door_byte, LockWait::no), 0);
 
@@ -88,14 +97,8 @@ TEST_F(TurnTest, WhoHadItDoesNotPassWhoStandsInTheDoor) {
 TEST_F(TurnTest, WhoWaitsStandsInTheDoor) {
   Turn first = open();
   Turn second = open();
-  const Descriptor watcher = Descriptor::open(folder_.file("lock")).value();
   ASSERT_TRUE(first.take(at_once));
-
-  // Its thread goes on waiting when we no longer do. Between our own tries nobody else can be
-  // seen in the door.
-  do {
-    ASSERT_FALSE(second.take(Duration(1)));
-  } while (!is_locked_elsewhere(watcher, door_byte));
+  let_wait(second);
   first.end();
   EXPECT_TRUE(second.take(long_enough));
 }

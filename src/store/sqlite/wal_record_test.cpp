@@ -25,57 +25,57 @@ WalRecord example() {
 
 class WalRecordTest : public testing::Test {
  protected:
-  const TempFolder folder_;
-  const std::string path_ = folder_.file("store-lock");
-  LockFile lock_file_ = LockFile::open(path_).value();
+  const TempFolder folder;
+  const std::string path = folder.file("store-lock");
+  LockFile lock_file = LockFile::open(path).value();
 };
 
 TEST_F(WalRecordTest, IsReadByOthersAsItWasWritten) {
-  lock_file_.touch(example());
-  EXPECT_EQ(LockFile::open(path_).value().read_record(), example());
+  lock_file.touch(example());
+  EXPECT_EQ(LockFile::open(path).value().read_record(), example());
 }
 
 TEST_F(WalRecordTest, ClaimsNothingInANewOrAnOlderFile) {
-  EXPECT_EQ(lock_file_.read_record(), WalRecord{});
-  lock_file_.touch();
-  lock_file_.set_failures({.seen = 2, .recovered = 1});
-  EXPECT_EQ(lock_file_.read_record(), WalRecord{});
+  EXPECT_EQ(lock_file.read_record(), WalRecord{});
+  lock_file.touch();
+  lock_file.set_failures({.seen = 2, .recovered = 1});
+  EXPECT_EQ(lock_file.read_record(), WalRecord{});
 }
 
 TEST_F(WalRecordTest, ClaimsNothingIfAnyByteOfItIsAnother) {
   for (std::streamoff at = 0; at < static_cast<std::streamoff>(sizeof(WalRecord)); ++at) {
-    lock_file_.touch(example());
-    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    lock_file.touch(example());
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(24 + at);
     const auto byte = static_cast<char>(file.get() ^ 0x10);
     file.seekp(24 + at);
     file.put(byte).flush();
-    EXPECT_EQ(lock_file_.read_record(), WalRecord{}) << "byte " << at;
+    EXPECT_EQ(lock_file.read_record(), WalRecord{}) << "byte " << at;
   }
 }
 
 TEST_F(WalRecordTest, ClaimsNothingIfItsEndIsMissing) {
-  lock_file_.touch(example());
-  std::filesystem::resize_file(path_, 24 + sizeof(WalRecord) - 1);
-  EXPECT_EQ(lock_file_.read_record(), WalRecord{});
+  lock_file.touch(example());
+  std::filesystem::resize_file(path, 24 + sizeof(WalRecord) - 1);
+  EXPECT_EQ(lock_file.read_record(), WalRecord{});
 }
 
 TEST_F(WalRecordTest, IsNoneIfAllIsZero) { EXPECT_FALSE(WalRecord{}.is_sealed()); }
 
 TEST_F(WalRecordTest, LeavesTheCountsOfFailedSyncsAlone) {
-  lock_file_.set_failures({.seen = 2, .recovered = 1});
-  lock_file_.touch(example());
-  EXPECT_EQ(lock_file_.failures().seen, 2U);
-  EXPECT_EQ(lock_file_.failures().recovered, 1U);
-  lock_file_.set_failures({.seen = 2, .recovered = 2});
-  EXPECT_EQ(lock_file_.read_record(), example());
+  lock_file.set_failures({.seen = 2, .recovered = 1});
+  lock_file.touch(example());
+  EXPECT_EQ(lock_file.failures().seen, 2U);
+  EXPECT_EQ(lock_file.failures().recovered, 1U);
+  lock_file.set_failures({.seen = 2, .recovered = 2});
+  EXPECT_EQ(lock_file.read_record(), example());
 }
 
 TEST_F(WalRecordTest, IsSeenWithTheCountsThatEveryTurnBeginsWith) {
-  LockFile other = LockFile::open(path_).value();
+  LockFile other = LockFile::open(path).value();
   other.touch(example());
-  static_cast<void>(lock_file_.failures());
-  EXPECT_EQ(lock_file_.last_record(), example());
+  static_cast<void>(lock_file.failures());
+  EXPECT_EQ(lock_file.last_record(), example());
 }
 
 TEST_F(WalRecordTest, KnowsTheBootOfTheMachine) {
