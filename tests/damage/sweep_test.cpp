@@ -128,7 +128,7 @@ TEST_F(DamageSweep, ZeroedPages) {
 TEST_F(DamageSweep, TruncatedFiles) {
   const Original original = make_original(false);
   for (std::size_t end = 0; end < original.files.file.size(); end += page_bytes) {
-    for (const std::size_t more : {0, 100, 4000}) {
+    for (const std::size_t more : {0U, 100U, 4000U}) {
       // A third of them in turn, unless all are asked for.
       if (!damage_scale().full && (end / page_bytes + more) % 3 != 0) continue;
       const Files damaged{.file = original.files.file.substr(0, end + more), .log = {}};

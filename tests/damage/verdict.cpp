@@ -21,7 +21,7 @@ namespace perdure {
 namespace {
 
 std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  const std::ifstream file(path, std::ios::binary);
   std::ostringstream bytes;
   bytes << file.rdbuf();
   return bytes.str();

@@ -21,7 +21,7 @@ Committer::Committer(Store& store, const Lease& lease, Batch batch)
 
 bool Committer::is_asleep() const {
   if (id_ == 0) return false;
-  std::ifstream file(fmt::format("/proc/self/task/{}/stat", id_.load()));
+  const std::ifstream file(fmt::format("/proc/self/task/{}/stat", id_.load()));
   std::stringstream text;
   text << file.rdbuf();
   const std::size_t name_end = text.str().rfind(')');

@@ -101,6 +101,7 @@ struct VfsMethods {
 
 int VfsMethods::open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* file, int flags,
                      int* out_flags) {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the memory is SQLite's.
   File* self =
       new (file) File{.base = {}, .shim = &as_shim(vfs), .path = path, .flags = flags, .tag = 0};
   self->system()->pMethods = nullptr;

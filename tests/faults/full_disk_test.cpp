@@ -114,7 +114,7 @@ TEST_F(FullDisk, InAGroupTellsNobodyYesWhoIsNotThere) {
 TEST_F(FullDisk, InAGroupTooLargeForMemoryTellsNobodyYesEither) {
   // Three of these do not fit into the writer's cache.
   constexpr std::size_t bytes = 12'000'000;
-  for (const std::uint64_t number : {100, 3000, 8500}) try_at(number, bytes);
+  for (const std::uint64_t number : {100U, 3000U, 8500U}) try_at(number, bytes);
   EXPECT_GE(refused, 4);
   EXPECT_GE(undone, 3) << "no transaction met the disk before its COMMIT";
 }

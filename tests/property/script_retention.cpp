@@ -49,7 +49,7 @@ Action Script::collect() {
   const bool vacuums = dice_.chance(50);
   if (dice_.chance(50)) clock_.advance(61s);
   return {"collect blobs", [=](Store& store) {
-            const std::string text = describe(store.retention().collect_blobs(staged_for));
+            std::string text = describe(store.retention().collect_blobs(staged_for));
             // How many pages a backend has is its own affair.
             if (vacuums && !store.retention().vacuum()) return text + ", vacuum failed";
             return text;

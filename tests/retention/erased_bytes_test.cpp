@@ -103,7 +103,7 @@ TEST_F(ErasedBytes, AreGoneAlsoWhereSessionsTakeTurns) {
   for (int round = 0; round < 60; ++round) {
     for (const Lease& lease : leases) {
       ++number;
-      say(lease, secret(number, 100 + number % 7 * 200));
+      say(lease, secret(number, static_cast<std::size_t>(100 + number % 7 * 200)));
     }
   }
   int found = 0;
@@ -171,7 +171,7 @@ TEST_F(ErasedBytes, WaitForAReaderThatMaySeeThemYet) {
 
 TEST_F(ErasedBytes, LeaveASoundFileBehind) {
   const Lease lease = session("session");
-  for (int i = 1; i <= 200; ++i) say(lease, secret(i, 50 + i % 11 * 300));
+  for (int i = 1; i <= 200; ++i) say(lease, secret(i, static_cast<std::size_t>(50 + i % 11 * 300)));
   for (Position position = 2; position <= 200; position += 3) {
     must(store->retention().erase(lease.session, {position}));
   }

@@ -138,7 +138,8 @@ TEST_F(Meanwhile, CommitsAndReadsGoOn) {
   }));
 
   EXPECT_GT(commits, 5);
-  EXPECT_EQ(must(store().sessions().read(lease.session)).version, 300U + commits);
+  EXPECT_EQ(must(store().sessions().read(lease.session)).version,
+            static_cast<Version>(300 + commits));
 }
 
 TEST_F(Meanwhile, AReaderNeverSeesAKeptPointChange) {
