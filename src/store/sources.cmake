@@ -52,6 +52,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/kept_points.cpp
     sqlite/line.cpp
     sqlite/lock_file.cpp
+    sqlite/log_room.cpp
     sqlite/log.cpp
     sqlite/mend.cpp
     sqlite/mend_rest.cpp
@@ -103,6 +104,7 @@ set(PERDURE_STORE_TESTS
     rules/match_test.cpp
     rules/retention_test.cpp
     sqlite/gate_test.cpp
+    sqlite/log_room_test.cpp
     sqlite/page_sums_test.cpp
     sqlite/scrub_test.cpp
     sqlite/summing_vfs_test.cpp

@@ -13,6 +13,7 @@
 
 #include "doubles/fake_clock.hpp"
 #include "doubles/temp_folder.hpp"
+#include "doubles/wal_frames.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/salvage.hpp"
 #include "store/sqlite/connection.hpp"
@@ -56,7 +57,9 @@ class LostWal : public testing::Test {
     return left;
   }
 
-  static void cut_wal(const std::string& of) { fs::resize_file(of + "-wal", 32 + 8216); }
+  static void cut_wal(const std::string& of) {
+    fs::resize_file(of + "-wal", wal_header_bytes + wal_frame_bytes);
+  }
 
   static void start_machine_anew(const std::string& of) {
     auto lock_file = sqlite::LockFile::open(of + "-lock").value();
@@ -251,7 +254,7 @@ TEST_F(LostWal, IsNamedBeyondWhatACheckpointWroteBack) {
   ASSERT_LT(fs::file_size(left), 3'000'000U) << "nothing held it back";
   EXPECT_EQ(named(left), "");
   const std::string cut = kill();
-  fs::resize_file(cut + "-wal", fs::file_size(cut + "-wal") - 8216);
+  fs::resize_file(cut + "-wal", frames_end_of(cut) - wal_frame_bytes);
   EXPECT_NE(named(cut), "");
   reader.execute("COMMIT");
 }
@@ -267,7 +270,7 @@ TEST_F(LostWal, IsNotSaidOfFramesThatWereWrittenBack) {
 
 TEST_F(LostWal, OfAnotherBootNeedsOnlyWhatWasSynced) {
   commit();
-  const auto synced = fs::file_size(path + "-wal");
+  const auto synced = frames_end_of(path);
   commit(Sync::later);
   const std::string unsynced = kill();
   start_machine_anew(unsynced);
@@ -276,7 +279,7 @@ TEST_F(LostWal, OfAnotherBootNeedsOnlyWhatWasSynced) {
 
   const std::string lost = kill();
   start_machine_anew(lost);
-  fs::resize_file(lost + "-wal", synced - 8216);
+  fs::resize_file(lost + "-wal", synced - wal_frame_bytes);
   EXPECT_NE(named(lost), "");
 
   const std::string same_boot = kill();
@@ -291,11 +294,11 @@ TEST_F(LostWal, OfAnotherBootDoesNotTakeForSyncedWhatACommitWithoutFramesFollowe
                                 .body = Body::from_text("{}")};
   ASSERT_TRUE(store->inbox().post(message));
   commit();
-  const auto synced = fs::file_size(path + "-wal");
+  const auto synced = frames_end_of(path);
   commit(Sync::later);
-  const auto all = fs::file_size(path + "-wal");
+  const auto all = frames_end_of(path);
   ASSERT_TRUE(store->inbox().post(message));
-  ASSERT_EQ(fs::file_size(path + "-wal"), all) << "a repeat writes nothing";
+  ASSERT_EQ(frames_end_of(path), all) << "a repeat writes nothing";
   const std::string left = kill();
   start_machine_anew(left);
   fs::resize_file(left + "-wal", synced);

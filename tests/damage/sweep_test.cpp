@@ -11,6 +11,7 @@
 #include "damage/scale.hpp"
 #include "damage/verdict.hpp"
 #include "doubles/temp_folder.hpp"
+#include "doubles/wal_frames.hpp"
 #include "store/sqlite/wal_record.hpp"
 
 namespace perdure {
@@ -28,6 +29,7 @@ Original make_original(bool in_wal) {
   const TempFolder folder = TempFolder::in_memory();
   Original made{.sample = make_sample(folder.file("store.db"), in_wal), .files = {}};
   made.files = read_files(folder.file("store.db"));
+  if (in_wal) made.files.log.resize(frames_end(made.files.log));
   return made;
 }
 

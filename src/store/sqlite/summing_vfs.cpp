@@ -17,14 +17,16 @@
 #include <sqlite3.h>
 #include <string_view>
 
+#include "sqlite/log_room.hpp"
 #include "sqlite/page_sums.hpp"
 
 namespace perdure::sqlite {
 
-/// An open main file, in memory of SQLite's; the one below lies behind it.
+/// An open main file or write-ahead log, in memory of SQLite's; the one below lies behind it.
 struct SummingVfs::File {
   sqlite3_file base;
   SummingVfs* vfs;
+  LogRoom room;
 
   [[nodiscard]] sqlite3_file* below() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
@@ -54,8 +56,18 @@ struct SummingMethods {
   static int write(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
     return as_file(file).vfs->write(as_file(file), data, size, offset);
   }
+  static int write_log(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
+    return as_file(file).room.write(*as_file(file).below(), data, size, offset);
+  }
   static int open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* file, int flags,
                   int* out_flags);
+
+  static constexpr sqlite3_io_methods methods_of_log(int version) {
+    sqlite3_io_methods table = methods_of(version);
+    table.xRead = pass<&sqlite3_io_methods::xRead, void*, int, sqlite3_int64>;
+    table.xWrite = write_log;
+    return table;
+  }
 
   static constexpr sqlite3_io_methods methods_of(int version) {
     using M = sqlite3_io_methods;
@@ -85,6 +97,7 @@ struct SummingMethods {
   }
 
   static const std::array<sqlite3_io_methods, 3> tables;
+  static const std::array<sqlite3_io_methods, 3> tables_of_log;
 
   // What the VFS below does not have is left out here too.
   static void pass_all(sqlite3_vfs& vfs, const sqlite3_vfs& below) {
@@ -112,21 +125,25 @@ struct SummingMethods {
 
 constexpr std::array<sqlite3_io_methods, 3> SummingMethods::tables = {methods_of(1), methods_of(2),
                                                                       methods_of(3)};
+constexpr std::array<sqlite3_io_methods, 3> SummingMethods::tables_of_log = {
+    methods_of_log(1), methods_of_log(2), methods_of_log(3)};
 
 int SummingMethods::open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* file, int flags,
                          int* out_flags) {
   // Any other file is the VFS's below, as if this were not here.
-  if ((flags & SQLITE_OPEN_MAIN_DB) == 0) {
+  const bool is_log = (flags & SQLITE_OPEN_WAL) != 0;
+  if (!is_log && (flags & SQLITE_OPEN_MAIN_DB) == 0) {
     return pass_vfs<&sqlite3_vfs::xOpen>(vfs, path, file, flags, out_flags);
   }
-  File* self = std::construct_at(reinterpret_cast<File*>(file),
-                                 File{.base = {}, .vfs = static_cast<SummingVfs*>(vfs->pAppData)});
+  File* self = std::construct_at(
+      reinterpret_cast<File*>(file),
+      File{.base = {}, .vfs = static_cast<SummingVfs*>(vfs->pAppData), .room = {}});
   self->below()->pMethods = nullptr;
   const int code = pass_vfs<&sqlite3_vfs::xOpen>(vfs, path, self->below(), flags, out_flags);
   // SQLite closes what has methods, opened or not.
   if (const sqlite3_io_methods* methods = self->below()->pMethods) {
-    self->base.pMethods =
-        &tables.at(static_cast<std::size_t>(std::clamp(methods->iVersion, 1, 3)) - 1);
+    const auto version = static_cast<std::size_t>(std::clamp(methods->iVersion, 1, 3));
+    self->base.pMethods = &(is_log ? tables_of_log : tables).at(version - 1);
   }
   return code;
 }

@@ -1,6 +1,7 @@
 // Between SQLite and the files: puts sums into the pages of a main file as they are written
-// (page_sums.hpp), over whatever VFS is below. All else passes through untouched; of other
-// files than the main one this sees only how they are opened.
+// (page_sums.hpp), and room into a write-ahead log as it grows (log_room.hpp), over whatever
+// VFS is below. All else passes through untouched; of other files this sees only how they are
+// opened.
 //
 // Reading does not look at sums. A store with a damaged page must stay as readable as it
 // can: entries have hashes, and one flipped byte in a title is no reason to refuse a page of
