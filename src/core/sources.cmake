@@ -11,6 +11,7 @@ set(PERDURE_CORE_SOURCES
     json_parser.cpp
     json_text.cpp
     random_ids.cpp
+    raw_json.cpp
     sha256.cpp
     system_clock.cpp
     time.cpp)
@@ -22,6 +23,7 @@ set(PERDURE_CORE_TESTS
     id_test.cpp
     json_parser_test.cpp
     json_test.cpp
+    raw_json_test.cpp
     sha256_test.cpp
     time_test.cpp)
 
