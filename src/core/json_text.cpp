@@ -149,4 +149,10 @@ std::string Json::text() const {
   return out;
 }
 
+bool fits_json(std::string_view bytes) {
+  if (is_utf8(bytes)) return true;
+  const auto read = parse_json(Json(bytes).text());
+  return read && *read->as_string() == bytes;
+}
+
 }  // namespace perdure

@@ -1,6 +1,7 @@
 # What the core layer is made of. Names are relative to this folder.
 
 set(PERDURE_CORE_SOURCES
+    base64.cpp
     canonical_json.cpp
     error.cpp
     es6_number.cpp
@@ -17,6 +18,7 @@ set(PERDURE_CORE_SOURCES
     time.cpp)
 
 set(PERDURE_CORE_TESTS
+    base64_test.cpp
     canonical_json_test.cpp
     error_test.cpp
     id_source_test.cpp

@@ -124,6 +124,10 @@ class Json {
 /// Fails: `invalid_argument`, whose message has the byte offset and what was expected there.
 [[nodiscard]] Result<Json> parse_json(std::string_view text);
 
+/// Whether a string of these bytes comes back from its JSON text as it is: UTF-8, lone surrogates
+/// allowed.
+[[nodiscard]] bool fits_json(std::string_view bytes);
+
 /// Whether parse_json would read it. Builds nothing and is fast: every body written passes it.
 [[nodiscard]] bool is_json(std::string_view text);
 
