@@ -3,6 +3,7 @@
 #include "values/fields.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 #include <functional>
@@ -11,9 +12,11 @@
 #include <string_view>
 #include <utility>
 
+#include "perdure/core/base64.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 
@@ -23,6 +26,36 @@ namespace {
 // Written from version 2 on; without it a value is of version 1.
 constexpr std::string_view version_key = "v";
 constexpr std::int64_t version_known = 1;
+constexpr std::string_view base64_suffix = "_base64";
+constexpr std::string_view text_suffix = "_text";
+// No value of ours puts more around a text than this.
+constexpr std::size_t levels_around = 8;
+
+// For text that is JSON.
+std::size_t depth_of(std::string_view json) {
+  std::size_t depth = 0;
+  std::size_t deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') in_string = !in_string;
+    if (in_string) {
+      if (c == '\\') ++i;
+    } else if (c == '{' || c == '[') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+// JSON that is found again without a byte more or less: a reader takes the space around a
+// value for its own.
+bool is_slice(std::string_view text) {
+  constexpr std::string_view space = " \t\r\n";
+  return is_json(text) && !space.contains(text.front()) && !space.contains(text.back());
+}
 
 }  // namespace
 
@@ -98,6 +131,24 @@ void Fields::take(std::string_view key, std::int64_t& out) {
   out = *number;
 }
 
+void Fields::take(std::string_view key, std::uint64_t& out) {
+  const auto raw = take_raw(key);
+  if (!raw) return;
+  const auto number = parse_json(*raw)->as_uint64();
+  if (!number) return refuse(key, "an integer that is not below zero");
+  out = *number;
+}
+
+void Fields::take(std::string_view key, Digest& out) {
+  if (!has(key)) return;
+  std::string text;
+  take(key, text);
+  if (failed_) return;
+  const auto digest = digest_from_hex(text);
+  if (!digest) return refuse(key, "64 hexadecimal digits");
+  out = *digest;
+}
+
 void Fields::take(std::string_view key, RawJson& out) {
   if (const auto raw = take_raw(key)) out = RawJson::from_text(std::string(*raw)).value();
 }
@@ -126,6 +177,43 @@ void Fields::take(std::string_view key, std::optional<std::int64_t>& out) {
   out = number;
 }
 
+void Fields::take_bytes(std::string_view key, std::string& out) {
+  take(key, out);
+  const std::string exact_key = std::string(key) + std::string(base64_suffix);
+  if (!has(exact_key)) return;
+  std::string exact;
+  take(exact_key, exact);
+  if (failed_) return;
+  auto bytes = from_base64(exact);
+  if (!bytes) return refuse(exact_key, "base64");
+  out = *std::move(bytes);
+}
+
+void Fields::take_bytes(std::string_view key, std::optional<std::string>& out) {
+  if (!has(key)) return;
+  // Others write what is missing as null.
+  const auto member = std::ranges::find(members_, key, &RawMember::key);
+  if (member->value == "null") {
+    take_raw(key);
+  } else {
+    take_bytes(key, out.emplace());
+  }
+}
+
+void Fields::take_json(std::string_view key, std::string& out) {
+  if (const auto raw = take_raw(key)) out = *raw;
+  take_bytes(std::string(key) + std::string(text_suffix), out);
+}
+
+void Fields::take_json(std::string_view key, RawJson& out) {
+  std::string text = out.text();
+  take_json(key, text);
+  if (failed_) return;
+  auto json = RawJson::from_text(std::move(text));
+  if (!json) return refuse(key, "JSON");
+  out = *std::move(json);
+}
+
 void Fields::take_each(std::string_view key,
                        const std::function<Result<void>(std::string_view)>& read) {
   const auto raw = take_raw(key);
@@ -138,6 +226,18 @@ void Fields::take_each(std::string_view key,
   }
 }
 
+void Fields::take_members(std::string_view key,
+                          const std::function<Result<void>(const RawMember&)>& read) {
+  const auto raw = take_raw(key);
+  if (!raw) return;
+  const auto members = split_object(*raw);
+  if (!members) return refuse(key, "an object");
+  for (const RawMember& member : *members) {
+    auto done = read(member);
+    if (!done) return fail_with(std::move(done).error());
+  }
+}
+
 Result<Unknown> Fields::finish() {
   if (failed_) return std::unexpected(*std::move(failed_));
   Unknown unknown;
@@ -145,6 +245,25 @@ Result<Unknown> Fields::finish() {
     unknown.emplace_back(member.key, RawJson::from_text(std::string(member.value)).value());
   }
   return unknown;
+}
+
+void add_bytes(ObjectWriter& writer, std::string_view key, const std::string& bytes) {
+  writer.add(key, Json(bytes));
+  if (fits_json(bytes)) return;
+  writer.add(std::string(key) + std::string(base64_suffix), Json(to_base64(bytes)));
+}
+
+void add_bytes(ObjectWriter& writer, std::string_view key,
+               const std::optional<std::string>& bytes) {
+  if (bytes) add_bytes(writer, key, *bytes);
+}
+
+void add_json(ObjectWriter& writer, std::string_view key, const std::string& text) {
+  if (is_slice(text) && depth_of(text) + levels_around <= json_depth_max) {
+    writer.add_raw(key, text);
+  } else {
+    add_bytes(writer, std::string(key) + std::string(text_suffix), text);
+  }
 }
 
 void add_unknown(ObjectWriter& writer, const Unknown& unknown) {

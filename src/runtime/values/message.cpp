@@ -1,7 +1,4 @@
 // Messages and their blocks, to JSON and back.
-//
-// Content that no JSON string holds goes beside itself as base64: the readable form is
-// for people, the other one is the truth.
 
 #include "perdure/runtime/message.hpp"
 
@@ -11,7 +8,6 @@
 #include <utility>
 #include <variant>
 
-#include "perdure/core/base64.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
@@ -21,20 +17,14 @@
 namespace perdure {
 namespace {
 
+using values::add_bytes;
+using values::add_json;
 using values::add_unknown;
 using values::Fields;
 
-void add_bytes(ObjectWriter& writer, const std::string& key, const std::string& bytes) {
-  writer.add(key, Json(bytes));
-  if (!fits_json(bytes)) writer.add(key + "_base64", Json(to_base64(bytes)));
-}
-
-void take_bytes(Fields& fields, const std::string& key, std::string& out) {
+void take_text(Fields& fields, std::string_view key, std::string& out) {
   fields.require(key);
-  fields.take(key, out);
-  std::string exact;
-  fields.take(key + "_base64", exact);
-  if (const auto bytes = from_base64(exact); bytes && !exact.empty()) out = *bytes;
+  fields.take_bytes(key, out);
 }
 
 struct BlockWriter {
@@ -49,7 +39,7 @@ struct BlockWriter {
     ObjectWriter writer;
     writer.add("kind", "reasoning");
     add_bytes(writer, "text", block.text);
-    writer.add_raw("metadata", block.metadata.text());
+    add_json(writer, "metadata", block.metadata.text());
     add_unknown(writer, block.unknown);
     return writer.finish();
   }
@@ -58,11 +48,7 @@ struct BlockWriter {
     writer.add("kind", "tool_call");
     add_bytes(writer, "id", block.id);
     add_bytes(writer, "name", block.name);
-    if (is_json(block.args)) {
-      writer.add_raw("args", block.args);
-    } else {
-      add_bytes(writer, "args_text", block.args);
-    }
+    add_json(writer, "args", block.args);
     add_unknown(writer, block.unknown);
     return writer.finish();
   }
@@ -88,36 +74,30 @@ Result<Block> finish(Fields& fields, Known block) {
 
 Result<Block> text_from(Fields& fields) {
   TextBlock block;
-  take_bytes(fields, "text", block.text);
+  take_text(fields, "text", block.text);
   return finish(fields, std::move(block));
 }
 
 Result<Block> reasoning_from(Fields& fields) {
   ReasoningBlock block;
-  take_bytes(fields, "text", block.text);
-  fields.take("metadata", block.metadata);
+  take_text(fields, "text", block.text);
+  fields.take_json("metadata", block.metadata);
   return finish(fields, std::move(block));
 }
 
 Result<Block> tool_call_from(Fields& fields) {
   ToolCallBlock block;
-  take_bytes(fields, "id", block.id);
-  take_bytes(fields, "name", block.name);
-  if (fields.has("args_text")) {
-    take_bytes(fields, "args_text", block.args);
-  } else {
-    RawJson args;
-    fields.require("args");
-    fields.take("args", args);
-    block.args = args.text();
-  }
+  take_text(fields, "id", block.id);
+  take_text(fields, "name", block.name);
+  if (!fields.has("args_text")) fields.require("args");
+  fields.take_json("args", block.args);
   return finish(fields, std::move(block));
 }
 
 Result<Block> tool_result_from(Fields& fields) {
   ToolResultBlock block;
-  take_bytes(fields, "call_id", block.call_id);
-  take_bytes(fields, "content", block.content);
+  take_text(fields, "call_id", block.call_id);
+  take_text(fields, "content", block.content);
   fields.take("is_error", block.is_error);
   return finish(fields, std::move(block));
 }

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 
 namespace perdure {
@@ -51,10 +52,22 @@ TEST(Message, KeepsReasoningMetadataByteForByte) {
   EXPECT_NE(to_json(*message).find(signature), std::string::npos);
 }
 
-TEST(Message, KeepsArgumentsThatAreNoJson) {
+TEST(Message, KeepsArgumentsThatAreNoJsonOrHaveSpaceAround) {
+  for (const std::string_view args : {"{\"to\": \"Ali", "\n{}", "{} ", ""}) {
+    Message message = assistant_says("");
+    message.blocks = {ToolCallBlock{.id = "c", .name = "t", .args = std::string(args)}};
+    EXPECT_EQ(message_from_json(to_json(message)).value(), message);
+  }
+}
+
+TEST(Message, ComesBackWithArgumentsThatNestAsDeepAsJsonMay) {
+  const std::string deep = std::string(json_depth_max, '[') + std::string(json_depth_max, ']');
   Message message = assistant_says("");
-  message.blocks = {ToolCallBlock{.id = "c", .name = "t", .args = "{\"to\": \"Ali"}};
-  EXPECT_EQ(message_from_json(to_json(message)).value(), message);
+  message.blocks = {ToolCallBlock{.id = "c", .name = "t", .args = deep},
+                    ReasoningBlock{.metadata = RawJson::from_text(deep).value()}};
+  const auto back = message_from_json(to_json(message));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(*back, message);
 }
 
 TEST(Message, OfANewerVersionIsNotGuessedAt) {
@@ -68,7 +81,8 @@ TEST(Message, RefusesWhatIsNone) {
        {"", "[]", "{}", R"({"role":"user"})", R"({"role":"robot","blocks":[]})",
         R"({"role":"user","blocks":{}})", R"({"role":"user","blocks":[{}]})",
         R"({"role":"user","blocks":[{"kind":"text"}]})",
-        R"({"role":"user","blocks":[{"kind":"text","text":1}]})",
+        R"({"role":"user","blocks":[{"kind":"text","text":1}]})", R"({"role":"","blocks":[]})",
+        R"({"role":"user","blocks":[{"kind":"text","text":"a","text_base64":"!"}]})",
         R"({"role":"user","created_at":"noon","blocks":[]})"}) {
     const auto message = message_from_json(text);
     ASSERT_FALSE(message) << text;
