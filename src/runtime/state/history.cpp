@@ -1,0 +1,148 @@
+// A turn at a time: a message of an assistant, then all up to the next one. Its results
+// go first there, whatever came between.
+
+#include "perdure/runtime/history.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/state.hpp"
+#include "state/answers.hpp"
+
+namespace perdure {
+namespace {
+
+using history::Answers;
+using Messages = std::span<const PlacedMessage>;
+
+bool is_text(const Block& block) {
+  const auto* const text = std::get_if<TextBlock>(&block);
+  return text != nullptr && !text->text.empty();
+}
+
+// What was said before it was cut off, and that it was.
+Message as_far_as_it_went(Message message) {
+  std::erase_if(message.blocks, [](const Block& block) { return !is_text(block); });
+  if (!message.blocks.empty()) message.blocks.emplace_back(TextBlock{.text = "[cut off here]"});
+  message.is_partial = false;
+  return message;
+}
+
+bool is_result(const Block& block) { return std::holds_alternative<ToolResultBlock>(block); }
+bool is_call(const Block& block) { return std::holds_alternative<ToolCallBlock>(block); }
+
+// A message that is no assistant's: without results, which have gone where they belong.
+Message without_results(const Message& message, Answers& answers) {
+  if (message.is_partial) return as_far_as_it_went(message);
+  Message kept{.id = message.id,
+               .role = message.role,
+               .created_at = message.created_at,
+               .unknown = message.unknown};
+  for (const Block& block : message.blocks) {
+    if (const auto* result = std::get_if<ToolResultBlock>(&block)) {
+      if (auto told = answers.tell_late(*result)) kept.blocks.emplace_back(*std::move(told));
+    } else if (!is_call(block)) {
+      kept.blocks.push_back(block);
+    }
+  }
+  return kept;
+}
+
+Message as_assistant(const Message& message) {
+  if (message.is_partial) return as_far_as_it_went(message);
+  Message kept = message;
+  std::erase_if(kept.blocks, is_result);
+  return kept;
+}
+
+// Gives the calls of a message, and the results that answer them, ids that differ.
+void make_ids_differ(Message& message, std::vector<ToolResultBlock>& results) {
+  std::set<std::string> used;
+  std::map<std::string, std::size_t> seen;
+  std::size_t at = 0;
+  for (Block& block : message.blocks) {
+    auto* const call = std::get_if<ToolCallBlock>(&block);
+    if (call == nullptr) continue;
+    const std::string given = call->id;
+    while (!used.insert(call->id).second) {
+      call->id = given + "_" + std::to_string(++seen.try_emplace(given, 1).first->second);
+    }
+    results[at++].call_id = call->id;
+  }
+}
+
+void keep(std::vector<Message>& out, Message message) {
+  if (!message.blocks.empty()) out.push_back(std::move(message));
+}
+
+// Results ride on the first message that had some; on one of their own if there is none.
+Messages::iterator carrier_in(Messages after) {
+  return std::ranges::find_if(after, [](const PlacedMessage& placed) {
+    return placed.message.role == Role::user && !placed.message.is_partial &&
+           std::ranges::any_of(placed.message.blocks, is_result);
+  });
+}
+
+void add_answered(const PlacedMessage& head, Messages after, Answers& answers,
+                  std::vector<Message>& out) {
+  Message message = as_assistant(head.message);
+  auto results = answers.of(head, after);
+  make_ids_differ(message, results);
+  Message reply;
+  reply.created_at = message.created_at;
+  keep(out, std::move(message));
+
+  const auto carrier = carrier_in(after);
+  std::vector<Block> rest;
+  if (carrier != after.end()) {
+    reply = without_results(carrier->message, answers);
+    rest = std::exchange(reply.blocks, {});
+  }
+  for (ToolResultBlock& result : results) reply.blocks.emplace_back(std::move(result));
+  for (Block& block : rest) reply.blocks.push_back(std::move(block));
+  keep(out, std::move(reply));
+  for (auto next = after.begin(); next != after.end(); ++next) {
+    if (next != carrier) keep(out, without_results(next->message, answers));
+  }
+}
+
+void add_turn(const PlacedMessage& head, Messages after, Answers& answers,
+              std::vector<Message>& out) {
+  if (!head.message.is_partial && std::ranges::any_of(head.message.blocks, is_call)) {
+    return add_answered(head, after, answers, out);
+  }
+  keep(out, as_assistant(head.message));
+  for (const PlacedMessage& placed : after) keep(out, without_results(placed.message, answers));
+}
+
+bool is_assistants(const PlacedMessage& placed) { return placed.message.role == Role::assistant; }
+
+}  // namespace
+
+std::vector<Message> well_formed(const State& state) {
+  Answers answers(state);
+  std::vector<Message> out;
+  out.reserve(state.transcript.size());
+  const Messages all(state.transcript);
+  auto head = std::ranges::find_if(all, is_assistants);
+  for (const PlacedMessage& placed : Messages(all.begin(), head)) {
+    keep(out, without_results(placed.message, answers));
+  }
+  while (head != all.end()) {
+    const auto next = std::find_if(head + 1, all.end(), is_assistants);
+    add_turn(*head, Messages(head + 1, next), answers, out);
+    head = next;
+  }
+  return out;
+}
+
+}  // namespace perdure

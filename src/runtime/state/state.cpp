@@ -1,0 +1,276 @@
+// The fold. One function for each channel; each decodes first and changes the state only
+// when it can do all of it.
+
+#include "perdure/runtime/state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/counters.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/setup.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/entry.hpp"
+
+namespace perdure {
+namespace {
+
+// Why an entry was passed over; empty if it was not.
+using Skip = std::optional<SkipReason>;
+
+Skip because(const Error& error) {
+  return error.code == ErrorCode::unsupported ? SkipReason::newer : SkipReason::unreadable;
+}
+
+template <class Part>
+void begin(Part& part, const Entry& entry) {
+  if (entry.fold == Fold::replace) part = Part{};
+}
+
+// For parts that have rules of their own. A list that a `replace` entry empties is kept if
+// the entry is then refused.
+template <class Part, class Change>
+Skip fold_part(Part& part, const Entry& entry, Change change) {
+  if (entry.fold == Fold::append) return change(part) ? Skip{} : SkipReason::refused;
+  Part fresh;
+  if (!change(fresh)) return SkipReason::refused;
+  part = std::move(fresh);
+  return {};
+}
+
+template <class Value>
+Skip fold_value(std::optional<Value>& into, Result<Value> read) {
+  if (!read) return because(read.error());
+  into = *std::move(read);
+  return {};
+}
+
+void settle_calls(State& state, const Message& message) {
+  if (message.is_partial) return;
+  for (const Block& block : message.blocks) {
+    const auto* result = std::get_if<ToolResultBlock>(&block);
+    if (result == nullptr) continue;
+    const auto outcome = outcome_of(*result);
+    if (outcome && outcome->is_final()) state.open_calls.erase(outcome->call);
+  }
+}
+
+Skip fold_transcript(State& state, const Entry& entry) {
+  if (entry.kind != "message") return SkipReason::other_kind;
+  auto message = message_from_json(entry.body.bytes());
+  if (!message) return because(message.error());
+  begin(state.transcript, entry);
+  // The answer is there, whole or cut off.
+  if (message->role == Role::assistant) state.request.reset();
+  settle_calls(state, *message);
+  state.transcript.push_back({entry.position, *std::move(message)});
+  return {};
+}
+
+Skip fold_setup(State& state, const Entry& entry) {
+  if (entry.kind != "setup") return SkipReason::other_kind;
+  return fold_value(state.setup, setup_from_json(entry.body.bytes()));
+}
+
+Skip fold_plan(State& state, const Entry& entry) {
+  if (entry.kind != "plan") return SkipReason::other_kind;
+  return fold_value(state.plan, plan_from_json(entry.body.bytes()));
+}
+
+Skip fold_origin(State& state, const Entry& entry) {
+  if (entry.kind != "origin") return SkipReason::other_kind;
+  return fold_value(state.origin, origin_from_json(entry.body.bytes()));
+}
+
+Skip fold_counters(State& state, const Entry& entry) {
+  if (entry.kind != "counters") return SkipReason::other_kind;
+  auto counters = counters_from_json(entry.body.bytes());
+  if (!counters) return because(counters.error());
+  state.counters = *std::move(counters);
+  return {};
+}
+
+// Paid, given up, or known to be lost: nobody waits for that answer any more.
+bool ends_request(const BudgetEntry& entry, const std::optional<OpenRequest>& request) {
+  const bool ends = entry.change == BudgetChange::spend ||
+                    entry.change == BudgetChange::unconfirmed ||
+                    entry.change == BudgetChange::release;
+  return ends && request && !entry.subject.empty() && request->request.reservation == entry.subject;
+}
+
+Skip fold_budget(State& state, const Entry& entry) {
+  if (!budget_change_from(entry.kind)) return SkipReason::other_kind;
+  const auto change = budget_entry_from_json(entry.kind, entry.body.bytes());
+  if (!change) return because(change.error());
+  const Skip skip = fold_part(state.budget, entry,
+                              [&](Budget& budget) { return replay(budget, *change).has_value(); });
+  if (!skip && ends_request(*change, state.request)) state.request.reset();
+  return skip;
+}
+
+Skip fold_requests(State& state, const Entry& entry) {
+  if (entry.kind != "request") return SkipReason::other_kind;
+  auto request = request_from_json(entry.body.bytes());
+  if (!request) return because(request.error());
+  state.request = OpenRequest{.position = entry.position, .request = *std::move(request)};
+  return {};
+}
+
+Skip fold_approvals(State& state, const Entry& entry) {
+  if (!approval_decision_from(entry.kind)) return SkipReason::other_kind;
+  auto approval = approval_from_json(entry.kind, entry.body.bytes());
+  if (!approval) return because(approval.error());
+  return fold_part(state.approvals, entry, [&](Approvals& approvals) {
+    return approvals.apply(*std::move(approval)).has_value();
+  });
+}
+
+Skip fold_scratchpad(State& state, const Entry& entry) {
+  if (entry.kind == "blob") return {};  // It only keeps the blob alive.
+  if (entry.kind != "set" && entry.kind != "delete") return SkipReason::other_kind;
+  auto change = scratch_entry_from_json(entry.kind, entry.body.bytes());
+  if (!change) return because(change.error());
+  return fold_part(state.scratchpad, entry, [&](Scratchpad& scratchpad) {
+    return apply(scratchpad, *std::move(change)).has_value();
+  });
+}
+
+// What came in is told by what the session made of it, on the other channels.
+Skip fold_inbox(State& /*state*/, const Entry& /*entry*/) { return {}; }
+
+Skip fold_intent(State& state, const Entry& entry) {
+  auto intent = intent_from_json(entry.body.bytes());
+  if (!intent) return because(intent.error());
+  begin(state.open_calls, entry);
+  OpenCall& call = state.open_calls[entry.position];
+  call.call = entry.position;
+  call.message = intent->message;
+  call.block = intent->block;
+  call.tool = std::move(intent->tool);
+  call.provider_id = std::move(intent->provider_id);
+  call.args = std::move(intent->args);
+  call.args_digest = intent->args_digest;
+  call.repeat = std::move(intent->repeat);
+  call.scope = std::move(intent->scope);
+  return {};
+}
+
+OpenCall* find_open(State& state, Position call) {
+  const auto found = state.open_calls.find(call);
+  return found == state.open_calls.end() ? nullptr : &found->second;
+}
+
+Skip fold_doubt(State& state, const Entry& entry) {
+  auto doubt = doubt_from_json(entry.body.bytes());
+  if (!doubt) return because(doubt.error());
+  if (OpenCall* call = find_open(state, doubt->call)) call->doubt = std::move(doubt->why);
+  return {};
+}
+
+// It ends the doubt. The call itself is ended by its result, or goes on.
+Skip fold_resolution(State& state, const Entry& entry) {
+  const auto resolution = resolution_from_json(entry.body.bytes());
+  if (!resolution) return because(resolution.error());
+  if (OpenCall* call = find_open(state, resolution->call)) call->doubt.reset();
+  return {};
+}
+
+// For people: nothing follows from it.
+Skip check_evidence(const Entry& entry) {
+  const auto evidence = evidence_from_json(entry.body.bytes());
+  return evidence ? Skip{} : because(evidence.error());
+}
+
+Skip fold_calls(State& state, const Entry& entry) {
+  if (entry.kind == "intent") return fold_intent(state, entry);
+  if (entry.kind == "doubt") return fold_doubt(state, entry);
+  if (entry.kind == "evidence") return check_evidence(entry);
+  if (entry.kind == "resolution") return fold_resolution(state, entry);
+  return SkipReason::other_kind;
+}
+
+struct Channel {
+  std::string_view name;
+  Skip (*fold)(State& state, const Entry& entry);
+};
+
+constexpr std::array reserved_channels = {
+    Channel{"transcript", fold_transcript},
+    Channel{"setup", fold_setup},
+    Channel{"plan", fold_plan},
+    Channel{"budget", fold_budget},
+    Channel{"counters", fold_counters},
+    Channel{"requests", fold_requests},
+    Channel{"calls", fold_calls},
+    Channel{"approvals", fold_approvals},
+    Channel{"scratchpad", fold_scratchpad},
+    Channel{"inbox", fold_inbox},
+    Channel{"origin", fold_origin},
+};
+
+const Channel* find_reserved(std::string_view name) {
+  const auto* const found = std::ranges::find(reserved_channels, name, &Channel::name);
+  return found == reserved_channels.end() ? nullptr : found;
+}
+
+Skip fold_user(State& state, const Entry& entry) {
+  std::vector<ChannelItem>& items = state.channels[entry.channel];
+  begin(items, entry);
+  items.push_back({entry.position, entry.kind, entry.body});
+  return {};
+}
+
+bool reads_body(const Channel& channel, const Entry& entry) {
+  if (channel.fold == fold_inbox) return false;
+  return channel.fold != fold_scratchpad || entry.kind != "blob";
+}
+
+Skip take_in(State& state, const Entry& entry) {
+  if (entry.condition == Condition::erased) return SkipReason::erased;
+  if (entry.condition == Condition::damaged) return SkipReason::damaged;
+  const Channel* const channel = find_reserved(entry.channel);
+  if (channel == nullptr) return fold_user(state, entry);
+  if (entry.body.codec() == Codec::blob && reads_body(*channel, entry)) return SkipReason::blob;
+  return channel->fold(state, entry);
+}
+
+}  // namespace
+
+void fold(State& state, const Entry& entry) {
+  state.head = entry.position;
+  state.totals += entry.tally;
+  if (const Skip skip = take_in(state, entry)) {
+    state.skipped.push_back({entry.position, entry.channel, *skip});
+  }
+}
+
+bool is_reserved(std::string_view channel) { return find_reserved(channel) != nullptr; }
+
+const Message* find_message(const State& state, Position position) {
+  const auto found =
+      std::ranges::lower_bound(state.transcript, position, {}, &PlacedMessage::position);
+  if (found == state.transcript.end() || found->position != position) return nullptr;
+  return &found->message;
+}
+
+std::optional<std::string_view> args_of(const State& state, const OpenCall& call) {
+  if (call.args) return *call.args;
+  const Message* const message = find_message(state, call.message);
+  if (message == nullptr || call.block >= message->blocks.size()) return std::nullopt;
+  const auto* const block = std::get_if<ToolCallBlock>(&message->blocks[call.block]);
+  if (block == nullptr) return std::nullopt;
+  return block->args;
+}
+
+}  // namespace perdure

@@ -1,0 +1,231 @@
+// The rules of a budget. Every change is computed on the side and taken over when all of
+// it fits, so that a refusal leaves nothing half done.
+
+#include "perdure/runtime/budget.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <fmt/format.h>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+
+namespace perdure {
+namespace {
+
+constexpr std::array budget_changes = {
+    std::pair{BudgetChange::limit, std::string_view("limit")},
+    std::pair{BudgetChange::reserve, std::string_view("reserve")},
+    std::pair{BudgetChange::spend, std::string_view("spend")},
+    std::pair{BudgetChange::unconfirmed, std::string_view("unconfirmed")},
+    std::pair{BudgetChange::release, std::string_view("release")},
+    std::pair{BudgetChange::grant, std::string_view("grant")},
+    std::pair{BudgetChange::give_back, std::string_view("return")},
+};
+
+std::unexpected<Error> not_open(std::string_view what, const std::string& subject) {
+  return fail(ErrorCode::not_found, fmt::format("there is no open {} \"{}\"", what, subject),
+              subject);
+}
+
+Result<std::int64_t> amount_of(const BudgetEntry& entry) {
+  if (entry.micros && *entry.micros >= 0) return *entry.micros;
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} needs an amount that is not below zero", to_string(entry.change)));
+}
+
+// Totals only leave here if they fit, so a difference of two of them always does.
+Result<void> add(BudgetTotals& totals, std::int64_t BudgetTotals::* part, std::int64_t micros) {
+  if (micros >= std::numeric_limits<std::int64_t>::max() - totals.recorded()) {
+    return fail(ErrorCode::invalid_argument, "the sums of this budget would not fit 64 bits");
+  }
+  totals.*part += micros;
+  return {};
+}
+
+// Takes a part back; where totals came from an entry, they may know of less than we do.
+void take_off(std::int64_t& part, std::int64_t micros) {
+  part = std::max<std::int64_t>(0, part - micros);
+}
+
+void forget(Budget& budget, BudgetTotals& totals, std::string_view id) {
+  const auto open = budget.reservations.find(id);
+  if (open == budget.reservations.end()) return;
+  const Reservation& reservation = open->second;
+  take_off(reservation.is_unconfirmed ? totals.unconfirmed : totals.reserved, reservation.micros);
+}
+
+Result<void> set_limit(Budget& budget, const BudgetEntry& entry) {
+  if (entry.micros && *entry.micros < 0) {
+    return fail(ErrorCode::invalid_argument, "a limit below zero");
+  }
+  budget.totals.limit = entry.micros;
+  return {};
+}
+
+Result<void> reserve(Budget& budget, const BudgetEntry& entry) {
+  const auto micros = amount_of(entry);
+  if (!micros) return std::unexpected(micros.error());
+  if (budget.reservations.contains(entry.subject)) {
+    return fail(ErrorCode::already_exists,
+                fmt::format("a reservation \"{}\" is open", entry.subject), entry.subject);
+  }
+  auto added = add(budget.totals, &BudgetTotals::reserved, *micros);
+  if (!added) return added;
+  budget.reservations.emplace(entry.subject, Reservation{.micros = *micros, .what = entry.what});
+  return {};
+}
+
+Result<void> spend(Budget& budget, const BudgetEntry& entry) {
+  const auto micros = amount_of(entry);
+  if (!micros) return std::unexpected(micros.error());
+  BudgetTotals totals = budget.totals;
+  forget(budget, totals, entry.subject);
+  auto added = add(totals, &BudgetTotals::spent, *micros);
+  if (!added) return added;
+  budget.reservations.erase(entry.subject);
+  budget.totals = totals;
+  return {};
+}
+
+Result<void> leave_unconfirmed(Budget& budget, const BudgetEntry& entry) {
+  const auto open = budget.reservations.find(entry.subject);
+  if (open == budget.reservations.end() || open->second.is_unconfirmed) {
+    return not_open("reservation", entry.subject);
+  }
+  BudgetTotals totals = budget.totals;
+  forget(budget, totals, entry.subject);
+  auto added = add(totals, &BudgetTotals::unconfirmed, open->second.micros);
+  if (!added) return added;
+  open->second.is_unconfirmed = true;
+  budget.totals = totals;
+  return {};
+}
+
+Result<void> release(Budget& budget, const BudgetEntry& entry) {
+  if (!budget.reservations.contains(entry.subject)) return not_open("reservation", entry.subject);
+  forget(budget, budget.totals, entry.subject);
+  budget.reservations.erase(entry.subject);
+  return {};
+}
+
+Result<void> grant(Budget& budget, const BudgetEntry& entry) {
+  const auto micros = amount_of(entry);
+  if (!micros) return std::unexpected(micros.error());
+  std::int64_t held = 0;
+  if (const auto open = budget.grants.find(entry.subject); open != budget.grants.end()) {
+    held = open->second;
+  }
+  if (*micros > std::numeric_limits<std::int64_t>::max() - held) {
+    return fail(ErrorCode::invalid_argument, "the sum of these grants would not fit 64 bits");
+  }
+  auto added = add(budget.totals, &BudgetTotals::granted, *micros);
+  if (!added) return added;
+  budget.grants[entry.subject] = held + *micros;
+  return {};
+}
+
+// The grant ends: what did not come back was spent by the child.
+Result<void> give_back(Budget& budget, const BudgetEntry& entry) {
+  const auto rest = amount_of(entry);
+  if (!rest) return std::unexpected(rest.error());
+  const auto open = budget.grants.find(entry.subject);
+  if (open == budget.grants.end()) return not_open("grant", entry.subject);
+  if (*rest > open->second) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} of a grant of {} cannot come back", *rest, open->second),
+                entry.subject);
+  }
+  BudgetTotals totals = budget.totals;
+  take_off(totals.granted, open->second);
+  auto added = add(totals, &BudgetTotals::spent, open->second - *rest);
+  if (!added) return added;
+  budget.grants.erase(open);
+  budget.totals = totals;
+  return {};
+}
+
+}  // namespace
+
+std::int64_t BudgetTotals::recorded() const {
+  std::int64_t sum = 0;
+  for (const std::int64_t signed_part : {spent, unconfirmed, reserved, granted}) {
+    const std::int64_t part = std::max<std::int64_t>(0, signed_part);
+    if (part > std::numeric_limits<std::int64_t>::max() - sum) {
+      return std::numeric_limits<std::int64_t>::max();
+    }
+    sum += part;
+  }
+  return sum;
+}
+
+std::optional<std::int64_t> BudgetTotals::available() const {
+  if (!limit) return std::nullopt;
+  return *limit > recorded() ? *limit - recorded() : 0;
+}
+
+std::string_view to_string(BudgetChange change) {
+  for (const auto& [known, word] : budget_changes) {
+    if (known == change) return word;
+  }
+  return "";
+}
+
+std::optional<BudgetChange> budget_change_from(std::string_view text) {
+  for (const auto& [change, word] : budget_changes) {
+    if (word == text) return change;
+  }
+  return std::nullopt;
+}
+
+Result<void> apply(Budget& budget, const BudgetEntry& entry) {
+  switch (entry.change) {
+    case BudgetChange::limit:
+      return set_limit(budget, entry);
+    case BudgetChange::reserve:
+      return reserve(budget, entry);
+    case BudgetChange::spend:
+      return spend(budget, entry);
+    case BudgetChange::unconfirmed:
+      return leave_unconfirmed(budget, entry);
+    case BudgetChange::release:
+      return release(budget, entry);
+    case BudgetChange::grant:
+      return grant(budget, entry);
+    case BudgetChange::give_back:
+      return give_back(budget, entry);
+  }
+  return fail(ErrorCode::invalid_argument, "no change of a budget");
+}
+
+Result<BudgetEntry> enter(Budget& budget, BudgetEntry wanted) {
+  const bool is_to_come =
+      wanted.change == BudgetChange::reserve || wanted.change == BudgetChange::grant;
+  const auto available = budget.available();
+  if (is_to_come && available && wanted.micros.value_or(0) > *available) {
+    return fail(ErrorCode::conflict,
+                fmt::format("{} micros are wanted and {} are left of the budget: raise its limit, "
+                            "or ask for less",
+                            *wanted.micros, *available),
+                "budget");
+  }
+  auto applied = apply(budget, wanted);
+  if (!applied) return forward(applied);
+  wanted.after = budget.totals;
+  return wanted;
+}
+
+Result<void> replay(Budget& budget, const BudgetEntry& entry) {
+  auto applied = apply(budget, entry);
+  if (!entry.after) return applied;
+  budget.totals = *entry.after;
+  budget.totals.unknown.clear();
+  return {};
+}
+
+}  // namespace perdure

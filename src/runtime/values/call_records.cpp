@@ -1,0 +1,170 @@
+// Records of calls and requests, to JSON and back.
+
+#include "perdure/runtime/call_records.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
+#include "values/fields.hpp"
+
+namespace perdure {
+namespace {
+
+using values::Fields;
+
+constexpr std::string_view call_key = "call";
+constexpr std::string_view outcome_key = "outcome";
+
+void take_call(Fields& fields, Position& out) {
+  fields.require(call_key);
+  fields.take(call_key, out);
+}
+
+void take_intent(Fields& fields, Intent& intent) {
+  fields.take("message", intent.message);
+  fields.take("block", intent.block);
+  if (fields.has("args") || fields.has("args_text"))
+    fields.take_json("args", intent.args.emplace());
+  fields.require("tool");
+  fields.take_bytes("tool", intent.tool);
+  fields.take_bytes("provider_id", intent.provider_id);
+  fields.take("args_digest", intent.args_digest);
+  fields.take_bytes("repeat", intent.repeat);
+  fields.take_bytes("scope", intent.scope);
+}
+
+const RawJson* find_mark(const ToolResultBlock& result, std::string_view key) {
+  const RawJson* found = nullptr;
+  for (const auto& [name, json] : result.unknown) {
+    if (name == key) found = &json;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string to_json(const Intent& intent) {
+  ObjectWriter writer;
+  writer.add("message", intent.message);
+  writer.add("block", intent.block);
+  if (intent.args) values::add_json(writer, "args", *intent.args);
+  values::add_bytes(writer, "tool", intent.tool);
+  values::add_bytes(writer, "provider_id", intent.provider_id);
+  writer.add("args_digest", to_hex(intent.args_digest));
+  values::add_bytes(writer, "repeat", intent.repeat);
+  values::add_bytes(writer, "scope", intent.scope);
+  values::add_unknown(writer, intent.unknown);
+  return writer.finish();
+}
+
+std::string to_json(const Doubt& doubt) {
+  ObjectWriter writer;
+  writer.add(call_key, doubt.call);
+  values::add_bytes(writer, "why", doubt.why);
+  values::add_unknown(writer, doubt.unknown);
+  return writer.finish();
+}
+
+std::string to_json(const Evidence& evidence) {
+  ObjectWriter writer;
+  writer.add(call_key, evidence.call);
+  values::add_bytes(writer, "text", evidence.text);
+  values::add_unknown(writer, evidence.unknown);
+  return writer.finish();
+}
+
+std::string to_json(const Resolution& resolution) {
+  ObjectWriter writer;
+  writer.add(call_key, resolution.call);
+  values::add_bytes(writer, "decision", resolution.decision);
+  values::add_bytes(writer, "who", resolution.who);
+  values::add_bytes(writer, "why", resolution.why);
+  values::add_unknown(writer, resolution.unknown);
+  return writer.finish();
+}
+
+std::string to_json(const Request& request) {
+  ObjectWriter writer;
+  values::add_bytes(writer, "reservation", request.reservation);
+  values::add_bytes(writer, "model", request.model);
+  writer.add("digest", to_hex(request.digest));
+  values::add_unknown(writer, request.unknown);
+  return writer.finish();
+}
+
+Result<Intent> intent_from_json(std::string_view text) {
+  return values::read_value<Intent>(text, "intent", take_intent);
+}
+
+Result<Doubt> doubt_from_json(std::string_view text) {
+  return values::read_value<Doubt>(text, "doubt", [](Fields& fields, Doubt& doubt) {
+    take_call(fields, doubt.call);
+    fields.take_bytes("why", doubt.why);
+  });
+}
+
+Result<Evidence> evidence_from_json(std::string_view text) {
+  return values::read_value<Evidence>(text, "piece of evidence",
+                                      [](Fields& fields, Evidence& evidence) {
+                                        take_call(fields, evidence.call);
+                                        fields.take_bytes("text", evidence.text);
+                                      });
+}
+
+Result<Resolution> resolution_from_json(std::string_view text) {
+  return values::read_value<Resolution>(text, "resolution",
+                                        [](Fields& fields, Resolution& resolution) {
+                                          take_call(fields, resolution.call);
+                                          fields.require("decision");
+                                          fields.take_bytes("decision", resolution.decision);
+                                          fields.take_bytes("who", resolution.who);
+                                          fields.take_bytes("why", resolution.why);
+                                        });
+}
+
+Result<Request> request_from_json(std::string_view text) {
+  return values::read_value<Request>(text, "request", [](Fields& fields, Request& request) {
+    fields.take_bytes("reservation", request.reservation);
+    fields.take_bytes("model", request.model);
+    fields.take("digest", request.digest);
+  });
+}
+
+bool Outcome::is_final() const {
+  return state && *state != CallState::intended && *state != CallState::dispatched &&
+         *state != CallState::in_doubt;
+}
+
+void set_outcome(ToolResultBlock& result, const Outcome& outcome) {
+  std::erase_if(result.unknown, [](const auto& member) {
+    return member.first == call_key || member.first == outcome_key;
+  });
+  result.unknown.emplace_back(call_key, RawJson::from_value(outcome.call));
+  if (!outcome.state) return;
+  result.unknown.emplace_back(outcome_key, RawJson::from_value(to_string(*outcome.state)));
+}
+
+std::optional<Outcome> outcome_of(const ToolResultBlock& result) {
+  const RawJson* const call = find_mark(result, call_key);
+  if (call == nullptr) return std::nullopt;
+  const auto position = call->value().as_uint64();
+  if (!position) return std::nullopt;
+  Outcome outcome{.call = *position};
+  if (const RawJson* const word = find_mark(result, outcome_key)) {
+    const Json value = word->value();
+    if (const std::string* text = value.as_string()) outcome.state = call_state_from(*text);
+  }
+  return outcome;
+}
+
+}  // namespace perdure

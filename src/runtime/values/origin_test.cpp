@@ -1,0 +1,35 @@
+// Origins, to JSON and back.
+
+#include "perdure/runtime/origin.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <string>
+#include <string_view>
+
+#include "perdure/core/error.hpp"
+#include "values/codec_rules.hpp"
+
+namespace perdure {
+namespace {
+
+TEST(Origin, HasItsShape) {
+  EXPECT_EQ(to_json(Origin{.root = "ses_1", .agent_digest = "ab"}),
+            R"({"root":"ses_1","agent_digest":"ab"})");
+}
+
+TEST(Origin, RefusesWhatIsNone) {
+  for (const std::string_view text : {"", "{}", "[]", R"({"root":1})"}) {
+    const auto origin = origin_from_json(text);
+    ASSERT_FALSE(origin) << text;
+    EXPECT_EQ(origin.error().code, ErrorCode::invalid_argument) << text;
+  }
+}
+
+RC_GTEST_PROP(OriginProperty, ComesBackWithAnyBytes, (const std::string& a, const std::string& b)) {
+  values::check_codec(Origin{.root = a, .agent_digest = b, .unknown = *values::any_unknown()},
+                      origin_from_json);
+}
+
+}  // namespace
+}  // namespace perdure
