@@ -24,6 +24,9 @@ namespace {
 using history::Answers;
 using Messages = std::span<const PlacedMessage>;
 
+bool is_result(const Block& block) { return std::holds_alternative<ToolResultBlock>(block); }
+bool is_call(const Block& block) { return std::holds_alternative<ToolCallBlock>(block); }
+
 bool is_text(const Block& block) {
   const auto* const text = std::get_if<TextBlock>(&block);
   return text != nullptr && !text->text.empty();
@@ -36,9 +39,6 @@ Message as_far_as_it_went(Message message) {
   message.is_partial = false;
   return message;
 }
-
-bool is_result(const Block& block) { return std::holds_alternative<ToolResultBlock>(block); }
-bool is_call(const Block& block) { return std::holds_alternative<ToolCallBlock>(block); }
 
 // A message that is no assistant's: without results, which have gone where they belong.
 Message without_results(const Message& message, Answers& answers) {

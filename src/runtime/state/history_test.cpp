@@ -159,6 +159,17 @@ TEST(WellFormed, TellsAnOutcomeThatCameLaterAsText) {
   EXPECT_TRUE(lines[3].ends_with("\"[known now of the earlier call of pay: succeeded] paid\""));
 }
 
+TEST(WellFormed, DoesNotAnswerACallWithTheOutcomeOfAnEarlierOne) {
+  LogOf log;
+  const Position call = log.intend(log.ask({"c"}), 1);
+  log.answer("c", call, in_doubt, "nobody knows");
+  log.ask({"c"});
+  log.answer("c", call, succeeded, "paid");
+  const Lines lines = told(log);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_TRUE(lines[3].starts_with("user c!" + never_started)) << lines[3];
+}
+
 TEST(WellFormed, PrefersTheFinalOutcomeOfTheSameTurn) {
   LogOf log;
   const Position call = log.intend(log.ask({"c"}), 1);
