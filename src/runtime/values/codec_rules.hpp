@@ -23,7 +23,7 @@ inline rc::Gen<Unknown> any_unknown() {
                                                  "{ \"v\" : 9 }"),
                    [](std::string json) { return RawJson::from_text(std::move(json)).value(); });
   const auto key = rc::gen::element<std::string>("x-a", "x-b", "", "x \xC3\xA4", "x-a");
-  return rc::gen::container<Unknown>(rc::gen::pair(key, text));
+  return rc::gen::resize(4, rc::gen::container<Unknown>(rc::gen::pair(key, text)));
 }
 
 /// An object's text with one more member.
