@@ -8,8 +8,10 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "state/log_of.hpp"

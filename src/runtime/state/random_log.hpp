@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/store/entry.hpp"

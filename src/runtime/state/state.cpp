@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/approval.hpp"

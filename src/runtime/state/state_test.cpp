@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "perdure/core/sha256.hpp"

@@ -9,6 +9,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/store/entry.hpp"
 #include "values/codec_rules.hpp"
 
 namespace perdure {

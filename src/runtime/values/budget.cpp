@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <limits>
 #include <optional>

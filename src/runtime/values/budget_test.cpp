@@ -2,6 +2,7 @@
 
 #include "perdure/runtime/budget.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>

@@ -2,11 +2,10 @@
 
 #include "perdure/runtime/call_records.hpp"
 
-#include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"

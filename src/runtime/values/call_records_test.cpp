@@ -12,6 +12,7 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "values/codec_rules.hpp"
 

@@ -2,6 +2,7 @@
 
 #include "values/fields.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <optional>

@@ -2,7 +2,7 @@
 
 #include "perdure/runtime/plan.hpp"
 
-#include <chrono>
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <string>
