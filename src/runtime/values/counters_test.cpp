@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <rapidcheck/gtest.h>
-#include <string>
 #include <string_view>
 
 #include "perdure/core/error.hpp"
@@ -61,7 +60,8 @@ TEST(Counters, RefuseWhatIsNone) {
 }
 
 RC_GTEST_PROP(CountersProperty, ComeBack, (std::int64_t a, std::int64_t b)) {
-  Counters counters{.values = {{"a", a}, {"b \xC3\xA4", b}}, .unknown = *values::any_unknown()};
+  const Counters counters{.values = {{"a", a}, {"b \xC3\xA4", b}},
+                          .unknown = *values::any_unknown()};
   values::check_codec(counters, counters_from_json);
 }
 

@@ -7,11 +7,11 @@
 #include <rapidcheck/gtest.h>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
+#include "perdure/core/time.hpp"
 
 namespace perdure {
 namespace {
