@@ -6,7 +6,6 @@
 #include <rapidcheck/gtest.h>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "values/codec_rules.hpp"
 
