@@ -1,6 +1,17 @@
 # The files of layer runtime, relative to this folder.
 
 set(PERDURE_RUNTIME_SOURCES
+    saver/conformance.cpp
+    saver/conformance_steps.cpp
+    saver/delta.cpp
+    saver/match.cpp
+    saver/open_saver.cpp
+    saver/recent.cpp
+    saver/steps.cpp
+    saver/store_saver.cpp
+    saver/thread_log.cpp
+    saver/trial.cpp
+    saver/turn.cpp
     state/answers.cpp
     state/difference.cpp
     state/history.cpp
@@ -19,11 +30,14 @@ set(PERDURE_RUNTIME_SOURCES
     values/setup.cpp)
 
 set(PERDURE_RUNTIME_TESTS
+    saver/delta_test.cpp
+    saver/recent_test.cpp
+    saver/store_saver_test.cpp
     state/difference_test.cpp
-    state/history_test.cpp
     state/history_property_test.cpp
-    state/state_test.cpp
+    state/history_test.cpp
     state/state_property_test.cpp
+    state/state_test.cpp
     values/approval_test.cpp
     values/budget_test.cpp
     values/call_records_test.cpp

@@ -1,0 +1,256 @@
+// What every saver must do with checkpoints. Steps are in conformance_steps.cpp.
+
+#include <array>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/runtime/saver.hpp"
+#include "perdure/runtime/saver_conformance.hpp"
+#include "saver/trial.hpp"
+
+namespace perdure {
+namespace {
+
+using saver::check_of;
+using saver::is_same;
+using saver::json;
+using saver::Trial;
+
+std::string numbered(int number) { return R"({"n":)" + std::to_string(number) + "}"; }
+
+/// A conversation of which only the messages `from` … `to` - 1 are kept.
+std::string window(int from, int to) {
+  std::string text = R"({"messages":[)";
+  for (int i = from; i < to; ++i) {
+    text += (i == from ? "" : ",") + (R"({"id":)" + std::to_string(i) + R"(,"text":")") +
+            std::string(300, static_cast<char>('a' + i % 26)) + R"("})";
+  }
+  return text + R"(],"turn":)" + std::to_string(to) + "}";
+}
+
+void unknown_thread(Trial& trial) {
+  trial.require(!trial.get("nobody"), "a thread without puts has no latest checkpoint");
+  trial.require(!trial.get("nobody", "ckp_1"), "a thread without puts has no checkpoint at all");
+  trial.require(trial.list("nobody").empty(), "a thread without puts lists nothing");
+}
+
+void state_comes_back(Trial& trial) {
+  const std::vector<std::string> states = {
+      "{}",
+      R"({"a":null,"b":[true,false],"c":{"d":[[],{}]}})",
+      R"({"n":[0,-1,1.5,1e30,9007199254740993,12345678901234567890]})",
+      R"({"":"","ä":"😀 \u0000 \" \\ \/ \ud83d\ude00"})",
+      R"( { "spaced" : [ 1 , 2 ] } )",
+  };
+  for (const std::string& state : states) {
+    const auto made = trial.put("t", state);
+    trial.require_state(made, state, "what put returns");
+    trial.require_state(trial.get("t", made.id), state, "what get returns");
+  }
+}
+
+void latest(Trial& trial) {
+  for (int i = 1; i <= 3; ++i) {
+    const auto made = trial.put("t", numbered(i));
+    const auto found = trial.get("t");
+    trial.require_state(found, numbered(i), "the latest checkpoint");
+    trial.require(found && found->id == made.id && found->thread_id == "t" &&
+                      found->created_at == made.created_at,
+                  "the latest checkpoint is the one that put returned");
+  }
+}
+
+void found_by_id(Trial& trial) {
+  const auto first = trial.put("t", numbered(1));
+  const auto second = trial.put("t", numbered(2));
+  trial.require(!first.id.empty() && first.id != second.id, "every checkpoint has its own id");
+  trial.require_state(trial.get("t", first.id), numbered(1), "the first by its id");
+  trial.require_state(trial.get("t", second.id), numbered(2), "the second by its id");
+  trial.require(!trial.get("t", "no such id"), "an unknown id gives no checkpoint");
+  trial.require(!trial.get("t", ""), "an empty id gives no checkpoint");
+  trial.require(!trial.get("other", first.id), "an id belongs to its thread");
+}
+
+void metadata_comes_back(Trial& trial) {
+  const auto plain = trial.put("t", numbered(1));
+  trial.require(is_same(plain.metadata, json("{}")) && !plain.parent_id,
+                "without metadata and parent there are none");
+  const auto made = trial.saver().put("t", json(numbered(2)), plain.id, json(R"({"why":["x",1]})"));
+  trial.require_ok(made, "a put with parent and metadata");
+  const auto found = trial.get("t");
+  trial.require(found && found->parent_id == plain.id, "the parent comes back");
+  trial.require(found && is_same(found->metadata, json(R"({"why":["x",1]})")),
+                "metadata comes back");
+  const auto listed = trial.list("t");
+  trial.require(listed.size() == 2 && listed.front().parent_id == plain.id &&
+                    is_same(listed.front().metadata, json(R"({"why":["x",1]})")),
+                "lists show parent and metadata");
+}
+
+void only_objects(Trial& trial) {
+  for (const char* text : {"null", "[]", "1", "\"{}\"", "true"}) {
+    trial.require_code(trial.saver().put("t", json(text)), ErrorCode::invalid_argument,
+                       std::string("a put of ") + text);
+    trial.require_code(trial.saver().put("t", json("{}"), {}, json(text)),
+                       ErrorCode::invalid_argument, std::string("metadata of ") + text);
+  }
+  trial.require(!trial.get("t"), "a put that was refused leaves nothing");
+}
+
+void newest_first(Trial& trial) {
+  for (int i = 1; i <= 5; ++i) trial.put("t", numbered(i));
+  const auto listed = trial.list("t");
+  trial.require(listed.size() == 5, "five puts are five in the list");
+  int expected = 5;
+  for (const auto& checkpoint : listed) {
+    trial.require_state(checkpoint, numbered(expected--), "newest first");
+  }
+}
+
+void limit_is_a_cap(Trial& trial) {
+  for (int i = 1; i <= 12; ++i) trial.put("t", numbered(i));
+  trial.require(trial.list("t").size() == 10, "without a limit it is ten");
+  trial.require(trial.list("t", {}, 3).size() == 3, "a limit of three gives three");
+  trial.require(trial.list("t", {}, 100).size() == 12, "a large limit gives all");
+  trial.require(trial.list("t", {}, 0).empty(), "a limit of zero gives none");
+  trial.require(trial.list("t", {}, -1).empty(), "a limit below zero gives none");
+}
+
+void before_is_strict(Trial& trial) {
+  std::vector<std::string> ids;
+  for (int i = 0; i < 6; ++i) ids.push_back(trial.put("t", numbered(i)).id);
+  const auto listed = trial.list("t", ids[4], 2);
+  trial.require(listed.size() == 2 && listed[0].id == ids[3] && listed[1].id == ids[2],
+                "before the fifth come the fourth and the third");
+  trial.require(trial.list("t", ids[0]).empty(), "before the first there is none");
+  trial.require(trial.list("t", "no such id").empty(), "before an unknown one there is none");
+  trial.put("other", numbered(9));
+  trial.require(trial.list("other", ids[4]).empty(), "before another thread's there is none");
+}
+
+void threads_are_apart(Trial& trial) {
+  trial.put("a", numbered(1));
+  trial.put("b", numbered(2));
+  trial.require_state(trial.get("a"), numbered(1), "thread a");
+  trial.require_state(trial.get("b"), numbered(2), "thread b");
+  trial.require(trial.list("a").size() == 1, "a list shows its own thread only");
+}
+
+void remove_forgets(Trial& trial) {
+  const auto old = trial.put("t", window(0, 20));
+  trial.put("kept", numbered(1));
+  trial.fill(trial.claim("t", "k", "f"), "1");
+  trial.require_ok(trial.saver().remove("t"), "remove");
+  trial.require(!trial.get("t") && !trial.get("t", old.id) && trial.list("t").empty(),
+                "a removed thread has no checkpoints");
+  const auto steps = trial.saver().list_steps("t");
+  trial.require(steps && steps->empty(), "a removed thread has no steps");
+  trial.require_state(trial.get("kept"), numbered(1), "another thread");
+  trial.put("t", window(5, 25));
+  trial.require_state(trial.get("t"), window(5, 25), "a thread that began anew");
+  trial.require(trial.list("t").size() == 1, "a thread that began anew has one checkpoint");
+  trial.claim("t", "k", "another");
+  trial.require_ok(trial.saver().remove("nobody"), "removing a thread that is not there");
+}
+
+void goes_on_from_older(Trial& trial) {
+  const auto one = trial.put("t", window(0, 20));
+  const auto two = trial.put("t", window(0, 30));
+  const auto three = trial.put("t", window(10, 24), one.id);
+  trial.require_state(trial.get("t"), window(10, 24), "the latest, which left the line");
+  trial.put("t", window(10, 26));
+  trial.require_state(trial.get("t"), window(10, 26), "a put after one that left the line");
+  trial.require_state(trial.get("t", two.id), window(0, 30), "what was left behind");
+  trial.put("t", window(0, 31), two.id);
+  trial.require_state(trial.get("t"), window(0, 31), "a put on what was left behind");
+  trial.require_state(trial.get("t", three.id), window(10, 24), "the first that left the line");
+  const auto listed = trial.list("t");
+  trial.require(listed.size() == 5 && listed[1].parent_id == std::nullopt &&
+                    listed[2].id == three.id && listed[3].id == two.id,
+                "the order is that of the puts, whatever they go on from");
+}
+
+void unknown_parent(Trial& trial) {
+  trial.put("t", numbered(1));
+  trial.require_code(trial.saver().put("t", json(numbered(2)), "no such id"), ErrorCode::not_found,
+                     "a put on a parent that is not there");
+  trial.require_state(trial.get("t"), numbered(1), "after a put that was refused");
+}
+
+void every_state_stays(Trial& trial) {
+  std::vector<std::string> ids;
+  std::vector<std::string> states;
+  for (int i = 0; i < 60; ++i) {
+    states.push_back(window(i < 30 ? 0 : (i - 30) * 2, i * 2 + 1));
+    ids.push_back(trial.put("t", states.back()).id);
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    trial.require_state(trial.get("t", ids[i]), states[i], "a list that grows, then slides");
+  }
+  const auto listed = trial.list("t", {}, 60);
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    trial.require_state(listed[i], states[states.size() - 1 - i], "the same, listed");
+  }
+}
+
+void many_at_once(Trial& trial) {
+  constexpr int writers = 4;
+  constexpr int puts = 10;
+  std::array<int, writers> failed{};
+  {
+    std::vector<std::jthread> threads;
+    for (int writer = 0; writer < writers; ++writer) {
+      threads.emplace_back([&, writer] {
+        for (int i = 0; i < puts; ++i) {
+          const auto made = trial.saver().put("t", json(numbered(writer * 100 + i)));
+          if (!made) ++failed.at(static_cast<std::size_t>(writer));
+        }
+      });
+    }
+  }
+  trial.require(failed == std::array<int, writers>{}, "puts from several threads succeed");
+  std::set<std::string> ids;
+  for (const auto& checkpoint : trial.list("t", {}, 1000)) ids.insert(checkpoint.id);
+  trial.require(ids.size() == writers * puts, "puts from several threads are all there");
+}
+
+void bad_thread_id(Trial& trial) {
+  for (const std::string& id : {std::string(), std::string("a\nb"), std::string(5000, 'x')}) {
+    trial.require_code(trial.saver().put(id, json("{}")), ErrorCode::invalid_argument,
+                       "a put under a bad thread id");
+    trial.require_code(trial.saver().get(id), ErrorCode::invalid_argument,
+                       "a get under a bad thread id");
+  }
+}
+
+}  // namespace
+
+std::vector<SaverCheck> saver_checks() {
+  std::vector<SaverCheck> checks = {
+      check_of("AThreadWithoutPutsIsEmpty", unknown_thread),
+      check_of("AStateComesBackEqual", state_comes_back),
+      check_of("TheLatestIsTheLastPut", latest),
+      check_of("ACheckpointIsFoundByItsId", found_by_id),
+      check_of("MetadataAndParentComeBack", metadata_comes_back),
+      check_of("OnlyObjectsAreTaken", only_objects),
+      check_of("ListIsNewestFirst", newest_first),
+      check_of("LimitIsAHardCap", limit_is_a_cap),
+      check_of("BeforeIsStrictlyEarlier", before_is_strict),
+      check_of("ThreadsAreApart", threads_are_apart),
+      check_of("RemoveForgetsTheThread", remove_forgets),
+      check_of("APutGoesOnFromAnOlderCheckpoint", goes_on_from_older),
+      check_of("AnUnknownParentIsRefused", unknown_parent),
+      check_of("EveryStateStaysAsItWas", every_state_stays),
+      check_of("PutsFromManyThreadsAreAllThere", many_at_once),
+      check_of("ABadThreadIdIsRefused", bad_thread_id),
+  };
+  for (const SaverCheck& check : saver::step_checks()) checks.push_back(check);
+  return checks;
+}
+
+}  // namespace perdure

@@ -1,0 +1,353 @@
+// Savers over a store: puts and reads; steps are in steps.cpp.
+
+#include "perdure/runtime/store_saver.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/store/limits.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
+#include "saver/delta.hpp"
+#include "saver/recent.hpp"
+#include "saver/steps.hpp"
+#include "saver/thread_log.hpp"
+#include "saver/turn.hpp"
+
+namespace perdure {
+namespace {
+
+using saver::Known;
+using saver::LoadedState;
+using saver::Row;
+using saver::ThreadLog;
+
+// A put that dies with its process is recognised at once; this is for one that is stopped.
+constexpr Duration put_lease_time{30'000};
+constexpr std::size_t key_bytes_max = text_bytes_max;
+
+struct CheckpointTag {
+  static constexpr std::string_view prefix = "ckp_";
+  static constexpr std::string_view noun = "checkpoint id";
+};
+struct LifeTag {
+  static constexpr std::string_view prefix = "life_";
+  static constexpr std::string_view noun = "life";
+};
+
+Result<SessionId> session_of(const std::string& thread_id) {
+  if (saver::is_steps_session(thread_id)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("\"{}\" is the name of a thread's steps", thread_id));
+  }
+  return SessionId::parse(thread_id);
+}
+
+Result<void> check_object(std::string_view what, const RawJson& json, std::size_t bytes_max) {
+  const std::size_t first = json.text().find_first_not_of(" \t\r\n");
+  if (json.text().at(first) != '{') {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} must be a JSON object, not {:.20}", what, json.text()));
+  }
+  if (json.text().size() > bytes_max) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} has {} bytes, more than {}", what, json.text().size(), bytes_max));
+  }
+  return {};
+}
+
+Result<void> check_text(std::string_view what, const std::string& text) {
+  if (!text.empty() && text.size() <= key_bytes_max && fits_json(text)) return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} must have 1 to {} bytes of UTF-8", what, key_bytes_max));
+}
+
+std::string life_of(const SessionSummary& session) {
+  return session.metadata + to_iso8601(session.created_at);
+}
+
+/// A put on its way.
+struct Put {
+  const std::string& thread_id;
+  const SessionId& session;
+  std::shared_ptr<const RawJson> state;
+  const std::optional<std::string>& parent_id;
+  const RawJson& metadata;
+};
+
+/// What a put goes on from. Without a text the state is written whole.
+struct Base {
+  std::optional<Point> branch{};
+  std::shared_ptr<const std::string> text{};
+  std::size_t cost = 0;
+};
+
+// A base that is damaged is left alone, and the put heals the line: its state is whole.
+Result<Base> base_of(Result<LoadedState> loaded) {
+  if (!loaded && loaded.error().code != ErrorCode::corrupted) return forward(loaded);
+  if (!loaded) return Base{};
+  return Base{.text = std::make_shared<const std::string>(std::move(loaded->text)),
+              .cost = loaded->cost};
+}
+
+}  // namespace
+
+struct StoreSaver::Parts {
+  Parts(std::shared_ptr<Store> given, const SaverOptions& options)
+      : store(std::move(given)),
+        ids(*options.ids),
+        hand(*store, {.lease_time = put_lease_time, .clock = options.clock, .ids = options.ids}),
+        turns(*store, hand, {.wait = options.wait, .clock = options.clock, .ids = options.ids}),
+        steps(*store, {.wait = options.wait, .clock = options.clock, .ids = options.ids}),
+        recent(options.recent_bytes) {}
+
+  std::mutex& order_of(const std::string& thread_id) {
+    return orders.at(std::hash<std::string>{}(thread_id) % orders.size());
+  }
+
+  NewSession new_session(const SessionId& id) const;
+  Result<Base> find_base(const Put& put, const SessionSummary& session);
+  Result<Checkpoint> put_in_turn(const Put& put, const saver::Turn& turn);
+  Checkpoint listed(const Row& row, const SessionId& session) const;
+
+  std::shared_ptr<Store> store;
+  IdSource& ids;
+  saver::Hand hand;
+  saver::Turns turns;
+  saver::Steps steps;
+  saver::Recent recent;
+  // Writers of one thread in this process queue here: to the store they are one worker, and
+  // would lose the lease to each other.
+  std::array<std::mutex, 16> orders;
+};
+
+// Waiting, so that no worker takes a thread for a session that it should run.
+NewSession StoreSaver::Parts::new_session(const SessionId& id) const {
+  NewSession session{.id = id, .status = Status::waiting};
+  session.wait_reason = "the next put";
+  session.annotation.tags = std::vector<std::string>{"thread"};
+  session.annotation.metadata = Json(Json::Object{{"life", mint<LifeTag>(ids).text()}}).text();
+  return session;
+}
+
+Result<Base> StoreSaver::Parts::find_base(const Put& put, const SessionSummary& session) {
+  ThreadLog log(*store, put.session);
+  const auto known = recent.find(put.thread_id);
+  const bool is_known = known && known->life == life_of(session) && known->head == session.head;
+  std::optional<Row> latest;
+  if (!is_known) {
+    auto found = log.latest();
+    if (!found) return forward(found);
+    latest = *std::move(found);
+    if (!latest && session.head > 0) {
+      return fail(ErrorCode::conflict,
+                  fmt::format("session {} is no thread of a saver", session.id.text()),
+                  session.id.text());
+    }
+  }
+  const std::string latest_id = is_known ? known->checkpoint : latest ? latest->id : "";
+  if (put.parent_id && *put.parent_id != latest_id) {
+    auto parent = log.find(*put.parent_id);
+    if (!parent) return forward(parent);
+    if (!*parent) {
+      return fail(ErrorCode::not_found,
+                  fmt::format("thread {} has no checkpoint {}", put.thread_id, *put.parent_id),
+                  *put.parent_id);
+    }
+    auto base = base_of(log.load((*parent)->version));
+    if (base) base->branch = Point::version((*parent)->version);
+    return base;
+  }
+  if (is_known) return Base{.text = known->text, .cost = known->cost};
+  return latest ? base_of(log.load(latest->version)) : Base{};
+}
+
+Result<CheckpointSaver::Checkpoint> StoreSaver::Parts::put_in_turn(const Put& put,
+                                                                   const saver::Turn& turn) {
+  auto base = find_base(put, turn.session);
+  if (!base) return forward(base);
+  const std::string& text = put.state->text();
+  NewEntry entry{.channel = "state", .kind = "whole", .fold = Fold::replace};
+  std::size_t cost = 0;
+  if (base->text) {
+    std::string change = saver::to_json(saver::diff(*base->text, text));
+    cost = base->cost + change.size() + saver::change_cost;
+    if (cost <= text.size()) {
+      entry = {.channel = "state", .kind = "change", .fold = Fold::append};
+      entry.body = Body::from_text(std::move(change));
+    }
+  }
+  if (entry.kind == "whole") {
+    cost = 0;
+    entry.body = Body::from_text(text);
+  }
+  Batch batch{.id = mint<BatchTag>(ids), .expected_head = turn.session.head};
+  batch.branch_from = base->branch;
+  batch.entries = {std::move(entry)};
+  const std::string id = mint<CheckpointTag>(ids).text();
+  batch.checkpoint =
+      saver::to_checkpoint({.id = id, .parent = put.parent_id, .metadata = put.metadata});
+  auto receipt = saver::commit_surely(*store, turn.lease, batch);
+  if (!receipt) return forward(receipt);
+  recent.keep(put.thread_id, Known{.life = life_of(turn.session),
+                                   .head = receipt->head,
+                                   .checkpoint = id,
+                                   .text = {put.state, &text},
+                                   .cost = cost});
+  return Checkpoint{.id = id,
+                    .thread_id = put.thread_id,
+                    .created_at = receipt->at,
+                    .state = put.state,
+                    .parent_id = put.parent_id,
+                    .metadata = put.metadata};
+}
+
+CheckpointSaver::Checkpoint StoreSaver::Parts::listed(const Row& row,
+                                                      const SessionId& session) const {
+  auto fetch = [kept = store, session, version = row.version]() -> Result<RawJson> {
+    auto loaded = ThreadLog(*kept, session).load(version);
+    if (!loaded) return forward(loaded);
+    auto json = RawJson::from_text(std::move(loaded->text));
+    if (!json) return fail(ErrorCode::corrupted, "a stored state is no JSON");
+    return json;
+  };
+  return {.id = row.id,
+          .thread_id = session.text(),
+          .created_at = row.at,
+          .state = State(std::move(fetch)),
+          .parent_id = row.parent,
+          .metadata = row.metadata};
+}
+
+StoreSaver::StoreSaver(std::shared_ptr<Store> store, const SaverOptions& options)
+    : parts_(std::make_unique<Parts>(std::move(store), options)) {}
+
+StoreSaver::~StoreSaver() = default;
+
+Result<std::optional<CheckpointSaver::Checkpoint>> StoreSaver::get(
+    const std::string& thread_id, const std::optional<std::string>& checkpoint_id) {
+  auto session = session_of(thread_id);
+  if (!session) return forward(session);
+  ThreadLog log(*parts_->store, *session);
+  auto row = checkpoint_id ? log.find(*checkpoint_id) : log.latest();
+  if (!row) return forward(row);
+  if (!*row) return std::nullopt;
+  Checkpoint checkpoint = parts_->listed(**row, *session);
+  auto state = checkpoint.state.read();
+  // Removed between the two reads: as if it had been removed before.
+  if (!state && state.error().code == ErrorCode::not_found) return std::nullopt;
+  if (!state) return forward(state);
+  checkpoint.state = State(*std::move(state));
+  return checkpoint;
+}
+
+Result<CheckpointSaver::Checkpoint> StoreSaver::put(const std::string& thread_id, RawJson state,
+                                                    const std::optional<std::string>& parent_id,
+                                                    const RawJson& metadata) {
+  auto session = session_of(thread_id);
+  if (!session) return forward(session);
+  if (auto checked = check_object("a state", state, body_bytes_max); !checked) {
+    return forward(checked);
+  }
+  // The store's limit, less what stands around it.
+  constexpr std::size_t metadata_max = 16'000;
+  if (auto checked = check_object("metadata", metadata, metadata_max); !checked) {
+    return forward(checked);
+  }
+  const Put put{.thread_id = thread_id,
+                .session = *session,
+                .state = std::make_shared<const RawJson>(std::move(state)),
+                .parent_id = parent_id,
+                .metadata = metadata};
+  const std::lock_guard order(parts_->order_of(thread_id));
+  std::optional<Checkpoint> made;
+  auto run = parts_->turns.run(parts_->new_session(*session),
+                               [&](const saver::Turn& turn) -> Result<void> {
+                                 auto done = parts_->put_in_turn(put, turn);
+                                 if (!done) return forward(done);
+                                 made = *std::move(done);
+                                 return {};
+                               });
+  if (!run) {
+    parts_->recent.forget(thread_id);
+    return forward(run);
+  }
+  return *std::move(made);
+}
+
+Result<std::vector<CheckpointSaver::Checkpoint>> StoreSaver::list(
+    const std::string& thread_id, const std::optional<std::string>& before, int limit) {
+  auto session = session_of(thread_id);
+  if (!session) return forward(session);
+  std::vector<Checkpoint> checkpoints;
+  if (limit <= 0) return checkpoints;
+  ThreadLog log(*parts_->store, *session);
+  std::optional<Version> version;
+  if (before) {
+    auto row = log.find(*before);
+    if (!row) return forward(row);
+    if (!*row) return checkpoints;
+    version = (*row)->version;
+  }
+  auto rows = log.rows(version, static_cast<std::size_t>(limit));
+  if (!rows) return forward(rows);
+  for (const Row& row : *rows) checkpoints.push_back(parts_->listed(row, *session));
+  return checkpoints;
+}
+
+Result<void> StoreSaver::remove(const std::string& thread_id) {
+  auto session = session_of(thread_id);
+  if (!session) return forward(session);
+  const std::lock_guard order(parts_->order_of(thread_id));
+  parts_->recent.forget(thread_id);
+  // Steps first: cut off in between, the thread is still there to be removed again.
+  for (const SessionId& id : {saver::steps_session(thread_id), *session}) {
+    auto removed = parts_->turns.wait_for([&]() -> Result<void> {
+      auto freed = parts_->store->retention().remove(id);
+      if (!freed && freed.error().code != ErrorCode::not_found) return forward(freed);
+      return {};
+    });
+    if (!removed) return removed;
+  }
+  return {};
+}
+
+Result<CheckpointSaver::ClaimAnswer> StoreSaver::claim_step(const std::string& thread_id,
+                                                            const std::string& step_key,
+                                                            const std::string& fingerprint) {
+  auto session = session_of(thread_id);
+  if (!session) return forward(session);
+  if (auto checked = check_text("a step's key", step_key); !checked) return forward(checked);
+  if (auto checked = check_text("a fingerprint", fingerprint); !checked) return forward(checked);
+  return parts_->steps.claim({.step_key = step_key, .fingerprint = fingerprint}, thread_id);
+}
+
+Result<void> StoreSaver::fill_step(const StepClaim& claim, const RawJson& result) {
+  return parts_->steps.fill(claim, result);
+}
+
+Result<void> StoreSaver::release_step(const StepClaim& claim) {
+  return parts_->steps.release(claim);
+}
+
+Result<std::vector<CheckpointSaver::Step>> StoreSaver::list_steps(const std::string& thread_id) {
+  auto session = session_of(thread_id);
+  if (!session) return forward(session);
+  return parts_->steps.list(thread_id);
+}
+
+}  // namespace perdure

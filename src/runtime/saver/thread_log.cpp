@@ -1,0 +1,116 @@
+// Reading a thread's checkpoints and states.
+
+#include "saver/thread_log.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/store/limits.hpp"
+#include "perdure/store/store.hpp"
+#include "saver/delta.hpp"
+
+namespace perdure::saver {
+namespace {
+
+// The store's own rows name people's reasons; this one tells ours from a session's that
+// is no thread.
+constexpr const char* put_reason = "put";
+
+std::optional<Row> row_of(const Checkpoint& checkpoint) {
+  if (checkpoint.reason != put_reason) return std::nullopt;
+  const auto members = split_object(checkpoint.metadata);
+  if (!members) return std::nullopt;
+  Row row{.id = checkpoint.label, .version = checkpoint.version, .at = checkpoint.at};
+  for (const RawMember& member : *members) {
+    auto json = RawJson::from_text(std::string(member.value));
+    if (!json) return std::nullopt;
+    if (member.key == "metadata") row.metadata = *std::move(json);
+    if (member.key == "parent") {
+      const Json parent = json->value();
+      if (parent.as_string() != nullptr) row.parent = *parent.as_string();
+    }
+  }
+  return row;
+}
+
+std::unexpected<Error> no_state(const SessionId& session, Version version, std::string_view why) {
+  return fail(ErrorCode::corrupted,
+              fmt::format("the state of thread {} as of version {} cannot be read: {}",
+                          session.text(), version, why));
+}
+
+}  // namespace
+
+NewCheckpoint to_checkpoint(const NewRow& row) {
+  ObjectWriter writer;
+  if (row.parent) writer.add("parent", *row.parent);
+  writer.add_raw("metadata", row.metadata.text());
+  return {.reason = put_reason, .label = row.id, .metadata = writer.finish()};
+}
+
+Result<std::vector<Row>> ThreadLog::query(const CheckpointQuery& query) {
+  std::vector<Row> rows;
+  auto found = store_.log().checkpoints(session_, query);
+  if (!found && found.error().code == ErrorCode::not_found) return rows;
+  if (!found) return forward(found);
+  for (const Checkpoint& checkpoint : *found) {
+    if (auto row = row_of(checkpoint)) rows.push_back(*std::move(row));
+  }
+  return rows;
+}
+
+Result<std::optional<Row>> ThreadLog::latest() {
+  auto found = query({.limit = 1});
+  if (!found) return forward(found);
+  return found->empty() ? std::nullopt : std::optional(std::move(found->front()));
+}
+
+Result<std::optional<Row>> ThreadLog::find(const std::string& id) {
+  // To the store, no label means any.
+  if (id.empty()) return std::nullopt;
+  auto found = query({.label = id, .limit = 1});
+  if (!found) return forward(found);
+  return found->empty() ? std::nullopt : std::optional(std::move(found->front()));
+}
+
+Result<std::vector<Row>> ThreadLog::rows(std::optional<Version> before, std::size_t limit) {
+  return query({.before = before, .limit = std::min(limit, limit_max)});
+}
+
+Result<LoadedState> ThreadLog::load(Version version) {
+  const Point as_of = Point::version(version);
+  auto whole = store_.log().find_value(session_, "state", as_of);
+  if (!whole) return forward(whole);
+  if (!*whole) return no_state(session_, version, "no whole state is before it");
+  if ((*whole)->condition != Condition::intact) {
+    return no_state(session_, version, "the whole state before it is damaged or erased");
+  }
+  auto changes = store_.log().read(
+      session_, {.as_of = as_of, .from = (*whole)->position + 1, .channel = "state"});
+  if (!changes) return forward(changes);
+  LoadedState loaded;
+  std::vector<Delta> deltas;
+  for (const Entry& entry : *changes) {
+    if (entry.condition != Condition::intact) {
+      return no_state(session_, version, "a change before it is damaged or erased");
+    }
+    auto delta = delta_from_json(entry.body.bytes());
+    if (!delta) return forward(delta);
+    loaded.cost += entry.body.bytes().size() + change_cost;
+    deltas.push_back(*std::move(delta));
+  }
+  auto text = fold((*whole)->body.bytes(), deltas);
+  if (!text) return forward(text);
+  loaded.text = *std::move(text);
+  return loaded;
+}
+
+}  // namespace perdure::saver

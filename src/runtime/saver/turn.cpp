@@ -1,0 +1,117 @@
+// Turns on a session.
+
+#include "saver/turn.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure::saver {
+namespace {
+
+// Nothing is written when a holder dies, so nobody is woken: whoever waits looks again.
+constexpr Duration look_every{100};
+// A full disk or a lost answer may pass; a fourth time it would not have.
+constexpr int commits_max = 3;
+constexpr int tries_max = 100;
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
+}
+
+}  // namespace
+
+Hand::~Hand() {
+  if (!id_.empty()) (void)store_.ownership().retire(id_);
+}
+
+Result<WorkerId> Hand::ready() {
+  const std::lock_guard lock(mutex_);
+  const Uptime now = rules_.clock->uptime();
+  if (!id_.empty() && now - renewed_ < rules_.lease_time / 3) return id_;
+  auto renewed = id_.empty() ? enroll() : store_.ownership().renew(id_);
+  if (!renewed && renewed.error().code == ErrorCode::lease_lost) renewed = enroll();
+  if (!renewed) return forward(renewed);
+  renewed_ = now;
+  return id_;
+}
+
+Result<void> Hand::enroll() {
+  const auto id = mint<WorkerTag>(*rules_.ids);
+  auto enrolled = store_.ownership().enroll(
+      {.id = id, .host = host_name(), .pid = getpid(), .lease_time = rules_.lease_time});
+  if (enrolled) id_ = id;
+  return enrolled;
+}
+
+Result<void> Turns::run(const NewSession& session,
+                        const std::function<Result<void>(const Turn&)>& work) {
+  for (int tries = 1;; ++tries) {
+    auto done = wait_for([&] { return run_once(session, work); });
+    const bool again = !done && done.error().code == ErrorCode::lease_lost;
+    if (!again || tries == tries_max) return done;
+  }
+}
+
+Result<void> Turns::wait_for(const std::function<Result<void>()>& action) {
+  const auto is_held = [](const Result<void>& done) {
+    return !done && done.error().code == ErrorCode::lease_held;
+  };
+  auto done = action();
+  if (!is_held(done)) return done;
+  const Uptime until = rules_.clock->uptime() + rules_.wait;
+  for (;;) {
+    // The number is asked for before the next try, so that no release is slept through.
+    const auto since = store_.changes().current();
+    done = action();
+    const Duration left = until - rules_.clock->uptime();
+    if (!is_held(done) || !since || left <= Duration::zero()) return done;
+    if (auto waited = store_.changes().wait(*since, std::min(left, look_every)); !waited) {
+      return forward(waited);
+    }
+  }
+}
+
+Result<Lease> Turns::acquire(const NewSession& session) {
+  auto worker = hand_.ready();
+  if (!worker) return forward(worker);
+  auto lease = store_.ownership().acquire(session.id, *worker);
+  if (lease || lease.error().code != ErrorCode::not_found) return lease;
+  auto made = store_.sessions().create(session);
+  if (!made && made.error().code != ErrorCode::already_exists) return forward(made);
+  return store_.ownership().acquire(session.id, *worker);
+}
+
+Result<void> Turns::run_once(const NewSession& session,
+                             const std::function<Result<void>(const Turn&)>& work) {
+  auto lease = acquire(session);
+  if (!lease) return forward(lease);
+  // Read after the lease: before it, another one could still write.
+  auto summary = store_.sessions().read(session.id);
+  auto done = summary ? work({.lease = *lease, .session = *summary}) : forward(summary);
+  // What it left behind ends with our lease time at the latest.
+  (void)store_.ownership().release(*lease);
+  return done;
+}
+
+Result<Receipt> commit_surely(Store& store, const Lease& lease, const Batch& batch) {
+  for (int tries = 1;; ++tries) {
+    auto receipt = store.commit(lease, batch);
+    const bool unknown = !receipt && receipt.error().code == ErrorCode::commit_unknown;
+    if (!unknown || tries == commits_max) return receipt;
+  }
+}
+
+}  // namespace perdure::saver

@@ -1,0 +1,137 @@
+// A saver's processes: killed while they put, several on one thread, dead with a step in hand.
+
+#include <cstddef>
+#include <gtest/gtest.h>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "crash/child_process.hpp"
+#include "doubles/temp_folder.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/runtime/store_saver.hpp"
+#include "perdure/store/open.hpp"
+#include "saver/growing_state.hpp"
+
+namespace perdure {
+namespace {
+
+using StepClaim = CheckpointSaver::StepClaim;
+using StepHolder = CheckpointSaver::StepHolder;
+
+/// What a putter was told is there: checkpoint id to state.
+class Acknowledged {
+ public:
+  /// False if the line is something else.
+  bool hear(const std::string& line) {
+    std::istringstream words(line);
+    std::string kind;
+    std::string id;
+    std::string name;
+    int number = 0;
+    words >> kind >> id >> name >> number;
+    if (kind != "put") return false;
+    states_[id] = growing_state(name, number);
+    return true;
+  }
+
+  [[nodiscard]] std::size_t size() const { return states_.size(); }
+
+  void expect_all_in(CheckpointSaver& saver) const {
+    std::set<std::string> listed;
+    const auto all = saver.list("t", {}, 100'000).value();
+    for (const auto& checkpoint : all) listed.insert(checkpoint.id);
+    for (const auto& [id, state] : states_) {
+      const auto found = saver.get("t", id);
+      ASSERT_TRUE(found && *found) << id;
+      EXPECT_EQ((*found)->state.read()->text(), state) << id;
+      EXPECT_TRUE(listed.contains(id)) << id;
+    }
+  }
+
+ private:
+  std::map<std::string, std::string> states_;
+};
+
+TEST(SaverProcesses, EveryAcknowledgedPutSurvivesSigkill) {
+  const TempFolder folder;
+  Acknowledged acknowledged;
+  for (int round = 0; round < 8; ++round) {
+    ChildProcess putter("saver_putter",
+                        {folder.file("s.db"), "puts", std::to_string(round), "100000"});
+    for (int lines = 0; lines < 5 + round * 3; ++lines) {
+      const auto line = putter.read_line();
+      ASSERT_TRUE(line);
+      ASSERT_TRUE(acknowledged.hear(*line)) << *line;
+    }
+    putter.kill();
+    // What it said before it died counts, also if nobody had listened yet.
+    for (const std::string& line : putter.read_to_end()) acknowledged.hear(line);
+    EXPECT_TRUE(putter.wait().was_killed());
+  }
+  const auto saver = SqliteSaver::open(folder.file("s.db")).value();
+  acknowledged.expect_all_in(*saver);
+  const auto store = open_store(folder.file("s.db")).value();
+  EXPECT_TRUE(store->upkeep().check()->is_sound());
+}
+
+TEST(SaverProcesses, TwoOnOneThreadLoseNothing) {
+  const TempFolder folder;
+  constexpr int puts = 40;
+  Acknowledged acknowledged;
+  {
+    ChildProcess one("saver_putter", {folder.file("s.db"), "puts", "one", std::to_string(puts)});
+    ChildProcess two("saver_putter", {folder.file("s.db"), "puts", "two", std::to_string(puts)});
+    for (ChildProcess* putter : {&one, &two}) {
+      for (const std::string& line : putter->read_to_end()) {
+        EXPECT_TRUE(acknowledged.hear(line) || line == "done") << line;
+      }
+      EXPECT_TRUE(putter->wait().is_clean());
+    }
+  }
+  EXPECT_EQ(acknowledged.size(), std::size_t{2} * puts);
+  const auto saver = SqliteSaver::open(folder.file("s.db")).value();
+  acknowledged.expect_all_in(*saver);
+}
+
+TEST(SaverProcesses, AStepOfALiveProcessIsHeldAndOfADeadOneTakenOver) {
+  const TempFolder folder;
+  const auto saver = SqliteSaver::open(folder.file("s.db")).value();
+  ChildProcess claimer("saver_putter", {folder.file("s.db"), "claim", "k"});
+  ASSERT_EQ(claimer.read_line(), "claimed");
+
+  const auto held = saver->claim_step("t", "k", "f").value();
+  ASSERT_TRUE(std::holds_alternative<StepHolder>(held));
+  EXPECT_NE(std::get<StepHolder>(held).pid, 0);
+  EXPECT_FALSE(std::get<StepHolder>(held).worker.empty());
+  const auto other = saver->claim_step("t", "k", "another request");
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, ErrorCode::conflict);
+
+  claimer.kill();
+  EXPECT_TRUE(claimer.wait().was_killed());
+  const auto taken = saver->claim_step("t", "k", "f").value();
+  ASSERT_TRUE(std::holds_alternative<StepClaim>(taken));
+  EXPECT_TRUE(saver->fill_step(std::get<StepClaim>(taken), RawJson{}));
+}
+
+TEST(SaverProcesses, StepsThatWereDoneAreNotDoneAgain) {
+  const TempFolder folder;
+  for (const std::size_t expected : {std::size_t{120}, std::size_t{0}}) {
+    ChildProcess worker("saver_putter", {folder.file("s.db"), "steps", "120"});
+    std::size_t ran = 0;
+    for (const std::string& line : worker.read_to_end()) {
+      if (line.starts_with("ran")) ++ran;
+    }
+    EXPECT_TRUE(worker.wait().is_clean());
+    EXPECT_EQ(ran, expected);
+  }
+}
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,10 @@
+# Checkpoint savers: the conformance suite on ours and on wrong ones, and processes that die.
+
+perdure_test_program(saver_putter SOURCES saver/putter.cpp)
+
+perdure_test(
+  saver_test
+  SOURCES saver/conformance_test.cpp saver/processes_test.cpp crash/child_process.cpp
+  PROGRAMS saver_putter
+  LABELS saver
+  TIMEOUT 120)
