@@ -16,7 +16,7 @@ constexpr std::string_view alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::uint8_t no_digit = 0xFF;
 
-constexpr std::array<std::uint8_t, 256> digits = [] {
+constexpr std::array<std::uint8_t, 256> digit_of = [] {
   std::array<std::uint8_t, 256> table{};
   table.fill(no_digit);
   for (std::size_t i = 0; i < alphabet.size(); ++i) {
@@ -57,7 +57,7 @@ std::optional<std::string> from_base64(std::string_view text) {
   std::uint32_t bits = 0;
   unsigned held = 0;
   for (const char c : text) {
-    const std::uint8_t digit = digits[static_cast<std::uint8_t>(c)];
+    const std::uint8_t digit = digit_of[static_cast<std::uint8_t>(c)];
     if (digit == no_digit) return std::nullopt;
     bits = bits << 6U | digit;
     held += 6;
