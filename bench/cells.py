@@ -16,6 +16,7 @@ GROUP_SESSIONS, GROUP_TURNS = 64, 100
 PROCESSES, PROCESS_SESSIONS, PROCESS_TURNS = 4, 16, 50
 LOADS = 5
 UPKEEP_MEGABYTES = 1024
+SAVER_FRESH = 5  # of the turns, each put by a process of its own
 SECONDS_MAX = 600  # for one program; a disk shared with a busy machine can be slow
 
 Figures = dict[str, tuple[float, float | None]]
@@ -181,6 +182,32 @@ def measure_upkeep(bench: Bench, folder: pathlib.Path) -> Figures:
     }
 
 
+def measure_saver(bench: Bench, folder: pathlib.Path) -> Figures:
+    """Whole states: put by one saver, then by a fresh process each. The last states are the largest."""
+    ours_file, whole_file = folder / "ours.db", folder / "whole.db"
+    warm_turns = TURNS - SAVER_FRESH
+    ours, whole = bench.in_turn(
+        lambda: bench.run("saver_bench", "warm", ours_file, bench.workload, warm_turns),
+        lambda: bench.run("whole_states", "warm", whole_file, bench.workload, warm_turns),
+    )
+    size = stored_bytes(ours_file)
+    pairs = [
+        bench.in_turn(
+            lambda: bench.run("saver_bench", "fresh", ours_file, bench.workload, turn),
+            lambda: bench.run("whole_states", "fresh", whole_file, bench.workload, turn),
+        )
+        for turn in range(warm_turns + 1, TURNS + 1)
+    ]
+    fresh, fresh_whole = (statistics.median(pair[side]["put_us"] for pair in pairs) for side in (0, 1))
+    return {
+        "saver_warm": (ours["put_us"], whole["put_us"]),
+        "saver_fresh": (fresh, fresh_whole),
+        "saver_size": (size, ours["state_bytes"]),
+        "saver_written": (ours["put_bytes"], whole["put_bytes"]),
+        "saver_list": (ours["list_us"], ours["early_list_us"]),
+    }
+
+
 CELLS: dict[str, Callable[[Bench, pathlib.Path], Figures]] = {
     "session": measure_session,
     "group": measure_group,
@@ -188,4 +215,5 @@ CELLS: dict[str, Callable[[Bench, pathlib.Path], Figures]] = {
     "load": measure_load,
     "cpu": measure_cpu,
     "upkeep": measure_upkeep,
+    "saver": measure_saver,
 }

@@ -1,8 +1,4 @@
 // Deltas: making, writing, reading, and folding many of them.
-//
-// Folding goes from the last delta to the first. What is still wanted is a few ranges of
-// the text before; what a delta brings new is copied to its place at once. The other way
-// round, every delta would copy the whole text.
 
 #include "saver/delta.hpp"
 
@@ -48,109 +44,30 @@ std::unexpected<Error> no_delta(std::string_view why) {
 }
 
 // Never more than a state may have, so that sums do not overflow and nothing huge is made.
-std::optional<std::size_t> number_in(std::string_view text) {
-  const auto json = parse_json(text);
-  const auto number = json ? json->as_uint64() : std::nullopt;
+std::optional<std::size_t> number_in(const Json& json) {
+  const auto number = json.as_uint64();
   if (!number || *number > body_bytes_max) return std::nullopt;
   return *number;
 }
 
-Result<Part> part_from(std::string_view text) {
-  if (text.starts_with('[')) {
-    const auto pair = split_array(text);
-    if (!pair || pair->size() != 2) return no_delta("a range is a pair");
-    const auto from = number_in(pair->at(0));
-    const auto size = number_in(pair->at(1));
-    if (!from || !size) return no_delta("a range has two numbers of a state's size");
-    return Range{*from, *size};
-  }
-  const auto json = parse_json(text);
-  if (!json || json->as_string() == nullptr) return no_delta("a part is a range or a text");
-  return *json->as_string();
+Result<Part> part_from(const Json& json) {
+  if (json.as_string() != nullptr) return *json.as_string();
+  const Json::Array* pair = json.as_array();
+  if (pair == nullptr || pair->size() != 2) return no_delta("a part is a pair or a text");
+  const auto from = number_in(pair->at(0));
+  const auto size = number_in(pair->at(1));
+  if (!from || !size) return no_delta("a range has two numbers of a state's size");
+  return Range{*from, *size};
+}
+
+bool is_within(const Range& range, std::size_t size) {
+  return range.from <= size && range.size <= size - range.from;
 }
 
 std::size_t size_of(const Part& part) {
   if (const auto* range = std::get_if<Range>(&part)) return range->size;
   return std::get<std::string>(part).size();
 }
-
-/// A part of the text to be made that is still to be found, in the text before.
-struct Wanted {
-  std::size_t to = 0;
-  Range range{};
-};
-
-class Folding {
- public:
-  explicit Folding(std::size_t size) : made_(size, '\0'), wanted_{{0, {0, size}}} {}
-
-  // Both are in order of `range.from` only if the text did not move about, so each range
-  // looks up where it begins.
-  Result<void> go_back(const Delta& delta) {
-    std::vector<std::size_t> starts;
-    std::size_t total = 0;
-    for (const Part& part : delta.parts) {
-      starts.push_back(total);
-      total += size_of(part);
-    }
-    if (total != delta.size) return no_delta("its parts are not its size");
-    std::vector<Wanted> before;
-    for (const Wanted& wanted : wanted_) {
-      if (wanted.range.from > total || wanted.range.size > total - wanted.range.from) {
-        return no_delta("what follows wants more than there is");
-      }
-      find(delta, starts, wanted, before);
-    }
-    wanted_ = std::move(before);
-    return {};
-  }
-
-  Result<std::string> finish(std::string_view base) {
-    for (const Wanted& wanted : wanted_) {
-      const auto [from, size] = wanted.range;
-      if (from > base.size() || size > base.size() - from) {
-        return no_delta("it wants more of the whole state than there is");
-      }
-      base.substr(from, size).copy(made_.data() + wanted.to, size);
-    }
-    return std::move(made_);
-  }
-
- private:
-  void find(const Delta& delta, const std::vector<std::size_t>& starts, Wanted wanted,
-            std::vector<Wanted>& before) {
-    auto part = static_cast<std::size_t>(std::ranges::upper_bound(starts, wanted.range.from) -
-                                         starts.begin());
-    while (wanted.range.size > 0) {
-      const std::size_t skip = wanted.range.from - starts[part - 1];
-      const std::size_t size = std::min(size_of(delta.parts[part - 1]) - skip, wanted.range.size);
-      take(delta.parts[part - 1], wanted.to, {skip, size}, before);
-      wanted = {wanted.to + size, {wanted.range.from + size, wanted.range.size - size}};
-      ++part;
-    }
-  }
-
-  void take(const Part& part, std::size_t to, Range inside, std::vector<Wanted>& before) {
-    if (const auto* text = std::get_if<std::string>(&part)) {
-      text->copy(made_.data() + to, inside.size, inside.from);
-      return;
-    }
-    const std::size_t from = std::get<Range>(part).from + inside.from;
-    if (!before.empty()) {
-      Wanted& last = before.back();
-      const bool goes_on =
-          last.to + last.range.size == to && last.range.from + last.range.size == from;
-      if (goes_on) {
-        last.range.size += inside.size;
-        return;
-      }
-    }
-    before.push_back({to, {from, inside.size}});
-  }
-
-  std::string made_;
-  std::vector<Wanted> wanted_;
-};
 
 }  // namespace
 
@@ -188,21 +105,15 @@ std::string to_json(const Delta& delta) {
 }
 
 Result<Delta> delta_from_json(std::string_view text) {
-  const auto members = split_object(text);
-  if (!members) return no_delta("it is no object");
-  Delta delta;
-  std::optional<std::string_view> parts;
-  std::optional<std::size_t> size;
-  for (const RawMember& member : *members) {
-    if (member.key == "v") return fail(ErrorCode::unsupported, "a state of a newer version");
-    if (member.key == "size") size = number_in(member.value);
-    if (member.key == "parts") parts = member.value;
-  }
-  if (!size || !parts) return no_delta("it has no size or no parts");
-  delta.size = *size;
-  const auto elements = split_array(*parts);
-  if (!elements) return no_delta("its parts are no array");
-  for (const std::string_view element : *elements) {
+  const auto json = parse_json(text);
+  if (!json) return no_delta("it is no JSON");
+  if (json->find("v") != nullptr) return fail(ErrorCode::unsupported, "a state of a newer version");
+  const Json* size = json->find("size");
+  const Json* parts = json->find("parts");
+  const auto bytes = size != nullptr ? number_in(*size) : std::nullopt;
+  if (!bytes || parts == nullptr || !parts->is_array()) return no_delta("no size, or no parts");
+  Delta delta{.size = *bytes};
+  for (const Json& element : *parts->as_array()) {
     auto part = part_from(element);
     if (!part) return forward(part);
     delta.parts.push_back(*std::move(part));
@@ -210,13 +121,62 @@ Result<Delta> delta_from_json(std::string_view text) {
   return delta;
 }
 
-Result<std::string> fold(std::string_view base, const std::vector<Delta>& deltas) {
-  if (deltas.empty()) return std::string(base);
-  Folding folding(deltas.back().size);
-  for (auto delta = deltas.rbegin(); delta != deltas.rend(); ++delta) {
-    if (auto gone = folding.go_back(*delta); !gone) return forward(gone);
+Folding::Folding(std::size_t size) : made_(size, '\0'), wanted_{{.range = {0, size}}} {}
+
+Result<void> Folding::go_back(const Delta& delta) {
+  starts_.clear();
+  std::size_t total = 0;
+  for (const Part& part : delta.parts) {
+    starts_.push_back(total);
+    total += size_of(part);
   }
-  return folding.finish(base);
+  if (total != delta.size) return no_delta("its parts are not its size");
+  before_.clear();
+  for (const Wanted& wanted : wanted_) {
+    if (!is_within(wanted.range, total)) return no_delta("what follows wants more than there is");
+    find(delta, wanted);
+  }
+  std::swap(wanted_, before_);
+  return {};
+}
+
+Result<std::string> Folding::finish(std::string_view base) {
+  for (const Wanted& wanted : wanted_) {
+    if (!is_within(wanted.range, base.size())) {
+      return no_delta("it wants more of the whole state than there is");
+    }
+    base.substr(wanted.range.from).copy(made_.data() + wanted.to, wanted.range.size);
+  }
+  return std::move(made_);
+}
+
+void Folding::find(const Delta& delta, Wanted wanted) {
+  // The last part that begins there or before.
+  auto part = static_cast<std::size_t>(std::ranges::upper_bound(starts_, wanted.range.from) -
+                                       starts_.begin());
+  while (wanted.range.size > 0) {
+    const std::size_t skip = wanted.range.from - starts_[part - 1];
+    const std::size_t size = std::min(size_of(delta.parts[part - 1]) - skip, wanted.range.size);
+    take(delta.parts[part - 1], wanted.to, {skip, size});
+    wanted = {wanted.to + size, {wanted.range.from + size, wanted.range.size - size}};
+    ++part;
+  }
+}
+
+void Folding::take(const Part& part, std::size_t to, Range inside) {
+  if (const auto* text = std::get_if<std::string>(&part)) {
+    text->copy(made_.data() + to, inside.size, inside.from);
+    return;
+  }
+  const std::size_t from = std::get<Range>(part).from + inside.from;
+  Wanted* last = before_.empty() ? nullptr : &before_.back();
+  const bool goes_on = last != nullptr && last->to + last->range.size == to &&
+                       last->range.from + last->range.size == from;
+  if (goes_on) {
+    last->range.size += inside.size;
+  } else {
+    before_.push_back({to, {from, inside.size}});
+  }
 }
 
 }  // namespace perdure::saver

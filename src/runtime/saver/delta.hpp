@@ -39,9 +39,36 @@ struct Delta {
 /// Fails: `unsupported` for a newer version; `corrupted` for anything else that is none.
 [[nodiscard]] Result<Delta> delta_from_json(std::string_view text);
 
-/// The text that the deltas make of `base`, one after the other. Every byte of it is copied
-/// once, however many deltas there are.
-/// Fails: `corrupted` if a delta does not fit what was before it.
-[[nodiscard]] Result<std::string> fold(std::string_view base, const std::vector<Delta>& deltas);
+/// Makes the text that a row of deltas leads to, from the last delta to the first. What is still
+/// wanted is a few ranges of the text before; what a delta brings new is copied to its place
+/// at once. So every byte is copied once, and no delta has to stay in memory.
+class Folding {
+ public:
+  /// `size` is that of the last delta.
+  explicit Folding(std::size_t size);
+
+  /// Takes the next delta, in the order from the last to the first.
+  /// Fails: `corrupted` if what came after does not fit it.
+  [[nodiscard]] Result<void> go_back(const Delta& delta);
+
+  /// Takes the text before the first delta, and gives the one that was made. Ends this.
+  /// Fails: `corrupted` if the deltas do not fit it.
+  [[nodiscard]] Result<std::string> finish(std::string_view base);
+
+ private:
+  /// A part of the text to be made that is still to be found, in the text before.
+  struct Wanted {
+    std::size_t to = 0;
+    Range range{};
+  };
+
+  void find(const Delta& delta, Wanted wanted);
+  void take(const Part& part, std::size_t to, Range inside);
+
+  std::string made_;
+  std::vector<Wanted> wanted_;
+  std::vector<Wanted> before_;       ///< What is wanted of the text before the delta in hand.
+  std::vector<std::size_t> starts_;  ///< Where the parts of the delta in hand begin.
+};
 
 }  // namespace perdure::saver

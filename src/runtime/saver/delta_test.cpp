@@ -32,6 +32,15 @@ std::size_t written(std::string_view base, std::string_view next) {
   return to_json(diff(base, next)).size();
 }
 
+Result<std::string> fold(std::string_view base, const std::vector<Delta>& deltas) {
+  if (deltas.empty()) return std::string(base);
+  Folding folding(deltas.back().size);
+  for (auto delta = deltas.rbegin(); delta != deltas.rend(); ++delta) {
+    if (auto gone = folding.go_back(*delta); !gone) return forward(gone);
+  }
+  return folding.finish(base);
+}
+
 std::string round_trip(std::string_view base, std::string_view next) {
   const auto delta = delta_from_json(to_json(diff(base, next)));
   return fold(base, {delta.value()}).value();

@@ -18,6 +18,7 @@ namespace {
 // index of a state is a small part of it.
 constexpr std::size_t stretch_bytes_min = 64;
 constexpr std::size_t stretch_bytes_max = 2048;
+constexpr std::size_t nearby_bytes = 65'536;
 constexpr std::uint64_t border_mask = 0xFF00'0000'0000'0000;  // One place in 256.
 
 constexpr std::array<std::uint64_t, 256> make_byte_hashes() {
@@ -70,16 +71,11 @@ std::size_t stretch_size(std::string_view text) {
 
 class Matcher {
  public:
-  Matcher(std::string_view base, std::string_view next) : base_(base), next_(next) {
-    for (std::size_t at = 0; at < base.size();) {
-      const std::size_t size = stretch_size(base.substr(at));
-      stretches_.emplace(base.substr(at, size), at);
-      at += size;
-    }
-  }
+  Matcher(std::string_view base, std::string_view next) : base_(base), next_(next) {}
 
   std::vector<Match> run() {
     for (std::size_t at = 0; at < next_.size();) {
+      index_for(at);
       const std::size_t size = stretch_size(next_.substr(at));
       const auto found = stretches_.find(next_.substr(at, size));
       at = found == stretches_.end() ? at + size : take(found->second, at);
@@ -88,18 +84,41 @@ class Matcher {
   }
 
  private:
+  [[nodiscard]] std::size_t done() const {
+    return matches_.empty() ? 0 : matches_.back().to + matches_.back().size;
+  }
+
+  // Most changes are small: what follows one is looked for nearby first. Where that does not
+  // help, or hardly anything is left to look for, in all of it. What was passed over in
+  // between is not lost: a match is widened backwards too.
+  void index_for(std::size_t at) {
+    const bool nearby = at - done() < nearby_bytes && next_.size() - at > nearby_bytes;
+    const std::size_t until =
+        nearby ? std::min(base_.size(), base_done_ + nearby_bytes) : base_.size();
+    while (indexed_ < until) {
+      const std::size_t size = stretch_size(base_.substr(indexed_));
+      stretches_.emplace(base_.substr(indexed_, size), indexed_);
+      indexed_ += size;
+    }
+  }
+
   // Widens the match both ways and returns where it ends in `next`.
   std::size_t take(std::size_t from, std::size_t to) {
-    const std::size_t done = matches_.empty() ? 0 : matches_.back().to + matches_.back().size;
-    const std::size_t before = common_suffix(base_.substr(0, from), next_.substr(done, to - done));
+    const std::size_t before =
+        common_suffix(base_.substr(0, from), next_.substr(done(), to - done()));
     const std::size_t after = common_prefix(base_.substr(from), next_.substr(to));
     matches_.push_back({from - before, to - before, before + after});
+    base_done_ = from + after;
+    // What is kept here is hardly wanted once more: it need not be indexed.
+    indexed_ = std::max(indexed_, base_done_);
     return to + after;
   }
 
   std::string_view base_;
   std::string_view next_;
   std::unordered_map<std::string_view, std::size_t> stretches_;
+  std::size_t indexed_ = 0;
+  std::size_t base_done_ = 0;  ///< Where the last match ends in `base`.
   std::vector<Match> matches_;
 };
 

@@ -24,6 +24,9 @@ namespace {
 // is no thread.
 constexpr const char* put_reason = "put";
 
+// Few enough that a load works in memory it has used before.
+constexpr std::size_t changes_at_once = 32;
+
 std::optional<Row> row_of(const Checkpoint& checkpoint) {
   if (checkpoint.reason != put_reason) return std::nullopt;
   const auto members = split_object(checkpoint.metadata);
@@ -93,21 +96,30 @@ Result<LoadedState> ThreadLog::load(Version version) {
   if ((*whole)->condition != Condition::intact) {
     return no_state(session_, version, "the whole state before it is damaged or erased");
   }
-  auto changes = store_.log().read(
-      session_, {.as_of = as_of, .from = (*whole)->position + 1, .channel = "state"});
-  if (!changes) return forward(changes);
   LoadedState loaded;
-  std::vector<Delta> deltas;
-  for (const Entry& entry : *changes) {
-    if (entry.condition != Condition::intact) {
-      return no_state(session_, version, "a change before it is damaged or erased");
+  std::optional<Folding> folding;
+  LogQuery query{.as_of = as_of,
+                 .from = (*whole)->position + 1,
+                 .channel = "state",
+                 .order = Order::newest_first,
+                 .limit = changes_at_once};
+  for (bool more = true; more;) {
+    auto changes = store_.log().read(session_, query);
+    if (!changes) return forward(changes);
+    for (const Entry& entry : *changes) {
+      if (entry.condition != Condition::intact) {
+        return no_state(session_, version, "a change before it is damaged or erased");
+      }
+      auto delta = delta_from_json(entry.body.bytes());
+      if (!delta) return forward(delta);
+      if (!folding) folding.emplace(delta->size);
+      if (auto gone = folding->go_back(*delta); !gone) return forward(gone);
+      loaded.cost += entry.body.bytes().size() + change_cost;
+      query.to = entry.position - 1;
     }
-    auto delta = delta_from_json(entry.body.bytes());
-    if (!delta) return forward(delta);
-    loaded.cost += entry.body.bytes().size() + change_cost;
-    deltas.push_back(*std::move(delta));
+    more = changes->size() == changes_at_once;
   }
-  auto text = fold((*whole)->body.bytes(), deltas);
+  auto text = folding ? folding->finish((*whole)->body.bytes()) : (*whole)->body.bytes();
   if (!text) return forward(text);
   loaded.text = *std::move(text);
   return loaded;
