@@ -4,7 +4,9 @@ perdure_test_program(saver_putter SOURCES saver/putter.cpp)
 
 perdure_test(
   saver_test
-  SOURCES saver/conformance_test.cpp saver/processes_test.cpp crash/child_process.cpp
+  SOURCES saver/conformance_test.cpp saver/processes_test.cpp saver/syncs_test.cpp
+          counted/counted_store.cpp crash/child_process.cpp doubles/counting_vfs.cpp
+          doubles/vfs_shim.cpp
   PROGRAMS saver_putter
   LABELS saver
   TIMEOUT 120)

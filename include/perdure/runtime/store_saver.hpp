@@ -45,8 +45,8 @@ struct SaverOptions {
 /// - A thread id is a session id (id.hpp). A put refuses the id of a session that is no
 ///   thread: `conflict`.
 /// - Listed states are fetched when they are read.
-/// - Steps: a claim outlives a stopped process, which may still go on; it ends with the
-///   process, at once, and 24 hours after the saver's last claim or fill.
+/// - Steps: the claim of a stopped process stays its own, which may still go on; it ends with
+///   the process, at once, and otherwise not before 16 hours after the saver's last claim.
 class StoreSaver : public CheckpointSaver {
  public:
   /// Shared with the states that list() gives out.

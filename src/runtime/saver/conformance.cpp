@@ -176,6 +176,8 @@ void goes_on_from_older(Trial& trial) {
 }
 
 void unknown_parent(Trial& trial) {
+  trial.require_code(trial.saver().put("t", json("{}"), ""), ErrorCode::not_found,
+                     "a first put on a parent that is not there");
   trial.put("t", numbered(1));
   trial.require_code(trial.saver().put("t", json(numbered(2)), "no such id"), ErrorCode::not_found,
                      "a put on a parent that is not there");

@@ -60,6 +60,13 @@ TEST(Delta, OfAWindowThatSlidIsItsNewElements) {
   EXPECT_LT(written(base, next), 1.2 * 4 * static_cast<double>(message(400).size()) + 200);
 }
 
+TEST(Delta, OfAWindowThatSlidFarIsItsNewElements) {
+  const std::string base = messages(0, 2000);
+  const std::string next = messages(1000, 2004);
+  EXPECT_EQ(round_trip(base, next), next);
+  EXPECT_LT(written(base, next), 1.2 * 4 * static_cast<double>(message(2000).size()) + 200);
+}
+
 TEST(Delta, OfElementsThatCameAndWentInTheMiddleIsThose) {
   const std::string base = messages(0, 300);
   std::string next = base;

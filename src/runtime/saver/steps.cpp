@@ -101,7 +101,7 @@ Steps::Steps(Store& store, const Rules& rules)
       rules_(rules),
       claimant_(store, {.lease_time = lease_time_max, .clock = rules.clock, .ids = rules.ids}),
       writer_(store, {.lease_time = writer_lease_time, .clock = rules.clock, .ids = rules.ids}),
-      turns_(store, writer_, {.wait = rules.wait, .clock = rules.clock, .ids = rules.ids}) {}
+      turns_(store, writer_, {.wait = rules.wait, .clock = rules.clock}) {}
 
 Result<std::optional<StepEntry>> Steps::find(const SessionId& session,
                                              const std::string& step_key) {

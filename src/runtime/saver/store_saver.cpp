@@ -111,7 +111,7 @@ struct StoreSaver::Parts {
       : store(std::move(given)),
         ids(*options.ids),
         hand(*store, {.lease_time = put_lease_time, .clock = options.clock, .ids = options.ids}),
-        turns(*store, hand, {.wait = options.wait, .clock = options.clock, .ids = options.ids}),
+        turns(*store, hand, {.wait = options.wait, .clock = options.clock}),
         steps(*store, {.wait = options.wait, .clock = options.clock, .ids = options.ids}),
         recent(options.recent_bytes) {}
 
@@ -160,7 +160,7 @@ Result<Base> StoreSaver::Parts::find_base(const Put& put, const SessionSummary& 
     }
   }
   const std::string latest_id = is_known ? known->checkpoint : latest ? latest->id : "";
-  if (put.parent_id && *put.parent_id != latest_id) {
+  if (put.parent_id && (latest_id.empty() || *put.parent_id != latest_id)) {
     auto parent = log.find(*put.parent_id);
     if (!parent) return forward(parent);
     if (!*parent) {

@@ -104,9 +104,14 @@ TEST_F(StoreSaverTest, AFreshSaverWritesNoMoreThanAWarmOne) {
   ASSERT_TRUE(fresh.put("t", json(window(0, 101))));
   EXPECT_EQ(entries().back().kind, "change");
   EXPECT_LT(entries().back().body.bytes().size(), 2 * message(101).size());
-  // The first one's memory is out of date now.
-  put_window(0, 102);
-  EXPECT_EQ(saver.get("t").value()->state.read()->text(), window(0, 102));
+}
+
+TEST_F(StoreSaverTest, APutGoesOnFromWhatAnotherSaverPut) {
+  put_window(0, 100);
+  StoreSaver other(store, options);
+  ASSERT_TRUE(other.put("t", json(window(30, 120))));
+  put_window(0, 101);
+  EXPECT_EQ(saver.get("t").value()->state.read()->text(), window(0, 101));
 }
 
 TEST_F(StoreSaverTest, AThreadMadeAnewByAnotherIsNotTakenForTheOldOne) {
@@ -144,6 +149,24 @@ TEST_F(StoreSaverTest, APutAfterDamageIsWholeAgain) {
   ASSERT_TRUE(fresh.put("t", json(window(0, 22))));
   EXPECT_EQ(fresh.get("t").value()->state.read()->text(), window(0, 22));
   EXPECT_FALSE(fresh.get("t", damaged.id));
+}
+
+TEST_F(StoreSaverTest, PruneLeavesTheCheckpointsItIsToldTo) {
+  std::vector<std::string> made;
+  for (int turn = 1; turn <= 60; ++turn) {
+    made.push_back(saver.put("t", json(window(0, turn))).value().id);
+  }
+  const auto pruned = store->retention().prune(thread, {.last = 5, .labelled = false});
+  ASSERT_TRUE(pruned);
+  EXPECT_GT(pruned->entries, 0U);
+  const auto left = saver.list("t", {}, 100).value();
+  ASSERT_EQ(left.size(), 5U);
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    EXPECT_EQ(left[i].state.read()->text(), window(0, 60 - static_cast<int>(i)));
+  }
+  EXPECT_FALSE(saver.get("t", made.front()).value());
+  put_window(0, 61);
+  EXPECT_EQ(saver.get("t").value()->state.read()->text(), window(0, 61));
 }
 
 TEST_F(StoreSaverTest, ASessionThatIsNoThreadIsLeftAlone) {

@@ -55,7 +55,6 @@ class Turns {
   struct Rules {
     Duration wait{};
     Clock* clock = nullptr;
-    IdSource* ids = nullptr;
   };
 
   /// Both must outlive this.

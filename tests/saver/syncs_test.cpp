@@ -1,0 +1,65 @@
+// What a put and a step sync, counted.
+
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "counted/counted_store.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/runtime/store_saver.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+namespace {
+
+class SaverSyncs : public testing::Test {
+ protected:
+  void put() { ASSERT_TRUE(saver_.put("t", RawJson::from_text(R"({"n":1})").value())); }
+
+  CheckpointSaver::StepClaim claim() {
+    return std::get<CheckpointSaver::StepClaim>(
+        saver_.claim_step("t", std::to_string(++steps_), "f").value());
+  }
+
+  /// Syncs since it was asked last.
+  std::uint64_t syncs() { return counted_.syncs() - std::exchange(seen_, counted_.syncs()); }
+
+  CountedStore counted_;
+  // The test's own store: the pointer owns nothing.
+  StoreSaver saver_{std::shared_ptr<Store>(std::shared_ptr<Store>(), &counted_.store())};
+  int steps_ = 0;
+  std::uint64_t seen_ = 0;
+};
+
+// One for the grant of the lease, whose fence must not be given twice, and one for the put.
+TEST_F(SaverSyncs, APutSyncsTwice) {
+  put();
+  (void)syncs();
+  put();
+  EXPECT_EQ(syncs(), 2U);
+}
+
+// The claim itself is not synced: if the machine dies with it, so does the claimant.
+TEST_F(SaverSyncs, AStepSyncsItsGrantsAndItsResult) {
+  ASSERT_TRUE(saver_.fill_step(claim(), RawJson{}));
+  (void)syncs();
+  const auto mine = claim();
+  const std::uint64_t claimed = syncs();
+  ASSERT_TRUE(saver_.fill_step(mine, RawJson{}));
+  EXPECT_EQ(claimed, 1U);
+  EXPECT_EQ(syncs(), 2U);
+}
+
+TEST_F(SaverSyncs, AStepThatWasDoneSyncsNothing) {
+  const auto mine = claim();
+  ASSERT_TRUE(saver_.fill_step(mine, RawJson{}));
+  (void)syncs();
+  EXPECT_TRUE(saver_.claim_step("t", mine.step_key, "f"));
+  EXPECT_EQ(syncs(), 0U);
+}
+
+}  // namespace
+}  // namespace perdure
