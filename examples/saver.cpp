@@ -1,12 +1,16 @@
 // A loop that keeps its whole state, and never asks the model twice for the same step. Run it twice,
 // or kill it anywhere in between.
 
+#include "perdure/runtime/saver.hpp"
+
 #include <iostream>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "perdure/core/json.hpp"
+#include "perdure/core/raw_json.hpp"
 #include <perdure/core/sha256.hpp>
 #include <perdure/runtime/store_saver.hpp>
 
@@ -26,7 +30,7 @@ std::optional<RawJson> ask_once(CheckpointSaver& saver, const std::string& key,
   if (const auto* done = std::get_if<CheckpointSaver::Step>(&turn)) return done->result;
   const auto* mine = std::get_if<CheckpointSaver::StepClaim>(&turn);
   if (mine == nullptr) return std::nullopt;
-  const RawJson answer = ask_model(question);
+  RawJson answer = ask_model(question);
   saver.fill_step(*mine, answer).value();
   return answer;
 }

@@ -2,13 +2,13 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/saver.hpp"
 #include "perdure/runtime/saver_conformance.hpp"
 #include "saver/trial.hpp"
@@ -122,8 +122,8 @@ void limit_is_a_cap(Trial& trial) {
 }
 
 void before_is_strict(Trial& trial) {
-  std::vector<std::string> ids;
-  for (int i = 0; i < 6; ++i) ids.push_back(trial.put("t", numbered(i)).id);
+  std::array<std::string, 6> ids;
+  for (int i = 0; i < 6; ++i) ids.at(static_cast<std::size_t>(i)) = trial.put("t", numbered(i)).id;
   const auto listed = trial.list("t", ids[4], 2);
   trial.require(listed.size() == 2 && listed[0].id == ids[3] && listed[1].id == ids[2],
                 "before the fifth come the fourth and the third");
@@ -200,24 +200,29 @@ void every_state_stays(Trial& trial) {
   }
 }
 
+/// Puts `count` states and returns how many of the puts failed.
+int put_some(CheckpointSaver& saver, int count) {
+  int failed = 0;
+  for (int i = 0; i < count; ++i) {
+    if (!saver.put("t", json(numbered(i)))) ++failed;
+  }
+  return failed;
+}
+
 void many_at_once(Trial& trial) {
-  constexpr int writers = 4;
-  constexpr int puts = 10;
+  constexpr std::size_t writers = 4;
+  constexpr std::size_t puts = 10;
   std::array<int, writers> failed{};
   {
-    std::vector<std::jthread> threads;
-    for (int writer = 0; writer < writers; ++writer) {
-      threads.emplace_back([&, writer] {
-        for (int i = 0; i < puts; ++i) {
-          const auto made = trial.saver().put("t", json(numbered(writer * 100 + i)));
-          if (!made) ++failed.at(static_cast<std::size_t>(writer));
-        }
-      });
+    std::array<std::jthread, writers> threads;
+    for (std::size_t i = 0; i < writers; ++i) {
+      threads.at(i) = std::jthread([&, i] { failed.at(i) = put_some(trial.saver(), puts); });
     }
   }
   trial.require(failed == std::array<int, writers>{}, "puts from several threads succeed");
   std::set<std::string> ids;
-  for (const auto& checkpoint : trial.list("t", {}, 1000)) ids.insert(checkpoint.id);
+  const auto listed = trial.list("t", {}, 1000);
+  for (const auto& checkpoint : listed) ids.insert(checkpoint.id);
   trial.require(ids.size() == writers * puts, "puts from several threads are all there");
 }
 

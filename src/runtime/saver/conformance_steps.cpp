@@ -1,5 +1,6 @@
 // What every saver must do with steps.
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -7,7 +8,6 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/saver.hpp"
 #include "perdure/runtime/saver_conformance.hpp"
 #include "saver/trial.hpp"
@@ -115,9 +115,9 @@ void one_of_many(Trial& trial) {
   std::atomic<int> claims = 0;
   std::atomic<int> failures = 0;
   {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 8; ++i) {
-      threads.emplace_back([&] {
+    std::array<std::jthread, 8> threads;
+    for (std::jthread& thread : threads) {
+      thread = std::jthread([&] {
         const auto answer = trial.saver().claim_step("t", "k", "f");
         if (!answer) ++failures;
         if (answer && std::holds_alternative<StepClaim>(*answer)) ++claims;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,8 +47,8 @@ std::unexpected<Error> no_delta(std::string_view why) {
 // Never more than a state may have, so that sums do not overflow and nothing huge is made.
 std::optional<std::size_t> number_in(const Json& json) {
   const auto number = json.as_uint64();
-  if (!number || *number > body_bytes_max) return std::nullopt;
-  return *number;
+  if (number && *number > body_bytes_max) return std::nullopt;
+  return number;
 }
 
 Result<Part> part_from(const Json& json) {

@@ -2,22 +2,28 @@
 
 #include "saver/steps.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/saver.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/limits.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/turn.hpp"
 #include "values/fields.hpp"
@@ -38,7 +44,6 @@ constexpr Duration writer_lease_time{30'000};
 
 struct StepClaimTag {
   static constexpr std::string_view prefix = "clm_";
-  static constexpr std::string_view noun = "claim";
 };
 
 std::string channel_of(const std::string& step_key) { return "step:" + to_hex(sha256(step_key)); }

@@ -2,7 +2,6 @@
 
 #include "perdure/runtime/store_saver.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <fmt/format.h>
@@ -16,11 +15,17 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/saver.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/limits.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/delta.hpp"
 #include "saver/recent.hpp"
@@ -42,11 +47,9 @@ constexpr std::size_t key_bytes_max = text_bytes_max;
 
 struct CheckpointTag {
   static constexpr std::string_view prefix = "ckp_";
-  static constexpr std::string_view noun = "checkpoint id";
 };
 struct LifeTag {
   static constexpr std::string_view prefix = "life_";
-  static constexpr std::string_view noun = "life";
 };
 
 Result<SessionId> session_of(const std::string& thread_id) {

@@ -4,16 +4,23 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <expected>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/delta.hpp"
 
@@ -33,11 +40,10 @@ std::optional<Row> row_of(const Checkpoint& checkpoint) {
   if (!members) return std::nullopt;
   Row row{.id = checkpoint.label, .version = checkpoint.version, .at = checkpoint.at};
   for (const RawMember& member : *members) {
-    auto json = RawJson::from_text(std::string(member.value));
-    if (!json) return std::nullopt;
-    if (member.key == "metadata") row.metadata = *std::move(json);
+    if (member.key == "metadata")
+      row.metadata = RawJson::from_text(std::string(member.value)).value();
     if (member.key == "parent") {
-      const Json parent = json->value();
+      const Json parent = parse_json(member.value).value();
       if (parent.as_string() != nullptr) row.parent = *parent.as_string();
     }
   }

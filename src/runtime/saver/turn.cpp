@@ -4,16 +4,18 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <unistd.h>
-#include <utility>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::saver {
