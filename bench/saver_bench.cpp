@@ -74,8 +74,11 @@ double median(std::vector<double> values) {
   return percentile(values, 0.5);
 }
 
-void put(CheckpointSaver& saver, std::string text) {
-  auto state = value_or_stop("state", RawJson::from_text(std::move(text)));
+RawJson state_of(std::string text) {
+  return value_or_stop("state", RawJson::from_text(std::move(text)));
+}
+
+void put(CheckpointSaver& saver, RawJson state) {
   (void)value_or_stop("put", saver.put("thread", std::move(state)));
 }
 
@@ -98,11 +101,11 @@ void run_warm(const std::string& file, const std::string& workload, std::size_t 
   std::uint64_t state_bytes = 0;
   double early_list = 0;
   for (std::size_t turn = 1; turn <= turns; ++turn) {
-    std::string text = states.next();
-    state_bytes += text.size();
+    RawJson state = state_of(states.next());
+    state_bytes += state.text().size();
     const std::uint64_t written_before = written();
     const double start = now_us();
-    put(*saver, std::move(text));
+    put(*saver, std::move(state));
     took.push_back(now_us() - start);
     bytes.push_back(static_cast<double>(written() - written_before));
     if (turn == early_turn) early_list = time_lists(*saver);
@@ -119,10 +122,10 @@ void run_warm(const std::string& file, const std::string& workload, std::size_t 
 void run_fresh(const std::string& file, const std::string& workload, std::size_t turn) {
   States states(workload);
   for (std::size_t i = 1; i < turn; ++i) states.skip();
-  std::string text = states.next();
+  RawJson state = state_of(states.next());
   const double start = now_us();
   const auto saver = value_or_stop("open", SqliteSaver::open(file));
-  put(*saver, std::move(text));
+  put(*saver, std::move(state));
   const Json line = Json::Object{{"put_us", now_us() - start}, {"errors", 0}};
   std::printf("%s\n", line.text().c_str());
 }
