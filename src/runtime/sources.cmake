@@ -1,6 +1,10 @@
 # The files of layer runtime, relative to this folder.
 
 set(PERDURE_RUNTIME_SOURCES
+    dispatch/decide.cpp
+    dispatch/key.cpp
+    dispatch/schema_defaults.cpp
+    dispatch/tool.cpp
     saver/conformance.cpp
     saver/conformance_steps.cpp
     saver/delta.cpp
@@ -30,6 +34,9 @@ set(PERDURE_RUNTIME_SOURCES
     values/setup.cpp)
 
 set(PERDURE_RUNTIME_TESTS
+    dispatch/decide_test.cpp
+    dispatch/key_test.cpp
+    dispatch/tool_test.cpp
     saver/delta_test.cpp
     saver/recent_test.cpp
     saver/store_saver_test.cpp

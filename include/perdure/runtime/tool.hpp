@@ -1,0 +1,151 @@
+// A tool: what it does to the world, and how the dispatcher may find out.
+//
+// A tool says what it touches, whether it honours our key, how to ask whether it took
+// effect. What a second run of it would mean (the effect class) follows from that and
+// is never declared. A tool that says nothing is `unsafe`.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/ledger.hpp"
+
+namespace perdure {
+
+struct SideEffects {
+  bool read = false;
+  bool write = false;    ///< Something on this machine.
+  bool network = false;  ///< Speaks to another machine: a request may land late.
+  bool mutate = false;   ///< Something elsewhere.
+
+  bool operator==(const SideEffects&) const = default;
+};
+
+/// When two calls with the same arguments are one operation.
+enum class Repeat : std::uint8_t {
+  each_call,         ///< Never.
+  once_per_session,  ///< In one tree of forks and children.
+  once_per_store,
+};
+
+[[nodiscard]] std::string_view to_string(Repeat repeat);
+[[nodiscard]] std::optional<Repeat> repeat_from(std::string_view text);
+
+/// What a run of a tool knows about itself.
+struct CallContext {
+  SessionId session{};
+  Position call = 0;
+  const Json& args;
+  /// For the vendor's Idempotency-Key: the same for every attempt, until one has failed.
+  std::string key{};
+  Fence fence = 0;
+  std::int64_t attempt = 1;
+  std::optional<Timestamp> deadline{};
+  std::stop_token stop{};  ///< Asked to stop: past the deadline, or this worker lost its lease.
+};
+
+struct Succeeded {
+  std::string content{};  ///< Any bytes.
+  bool is_error = false;  ///< It ran, and its answer is that of an error.
+};
+/// States that nothing happened; a call that failed may be run again.
+struct Failed {
+  std::string why{};
+};
+/// Nobody knows: timed out, connection lost.
+struct Doubtful {
+  std::string why{};
+};
+using Outcome = std::variant<Succeeded, Failed, Doubtful>;
+
+/// What a settled call with the same key came to: evidence for `verify`.
+struct Twin {
+  SessionId session{};
+  Position call = 0;
+  CallState state = CallState::succeeded;
+};
+
+struct VerifyContext {
+  const Json& args;
+  std::string key{};
+  Timestamp dispatched_at{};
+  std::int64_t attempt = 1;
+  std::vector<Twin> twins{};
+  std::optional<Timestamp> deadline{};
+  std::stop_token stop{};
+};
+
+struct Landed {
+  std::string content{};
+  bool is_error = false;
+};
+struct NotLanded {};
+/// Also whatever is ambiguous.
+struct CannotTell {
+  std::string why{};
+};
+using Verdict = std::variant<Landed, NotLanded, CannotTell>;
+
+/// What further calls wait for while one is in doubt and the model was told so.
+enum class Blocking : std::uint8_t { same_tool, same_arguments };
+
+struct Tool {
+  std::string name{};
+  std::string description{};
+  std::string input_schema = "{}";  ///< JSON Schema; its defaults count as given.
+
+  /// Empty: undeclared.
+  std::optional<SideEffects> side_effects{};
+  bool honours_key = false;
+  /// How long the vendor remembers a key; empty: for ever.
+  std::optional<Duration> key_window{};
+  Repeat repeat = Repeat::each_call;
+  /// JSON pointer to the argument that names the business operation; empty: all arguments do.
+  std::string business_key{};
+
+  Duration timeout{60'000};
+  Duration verify_timeout{10'000};
+  /// How long a request may be under way after it was sent; for tools with `network`.
+  Duration in_flight_max{120'000};
+  std::int64_t attempts_max = 3;
+  Blocking blocking = Blocking::same_tool;
+
+  /// Throwing is `Doubtful`: it states nothing. Runs on a thread of its own.
+  std::function<Outcome(const CallContext&)> run{};
+  /// Whether the call took effect. Only reads.
+  std::function<Verdict(const VerifyContext&)> verify{};
+};
+
+/// Nothing but reads: `read_only`. Else honours our key: `idempotent`. Else verify:
+/// `verifiable`. Else, or undeclared: `unsafe`.
+[[nodiscard]] EffectClass effect_class_of(const Tool& tool);
+
+/// The tools of a session, by name.
+class Tools {
+ public:
+  Tools() = default;
+
+  /// Fails: `invalid_argument` for a bad name, two of one name, or declarations that contradict
+  /// each other: `honours_key` of a tool that only reads, a key window without `honours_key`,
+  /// nothing to run, limits below 1.
+  [[nodiscard]] static Result<Tools> of(std::vector<Tool> tools);
+
+  [[nodiscard]] const Tool* find(std::string_view name) const;
+
+ private:
+  std::map<std::string, Tool, std::less<>> by_name_;
+};
+
+}  // namespace perdure

@@ -1,0 +1,74 @@
+// What to do next about a call that is not settled. Pure: facts in, a decision out.
+//
+// The rules (all times are the store's):
+//
+//   intended                     run it
+//   dispatched or in doubt, and
+//     an attempt of ours runs    wait for its end
+//     at its limit of attempts   ask
+//     read_only                  run it again: nothing happened
+//     idempotent, in its window  run it again with the same key; past it: as verifiable
+//     verifiable                 verify: landed      settle
+//                                        not landed  run it again, once the old attempt
+//                                                    can no longer land; till then wait
+//                                        cannot tell by policy
+//     unsafe                     by policy: ask, or tell the model
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+
+namespace perdure::dispatch {
+
+/// What became of the process that made the last attempt.
+enum class Maker : std::uint8_t {
+  running,  ///< It is this process, and the attempt has not returned.
+  done,     ///< It is this process, and the attempt has returned.
+  gone,     ///< Another process, known to be dead.
+  unknown,  ///< Another process that lost its lease: it may still go on where it stopped.
+};
+
+enum class OnDoubt : std::uint8_t { ask, tell_model };
+
+struct CallFacts {
+  CallState state = CallState::intended;
+  EffectClass effect = EffectClass::unsafe;  ///< As it was when intended.
+  std::int64_t attempts = 0;
+  std::optional<Timestamp> first_dispatch{};
+  Maker maker = Maker::done;
+  /// The last moment at which the last attempt could have sent something.
+  Timestamp sent_before{};
+  std::optional<Verdict> verdict{};  ///< Of a verify since the last attempt.
+};
+
+/// Start the call's next attempt.
+struct RunIt {};
+struct VerifyIt {};
+/// Not before `until`; without it, until something changes.
+struct WaitFor {
+  std::optional<Timestamp> until{};
+  std::string why{};
+};
+struct SettleAs {
+  Landed landed{};
+};
+struct AskPerson {
+  std::string why{};
+};
+struct TellModel {
+  std::string why{};
+};
+using Decision = std::variant<RunIt, VerifyIt, WaitFor, SettleAs, AskPerson, TellModel>;
+
+/// `tool` is empty if the session has it no longer.
+[[nodiscard]] Decision decide(const CallFacts& call, const Tool* tool, OnDoubt on_doubt,
+                              Timestamp now);
+
+}  // namespace perdure::dispatch

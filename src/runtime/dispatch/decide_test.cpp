@@ -1,0 +1,184 @@
+// The table of decide.hpp: one test a row, and the orders that matter between rows.
+
+#include "dispatch/decide.hpp"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <optional>
+#include <variant>
+
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+
+namespace perdure::dispatch {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+
+const Timestamp noon = std::chrono::sys_days{std::chrono::year{2026} / 11 / 15};
+
+Tool payment() {
+  Tool tool;
+  tool.name = "pay";
+  tool.side_effects = SideEffects{.network = true, .mutate = true};
+  tool.in_flight_max = minutes(2);
+  tool.timeout = minutes(1);
+  tool.run = [](const CallContext&) -> Outcome { return Succeeded{}; };
+  return tool;
+}
+
+Tool verifiable() {
+  Tool tool = payment();
+  tool.verify = [](const VerifyContext&) -> Verdict { return NotLanded{}; };
+  return tool;
+}
+
+Tool keyed() {
+  Tool tool = payment();
+  tool.honours_key = true;
+  tool.key_window = hours(24);
+  return tool;
+}
+
+// In doubt after one attempt, at noon, by a process that is dead.
+CallFacts doubted(EffectClass effect) {
+  return {.state = CallState::in_doubt,
+          .effect = effect,
+          .attempts = 1,
+          .first_dispatch = noon,
+          .maker = Maker::gone,
+          .sent_before = noon};
+}
+
+template <class Wanted>
+bool is(const Decision& decision) {
+  return std::holds_alternative<Wanted>(decision);
+}
+
+Decision ask(const CallFacts& call, const Tool& tool, Timestamp now = noon) {
+  return decide(call, &tool, OnDoubt::ask, now);
+}
+
+TEST(Decide, AnIntendedCallRuns) {
+  EXPECT_TRUE(is<RunIt>(ask({.effect = EffectClass::unsafe}, payment())));
+}
+
+TEST(Decide, NothingStartsWhileAnAttemptRuns) {
+  auto call = doubted(EffectClass::idempotent);
+  call.maker = Maker::running;
+  EXPECT_TRUE(is<WaitFor>(ask(call, keyed())));
+}
+
+TEST(Decide, AToolThatIsGoneIsAskedAbout) {
+  EXPECT_TRUE(
+      is<AskPerson>(decide(doubted(EffectClass::idempotent), nullptr, OnDoubt::tell_model, noon)));
+}
+
+TEST(Decide, AReadRunsAgain) {
+  Tool tool = payment();
+  tool.side_effects = SideEffects{.read = true, .network = true};
+  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::read_only), tool)));
+}
+
+TEST(Decide, AKeyedCallRunsAgainWithinItsWindow) {
+  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), keyed(), noon + hours(23))));
+}
+
+TEST(Decide, AKeyedCallMustArriveWithinItsWindow) {
+  const auto late = noon + hours(24) - minutes(1);
+  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), keyed(), late - Duration(1))));
+  EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::idempotent), keyed(), late)));
+}
+
+TEST(Decide, AKeyThatIsNeverForgottenHasNoWindow) {
+  Tool tool = keyed();
+  tool.key_window.reset();
+  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), tool, noon + hours(10'000))));
+}
+
+TEST(Decide, PastItsWindowAKeyedCallIsVerified) {
+  Tool tool = keyed();
+  tool.verify = verifiable().verify;
+  EXPECT_TRUE(is<VerifyIt>(ask(doubted(EffectClass::idempotent), tool, noon + hours(25))));
+}
+
+TEST(Decide, AToolThatNoLongerHonoursKeysIsNotTrustedWithOne) {
+  EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::idempotent), payment())));
+}
+
+TEST(Decide, AVerifiableCallIsVerifiedFirst) {
+  EXPECT_TRUE(is<VerifyIt>(ask(doubted(EffectClass::verifiable), verifiable())));
+}
+
+TEST(Decide, WhatLandedIsSettled) {
+  auto call = doubted(EffectClass::verifiable);
+  call.verdict = Landed{.content = "receipt 7"};
+  const auto decision = ask(call, verifiable());
+  ASSERT_TRUE(is<SettleAs>(decision));
+  EXPECT_EQ(std::get<SettleAs>(decision).landed.content, "receipt 7");
+}
+
+TEST(Decide, NotLandedCountsWhenTheRequestCanNoLongerArrive) {
+  auto call = doubted(EffectClass::verifiable);
+  call.verdict = NotLanded{};
+  const auto decision = ask(call, verifiable(), noon + minutes(2) - Duration(1));
+  ASSERT_TRUE(is<WaitFor>(decision));
+  EXPECT_EQ(std::get<WaitFor>(decision).until, noon + minutes(2));
+  EXPECT_TRUE(is<RunIt>(ask(call, verifiable(), noon + minutes(2))));
+}
+
+TEST(Decide, ALocalCallCanStillLandWhileItsProcessMayLive) {
+  Tool tool = verifiable();
+  tool.side_effects = SideEffects{.write = true};
+  auto call = doubted(EffectClass::verifiable);
+  call.verdict = NotLanded{};
+  EXPECT_TRUE(is<RunIt>(ask(call, tool)));
+  call.maker = Maker::unknown;
+  EXPECT_TRUE(is<WaitFor>(ask(call, tool, noon + hours(1000))));
+}
+
+TEST(Decide, WhatVerifyCannotTellIsUpToThePolicy) {
+  auto call = doubted(EffectClass::verifiable);
+  call.verdict = CannotTell{.why = "two of them"};
+  const Tool tool = verifiable();
+  EXPECT_TRUE(is<AskPerson>(decide(call, &tool, OnDoubt::ask, noon)));
+  EXPECT_TRUE(is<TellModel>(decide(call, &tool, OnDoubt::tell_model, noon)));
+}
+
+TEST(Decide, AnUnsafeCallIsNeverRunAgain) {
+  const Tool tool = payment();
+  for (const auto now : {noon, noon + hours(1000)}) {
+    EXPECT_TRUE(is<AskPerson>(decide(doubted(EffectClass::unsafe), &tool, OnDoubt::ask, now)));
+    EXPECT_TRUE(
+        is<TellModel>(decide(doubted(EffectClass::unsafe), &tool, OnDoubt::tell_model, now)));
+  }
+}
+
+// What the ledger says was true when the call was intended; a tool that has a verify since
+// may not have recorded what it looks for.
+TEST(Decide, TheClassOfTheIntentCounts) {
+  EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::unsafe), verifiable())));
+}
+
+TEST(Decide, AttemptsAreLimited) {
+  for (const auto effect : {EffectClass::read_only, EffectClass::idempotent}) {
+    auto call = doubted(effect);
+    call.attempts = 3;
+    EXPECT_TRUE(is<AskPerson>(ask(call, keyed())));
+  }
+}
+
+TEST(Decide, AtTheLimitACallIsStillVerified) {
+  auto call = doubted(EffectClass::verifiable);
+  call.attempts = 3;
+  EXPECT_TRUE(is<VerifyIt>(ask(call, verifiable())));
+  call.verdict = NotLanded{};
+  EXPECT_TRUE(is<AskPerson>(ask(call, verifiable(), noon + hours(1))));
+  call.verdict = Landed{};
+  EXPECT_TRUE(is<SettleAs>(ask(call, verifiable())));
+}
+
+}  // namespace
+}  // namespace perdure::dispatch

@@ -1,0 +1,99 @@
+// A call that left a default out and one that wrote it down are the same operation;
+// 1 and 1.0 are; two 64-bit numbers that one double would stand for are not.
+
+#include "dispatch/key.hpp"
+
+#include <cstdint>
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "dispatch/schema_defaults.hpp"
+#include "perdure/core/canonical_json.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/runtime/tool.hpp"
+
+namespace perdure::dispatch {
+namespace {
+
+constexpr std::uint64_t key_version = 1;
+
+std::string unescape_token(std::string_view token) {
+  std::string text;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const bool is_escape = token[i] == '~' && i + 1 < token.size();
+    if (is_escape && (token[i + 1] == '0' || token[i + 1] == '1')) {
+      text.push_back(token[++i] == '0' ? '~' : '/');
+    } else {
+      text.push_back(token[i]);
+    }
+  }
+  return text;
+}
+
+// RFC 6901, through objects: an index into a list names no operation.
+const Json* find_by_pointer(const Json& json, std::string_view pointer) {
+  const Json* at = &json;
+  while (at != nullptr && !pointer.empty()) {
+    pointer.remove_prefix(1);
+    const auto end = std::min(pointer.find('/'), pointer.size());
+    at = at->find(unescape_token(pointer.substr(0, end)));
+    pointer.remove_prefix(end);
+  }
+  return at;
+}
+
+std::string scope_of(Repeat repeat, const Place& place) {
+  switch (repeat) {
+    case Repeat::each_call:
+      return fmt::format("call {}:{}", place.session, place.call);
+    case Repeat::once_per_session:
+      return fmt::format("session {}", place.root);
+    case Repeat::once_per_store:
+      return "store";
+  }
+  return {};
+}
+
+Result<std::string> canonical_args(const Tool& tool, const Json& args, Json& complete) {
+  const auto schema = parse_json(tool.input_schema);
+  complete = schema ? with_defaults(args, *schema) : args;
+  return canonical_json(complete);
+}
+
+}  // namespace
+
+Result<Operation> operation_of(const Tool& tool, const Json& args, const Place& place) {
+  Json complete;
+  auto all = canonical_args(tool, args, complete);
+  if (!all) return forward(all);
+  std::string name = *all;
+  if (!tool.business_key.empty()) {
+    const Json* named = find_by_pointer(complete, tool.business_key);
+    if (named == nullptr || named->is_null()) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("the arguments of {} lack {}, which names the operation", tool.name,
+                              tool.business_key));
+    }
+    auto text = canonical_json(*named);
+    if (!text) return forward(text);
+    name = *std::move(text);
+  }
+  Operation operation{.args = sha256(*all), .scope = scope_of(tool.repeat, place)};
+  Sha256 hash;
+  hash.update_number(key_version);
+  hash.update_sized(operation.scope);
+  hash.update_sized(tool.name);
+  hash.update_sized(name);
+  operation.key = hash.finish();
+  return operation;
+}
+
+std::string vendor_key(const Digest& key, std::int64_t failures) {
+  return failures == 0 ? to_hex(key) : fmt::format("{}-{}", to_hex(key), failures);
+}
+
+}  // namespace perdure::dispatch
