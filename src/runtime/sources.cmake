@@ -16,6 +16,7 @@ set(PERDURE_RUNTIME_SOURCES
     saver/thread_log.cpp
     saver/trial.cpp
     saver/turn.cpp
+    session/worker.cpp
     state/answers.cpp
     state/difference.cpp
     state/history.cpp
@@ -40,6 +41,7 @@ set(PERDURE_RUNTIME_TESTS
     saver/delta_test.cpp
     saver/recent_test.cpp
     saver/store_saver_test.cpp
+    session/worker_test.cpp
     state/difference_test.cpp
     state/history_property_test.cpp
     state/history_test.cpp

@@ -1,0 +1,74 @@
+// This process as a worker of the store: enrolled, renewed in time, retired at the end.
+//
+// Renewal is at a third of the lease time, on a thread of its own, so that a long model
+// call or tool does not lose the lease. A renewal counts from the moment it was begun.
+// Whoever is about to act on the world asks `may_act` first: it says no a while before
+// the lease ends, whatever the renewals are doing. That only makes us stop early;
+// safety rests on the fence.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+
+class Worker {
+ public:
+  struct Options {
+    WorkerId id{};
+    std::string host{};
+    std::int64_t pid = 0;
+    Duration lease_time{30'000};
+    /// Off: only `renew` renews.
+    bool renews_itself = true;
+  };
+
+  /// Both must outlive the worker. Fails: as Ownership::enroll.
+  [[nodiscard]] static Result<std::unique_ptr<Worker>> enroll(Store& store, const Clock& clock,
+                                                              Options options);
+  /// Retires: all it holds is free at once.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  [[nodiscard]] const WorkerId& id() const { return options_.id; }
+
+  /// Whether the lease holds for a while yet.
+  [[nodiscard]] bool may_act() const;
+
+  /// Asked to stop when the lease could not be renewed in time. A later renewal does not
+  /// take that back: what runs under it must end.
+  [[nodiscard]] std::stop_token stop_token() const;
+
+  /// Renews now. Fails: as Ownership::renew; then what runs is asked to stop if it is time.
+  Result<void> renew();
+
+ private:
+  Worker(Store& store, const Clock& clock, Options options);
+
+  void keep_renewing(const std::stop_token& end);
+  [[nodiscard]] Duration margin() const { return options_.lease_time / 6; }
+
+  Store& store_;
+  const Clock& clock_;
+  const Options options_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any ended_;
+  Uptime renewed_at_{};
+  std::stop_source stop_;
+  std::jthread thread_;  ///< Last: it uses all of the above.
+};
+
+}  // namespace perdure
