@@ -68,7 +68,7 @@ struct Failed {
 struct Doubtful {
   std::string why{};
 };
-using Outcome = std::variant<Succeeded, Failed, Doubtful>;
+using ToolOutcome = std::variant<Succeeded, Failed, Doubtful>;
 
 /// What a settled call with the same key came to: evidence for `verify`.
 struct Twin {
@@ -123,7 +123,7 @@ struct Tool {
   Blocking blocking = Blocking::same_tool;
 
   /// Throwing is `Doubtful`: it states nothing. Runs on a thread of its own.
-  std::function<Outcome(const CallContext&)> run{};
+  std::function<ToolOutcome(const CallContext&)> run{};
   /// Whether the call took effect. Only reads.
   std::function<Verdict(const VerifyContext&)> verify{};
 };

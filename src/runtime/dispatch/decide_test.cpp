@@ -25,7 +25,7 @@ Tool payment() {
   tool.side_effects = SideEffects{.network = true, .mutate = true};
   tool.in_flight_max = minutes(2);
   tool.timeout = minutes(1);
-  tool.run = [](const CallContext&) -> Outcome { return Succeeded{}; };
+  tool.run = [](const CallContext&) -> ToolOutcome { return Succeeded{}; };
   return tool;
 }
 

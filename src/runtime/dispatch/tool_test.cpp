@@ -17,7 +17,7 @@ namespace {
 Tool plain() {
   Tool tool;
   tool.name = "t";
-  tool.run = [](const CallContext&) -> Outcome { return Succeeded{}; };
+  tool.run = [](const CallContext&) -> ToolOutcome { return Succeeded{}; };
   return tool;
 }
 

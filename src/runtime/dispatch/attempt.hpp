@@ -1,0 +1,79 @@
+// A run of somebody's code on a thread of its own, with an end one can wait for.
+//
+// Nobody can kill a thread: code that does not come back in time is asked to stop, and
+// goes on until it does. Whoever drops an attempt waits for that.
+
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "perdure/core/time.hpp"
+
+namespace perdure::dispatch {
+
+/// `T` is what the code returns; it must be constructible from `Thrown`.
+struct Thrown {
+  std::string what{};
+};
+
+template <class T>
+class Attempt {
+ public:
+  /// Asked to stop when `outer` is, or by `request_stop`.
+  Attempt(std::function<T(std::stop_token)> code, const std::stop_token& outer)
+      : relay_(outer, Relay{stop_}), thread_([this, code = std::move(code)] { run(code); }) {}
+  ~Attempt() { stop_.request_stop(); }
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  /// What it returned; nothing if it is not over after `wait`.
+  [[nodiscard]] std::optional<T> wait_for(Duration wait) {
+    std::unique_lock lock(mutex_);
+    over_.wait_for(lock, wait, [this] { return result_.has_value(); });
+    return result_;
+  }
+  [[nodiscard]] bool is_over() const {
+    const std::lock_guard lock(mutex_);
+    return result_.has_value();
+  }
+  void request_stop() { stop_.request_stop(); }
+
+ private:
+  struct Relay {
+    std::stop_source stop;
+    void operator()() { stop.request_stop(); }
+  };
+
+  void run(const std::function<T(std::stop_token)>& code) {
+    T result = call(code);
+    const std::lock_guard lock(mutex_);
+    result_ = std::move(result);
+    over_.notify_all();
+  }
+  T call(const std::function<T(std::stop_token)>& code) {
+    try {
+      return code(stop_.get_token());
+    } catch (const std::exception& error) {
+      return T(Thrown{error.what()});
+    } catch (...) {
+      return T(Thrown{"something that is no std::exception"});
+    }
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable over_;
+  std::optional<T> result_;
+  std::stop_source stop_;
+  std::stop_callback<Relay> relay_;
+  std::jthread thread_;  ///< Last: it uses all of the above, and is waited for first.
+};
+
+}  // namespace perdure::dispatch

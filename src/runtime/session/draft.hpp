@@ -1,0 +1,47 @@
+// What one commit of a session will hold, while it is put together.
+//
+// Positions are known before the commit: nobody else writes while we hold the lease, so
+// the entries get the numbers that follow. A call can thus refer to its own intent.
+
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+
+namespace perdure {
+
+class Draft {
+ public:
+  /// `next` is the position that the session's next entry gets.
+  explicit Draft(Position next) : next_(next) {}
+
+  /// Adds an entry and returns the position it will have.
+  Position add(NewEntry entry) {
+    batch.entries.push_back(std::move(entry));
+    return next_ + batch.entries.size() - 1;
+  }
+
+  /// All but id, expected head and entries may be set from outside.
+  Batch batch{};
+
+ private:
+  Position next_;
+};
+
+/// An entry of JSON text that adds to a list, or replaces a value.
+[[nodiscard]] inline NewEntry appending(std::string channel, std::string kind, std::string json) {
+  return {.channel = std::move(channel),
+          .kind = std::move(kind),
+          .body = Body::from_text(std::move(json))};
+}
+[[nodiscard]] inline NewEntry replacing(std::string channel, std::string kind, std::string json) {
+  NewEntry entry = appending(std::move(channel), std::move(kind), std::move(json));
+  entry.fold = Fold::replace;
+  return entry;
+}
+
+}  // namespace perdure

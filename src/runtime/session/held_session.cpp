@@ -1,0 +1,115 @@
+// Commit, then fold: the state never runs ahead of the log.
+
+#include "session/held_session.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/store.hpp"
+#include "session/draft.hpp"
+
+namespace perdure {
+namespace {
+
+constexpr int repeats_max = 3;
+
+Entry as_committed(NewEntry&& entry, Position position, Timestamp at) {
+  return {.position = position,
+          .channel = std::move(entry.channel),
+          .kind = std::move(entry.kind),
+          .fold = entry.fold,
+          .body = std::move(entry.body),
+          .tally = entry.tally,
+          .at = entry.at.value_or(at)};
+}
+
+bool is_large(const NewEntry& entry) {
+  return entry.body.codec() != Codec::blob && entry.body.bytes().size() > inline_bytes_max;
+}
+
+}  // namespace
+
+HeldSession::~HeldSession() {
+  // Where this fails, the worker's end frees it.
+  [[maybe_unused]] const auto released = world_.store.ownership().release(lease_);
+}
+
+Result<void> HeldSession::load() {
+  auto row = world_.store.sessions().read(lease_.session);
+  if (!row) return forward(row);
+  head_ = row->head;
+  next_ = row->next;
+  status_ = row->status;
+  auto state = read_state(world_.store, lease_.session, Point::head());
+  if (!state) return forward(state);
+  state_ = *std::move(state);
+  return {};
+}
+
+Result<Receipt> HeldSession::commit(Draft draft) {
+  if (is_lost_) return fail(ErrorCode::lease_lost, "another worker has taken this session over");
+  if (auto known = find_out(); !known) return forward(known);
+  Batch& batch = draft.batch;
+  batch.id = mint<BatchTag>(world_.ids);
+  batch.expected_head = head_;
+  auto receipt = std::ranges::any_of(batch.entries, is_large) ? commit_with_blobs(batch)
+                                                              : commit_surely(batch);
+  if (!receipt) return receipt;
+  if (auto taken = take_in(std::move(batch), *receipt); !taken) return forward(taken);
+  return receipt;
+}
+
+// The fold needs the bytes themselves, the store their name.
+Result<Receipt> HeldSession::commit_with_blobs(const Batch& batch) {
+  Batch stored = batch;
+  for (NewEntry& entry : stored.entries) {
+    if (!is_large(entry)) continue;
+    auto ref = world_.store.blobs().put(entry.body.bytes());
+    if (!ref) return forward(ref);
+    entry.body = Body::from_blob(*ref);
+  }
+  return commit_surely(stored);
+}
+
+Result<Receipt> HeldSession::commit_surely(const Batch& batch) {
+  for (int repeat = 0;; ++repeat) {
+    auto receipt = world_.store.commit(lease_, batch);
+    if (receipt) return receipt;
+    if (receipt.error().code == ErrorCode::lease_lost) is_lost_ = true;
+    if (receipt.error().code != ErrorCode::commit_unknown) return receipt;
+    if (repeat == repeats_max) {
+      unknown_ = batch;
+      return receipt;
+    }
+  }
+}
+
+// Whether the batch of which nobody knows was committed. It is committed now, if it was not.
+Result<void> HeldSession::find_out() {
+  if (!unknown_) return {};
+  const Batch batch = *std::exchange(unknown_, std::nullopt);
+  if (auto receipt = commit_surely(batch); !receipt) return forward(receipt);
+  return load();
+}
+
+Result<void> HeldSession::take_in(Batch batch, const Receipt& receipt) {
+  if (batch.status) status_ = batch.status->status;
+  if (batch.branch_from) return load();
+  Position position = receipt.first;
+  for (NewEntry& entry : batch.entries) {
+    fold(state_, as_committed(std::move(entry), position++, receipt.at));
+  }
+  head_ = receipt.head;
+  next_ = std::max(next_, position);
+  return {};
+}
+
+}  // namespace perdure

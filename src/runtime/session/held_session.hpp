@@ -1,0 +1,73 @@
+// A session whose lease this process has: the one place where it is committed to, and
+// where what was committed becomes state.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/store.hpp"
+#include "session/draft.hpp"
+#include "session/worker.hpp"
+
+namespace perdure {
+
+/// Bodies beyond this are blobs, so that reading a log does not mean holding them twice.
+inline constexpr std::size_t inline_bytes_max = std::size_t{1} << 20U;
+
+class HeldSession {
+ public:
+  struct World {
+    Store& store;
+    Worker& worker;
+    const Clock& clock;
+    IdSource& ids;
+  };
+
+  HeldSession(World world, Lease lease) : world_(world), lease_(std::move(lease)) {}
+  /// Gives the lease up.
+  ~HeldSession();
+  HeldSession(const HeldSession&) = delete;
+  HeldSession& operator=(const HeldSession&) = delete;
+
+  /// Folds the log up to its head. To be called once, before anything else.
+  [[nodiscard]] Result<void> load();
+
+  [[nodiscard]] Draft draft() const { return Draft(next_); }
+
+  /// Commits the draft, and folds it. A commit whose answer is lost is repeated; if that does
+  /// not help, nothing else is committed before it is known.
+  /// Fails: as Store::commit.
+  Result<Receipt> commit(Draft draft);
+
+  [[nodiscard]] const World& world() const { return world_; }
+  [[nodiscard]] const Lease& lease() const { return lease_; }
+  [[nodiscard]] const State& state() const { return state_; }
+  [[nodiscard]] Position head() const { return head_; }
+  [[nodiscard]] Status status() const { return status_; }
+
+ private:
+  [[nodiscard]] Result<Receipt> commit_surely(const Batch& batch);
+  [[nodiscard]] Result<Receipt> commit_with_blobs(const Batch& batch);
+  [[nodiscard]] Result<void> find_out();
+  [[nodiscard]] Result<void> take_in(Batch batch, const Receipt& receipt);
+
+  World world_;
+  Lease lease_;
+  State state_;
+  Position head_ = 0;
+  Position next_ = 1;
+  Status status_ = Status::active;
+  bool is_lost_ = false;
+  std::optional<Batch> unknown_;  ///< Committed or not: nobody knows yet.
+};
+
+/// The state as of a point, of any session; needs no lease.
+/// Fails: as Log::read.
+[[nodiscard]] Result<State> read_state(Store& store, const SessionId& session, Point as_of);
+
+}  // namespace perdure
