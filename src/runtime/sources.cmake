@@ -16,6 +16,10 @@ set(PERDURE_RUNTIME_SOURCES
     saver/thread_log.cpp
     saver/trial.cpp
     saver/turn.cpp
+    session/held_session.cpp
+    session/read_state.cpp
+    session/runtime.cpp
+    session/session.cpp
     session/worker.cpp
     state/answers.cpp
     state/difference.cpp
@@ -41,6 +45,7 @@ set(PERDURE_RUNTIME_TESTS
     saver/delta_test.cpp
     saver/recent_test.cpp
     saver/store_saver_test.cpp
+    session/session_test.cpp
     session/worker_test.cpp
     state/difference_test.cpp
     state/history_property_test.cpp

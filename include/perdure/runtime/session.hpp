@@ -7,48 +7,37 @@
 //
 // When another worker has taken over, a write gives `lease_lost` and nothing happens;
 // drop the object then. When a commit's answer was lost it is repeated under the same
-// batch id; if it stays `commit_unknown`, every further write gives that too, until one
-// of them finds out.
+// batch id; if it stays `commit_unknown`, every further write first finds out.
 //
-// Threads: one at a time.
+// Threads: one at a time. Any write also fails as Store::commit does.
 
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/time.hpp"
 #include "perdure/runtime/difference.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/store.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/point.hpp"
 
 namespace perdure {
 
-/// A model request about to be made, and the most it may cost.
-struct Request {
-  std::string model{};
-  std::int64_t reserve_micros = 0;
-};
-
-/// What a model's answer used.
-struct Usage {
-  std::int64_t tokens_in = 0;
-  std::int64_t tokens_out = 0;
-  std::int64_t cost_micros = 0;
-};
+class HeldSession;
 
 class Session {
  public:
+  explicit Session(std::unique_ptr<HeldSession> held);
   /// Gives the lease up; what was committed stays.
   ~Session();
   Session(Session&& other) noexcept;
@@ -58,30 +47,29 @@ class Session {
   [[nodiscard]] const Lease& lease() const;
   /// As of the last commit of this object.
   [[nodiscard]] const State& state() const;
-  [[nodiscard]] Position head() const;
-
-  // What happens, as entries. Each returns the position it got.
+  [[nodiscard]] Status status() const;
 
   /// Gives the message an id and a time if it has none.
   Result<Position> append(Message message);
-  /// To a channel of the user's own; the runtime's channels are refused.
+  /// To a list of the user's own.
+  /// Fails: `invalid_argument` for a channel of the runtime.
   Result<Position> append(const std::string& channel, Body body);
-  /// Makes `body` the value of the channel.
+  /// Makes it the value of a channel of the user's own. Fails: as append.
   Result<Position> set(const std::string& channel, Body body);
   Result<Position> set(const Setup& setup);
   Result<Position> set(const Plan& plan);
-  Result<Position> count(const std::string& counter, std::int64_t by = 1);
+  /// Returns the new number. Fails: `invalid_argument` for a bad name, or beyond 64 bits.
+  Result<std::int64_t> count(const std::string& counter, std::int64_t by = 1);
 
   /// Names the head.
   Result<Version> checkpoint(const NewCheckpoint& note = {.reason = "asked"});
 
-  /// Fails: `conflict` for a step that no session takes: out of `completed`, `failed` or
-  /// `cancelled` only `reopen` leads.
+  /// Fails: `conflict` out of `completed`, `failed` or `cancelled`: only `reopen` leads there.
   Result<void> set_status(const StatusChange& change);
-  Result<void> reopen(std::string_view who, std::string_view why);
+  /// Makes an ended session active again; the log says who did, and why.
+  /// Fails: `conflict` if it has not ended.
+  Result<void> reopen(const std::string& who, const std::string& why);
   Result<void> annotate(const Annotation& part);
-
-  // What was.
 
   /// Fails: `not_found` for a point that does not exist or was pruned.
   [[nodiscard]] Result<State> state_at(Point point) const;
@@ -90,14 +78,14 @@ class Session {
 
   /// Goes on from an old point, in this session: what came after it stays readable, on its own
   /// line. Effects are not undone.
+  /// Fails: `not_found`; `conflict` while a call is unresolved.
   Result<void> rewind(Point point);
 
+  /// For the rest of the runtime.
+  [[nodiscard]] HeldSession& held() { return *held_; }
+
  private:
-  friend class Runtime;
-  friend class Dispatcher;
-  struct Impl;
-  explicit Session(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<HeldSession> held_;
 };
 
 }  // namespace perdure

@@ -1,0 +1,99 @@
+// Where sessions are begun and taken up: one worker of one store.
+//
+// A runtime is this process as a worker: it renews its lease in the background, and every
+// session it hands out lives under it. A process that dies gives all of them up; on the
+// same machine the next one takes over at once.
+//
+// Threads: every method may be called from any thread at any time.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/setup.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+
+class Worker;
+
+struct RuntimeOptions {
+  std::string host{};    ///< As others are told who holds a session; empty: this machine's name.
+  std::int64_t pid = 0;  ///< 0: this process.
+  Duration lease_time{30'000};
+  /// Off: whoever made the runtime calls `renew`.
+  bool renews_itself = true;
+  /// Both must outlive the runtime.
+  Clock* clock = &system_clock();
+  IdSource* ids = &random_ids();
+};
+
+/// A session to be begun.
+struct SessionSpec {
+  std::optional<SessionId> id{};  ///< Empty: a fresh one.
+  Annotation annotation{};
+  std::optional<Setup> setup{};
+  std::optional<std::int64_t> budget_micros{};  ///< The most it may spend; empty: no limit.
+  std::string agent_digest{};                   ///< Of the agent's definition.
+};
+
+struct ForkSpec {
+  std::optional<SessionId> id{};
+  Annotation annotation{};
+  /// What was done once in the tree may be done again in the fork: a decision, and recorded.
+  bool fresh_effects = false;
+};
+
+struct Forked {
+  SessionId id{};
+  /// Calls of the parent after the point that took or may have taken effect, and that the fork
+  /// would make again.
+  std::vector<Call> effects_after{};
+};
+
+class Runtime {
+ public:
+  /// `store` must outlive it. Fails: as Ownership::enroll.
+  [[nodiscard]] static Result<std::unique_ptr<Runtime>> start(Store& store,
+                                                              const RuntimeOptions& options = {});
+  /// Sessions that are still held must be gone by then.
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  /// Fails: `already_exists`; `invalid_argument`.
+  [[nodiscard]] Result<Session> create(const SessionSpec& spec = {});
+
+  /// Takes the session up where its log ends. A dead owner is no obstacle; for a living one it
+  /// waits as long as told.
+  /// Fails: `not_found`; `lease_held`, and says who holds it, where and since when.
+  [[nodiscard]] Result<Session> open(const SessionId& id, Duration wait = Duration(0));
+
+  /// A new session that shares everything up to the point, at no cost; needs no lease.
+  /// Fails: `not_found`; `already_exists`.
+  [[nodiscard]] Result<Forked> fork(const SessionId& from, Point at, const ForkSpec& spec = {});
+
+  /// Fails: as Ownership::renew.
+  Result<void> renew();
+
+ private:
+  Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker);
+
+  [[nodiscard]] Result<Session> hold(Lease lease, const std::string& agent_digest);
+
+  Store& store_;
+  const RuntimeOptions options_;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace perdure

@@ -1,0 +1,169 @@
+// Beginning, taking up, forking.
+//
+// A session is created and then committed to. A process that dies in between leaves an
+// empty session, which opens like any other: what its first commit lacks is written then.
+
+#include "perdure/runtime/runtime.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+#include "session/worker.hpp"
+
+namespace perdure {
+namespace {
+
+std::string machine_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+// "held by worker W on H, process P, since T": what a person needs to decide.
+std::unexpected<Error> held_by(Store& store, const SessionId& id, Error error) {
+  const auto row = store.sessions().read(id);
+  if (row && row->holder) {
+    const Holder& holder = *row->holder;
+    error.message =
+        fmt::format("session {} is held by worker {} on {}, process {}, since {}", id.text(),
+                    holder.worker.text(), holder.host, holder.pid, to_iso8601(holder.since));
+  }
+  return std::unexpected(std::move(error));
+}
+
+Origin origin_of(const SessionId& id, const std::string& agent_digest) {
+  return {.root = id.text(), .agent_digest = agent_digest};
+}
+
+// Whether a fork would make the call again. What is done once in the tree is replayed.
+bool is_made_again(Store& store, const SessionId& session, const Call& call) {
+  if (call.effect == EffectClass::read_only) return false;
+  const auto intent =
+      store.log().read(session, {.as_of = Point::position(call.position), .from = call.position});
+  if (!intent || intent->empty()) return true;
+  const auto read = intent_from_json(intent->front().body.bytes());
+  return !read || read->repeat == to_string(Repeat::each_call);
+}
+
+}  // namespace
+
+Runtime::Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker)
+    : store_(store), options_(options), worker_(std::move(worker)) {}
+
+Runtime::~Runtime() = default;
+
+Result<std::unique_ptr<Runtime>> Runtime::start(Store& store, const RuntimeOptions& options) {
+  auto worker = Worker::enroll(store, *options.clock,
+                               {.id = mint<WorkerTag>(*options.ids),
+                                .host = options.host.empty() ? machine_name() : options.host,
+                                .pid = options.pid == 0 ? ::getpid() : options.pid,
+                                .lease_time = options.lease_time,
+                                .renews_itself = options.renews_itself});
+  if (!worker) return forward(worker);
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
+  return std::unique_ptr<Runtime>(new Runtime(store, options, *std::move(worker)));
+}
+
+Result<void> Runtime::renew() { return worker_->renew(); }
+
+Result<Session> Runtime::hold(Lease lease, const std::string& agent_digest) {
+  const SessionId id = lease.session;
+  auto held = std::make_unique<HeldSession>(
+      HeldSession::World{store_, *worker_, *options_.clock, *options_.ids}, std::move(lease));
+  if (auto loaded = held->load(); !loaded) return forward(loaded);
+  if (!held->state().origin) {
+    Draft draft = held->draft();
+    draft.add(replacing("origin", "origin", to_json(origin_of(id, agent_digest))));
+    if (auto receipt = held->commit(std::move(draft)); !receipt) return forward(receipt);
+  }
+  return Session(std::move(held));
+}
+
+Result<Session> Runtime::create(const SessionSpec& spec) {
+  const SessionId id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids);
+  auto row = store_.sessions().create({.id = id, .annotation = spec.annotation});
+  if (!row) return forward(row);
+  auto lease = store_.ownership().acquire(id, worker_->id());
+  if (!lease) return forward(lease);
+  auto held = std::make_unique<HeldSession>(
+      HeldSession::World{store_, *worker_, *options_.clock, *options_.ids}, *std::move(lease));
+  Draft draft = held->draft();
+  draft.add(replacing("origin", "origin", to_json(origin_of(id, spec.agent_digest))));
+  if (spec.setup) draft.add(replacing("setup", "setup", to_json(*spec.setup)));
+  if (spec.budget_micros) {
+    Budget budget;
+    auto limit = enter(budget, {.change = BudgetChange::limit, .micros = spec.budget_micros});
+    if (!limit) return forward(limit);
+    draft.add(appending("budget", std::string(to_string(limit->change)), to_json(*limit)));
+  }
+  if (auto receipt = held->commit(std::move(draft)); !receipt) return forward(receipt);
+  return Session(std::move(held));
+}
+
+Result<Session> Runtime::open(const SessionId& id, Duration wait) {
+  const Uptime deadline = options_.clock->uptime() + wait;
+  for (;;) {
+    auto seen = store_.changes().current();
+    if (!seen) return forward(seen);
+    auto lease = store_.ownership().acquire(id, worker_->id());
+    if (lease) return hold(*std::move(lease), {});
+    if (lease.error().code != ErrorCode::lease_held) return forward(lease);
+    const Duration left = deadline - options_.clock->uptime();
+    if (left <= Duration(0)) return held_by(store_, id, std::move(lease).error());
+    // An owner that dies writes nothing that could be waited for.
+    auto waited = store_.changes().wait(*seen, std::min(left, Duration(200)));
+    if (!waited) return forward(waited);
+  }
+}
+
+Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& spec) {
+  Forked forked{.id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids)};
+  auto row = store_.sessions().create(
+      {.id = forked.id,
+       .annotation = spec.annotation,
+       .origin = NewSession::Origin{.session = from, .at = at, .lineage = Lineage::fork}});
+  if (!row) return forward(row);
+  auto calls = store_.ledger().list({.session = from,
+                                     .states = {CallState::dispatched, CallState::succeeded,
+                                                CallState::in_doubt, CallState::abandoned}});
+  if (!calls) return forward(calls);
+  for (Call& call : *calls) {
+    const bool is_after = call.position > row->head;
+    if (is_after && is_made_again(store_, from, call))
+      forked.effects_after.push_back(std::move(call));
+  }
+  if (!spec.fresh_effects) return forked;
+  auto session = open(forked.id);
+  if (!session) return forward(session);
+  Origin origin = session->state().origin.value_or(Origin{});
+  origin.root = forked.id.text();
+  Draft draft = session->held().draft();
+  draft.add(replacing("origin", "origin", to_json(origin)));
+  if (auto receipt = session->held().commit(std::move(draft)); !receipt) return forward(receipt);
+  return forked;
+}
+
+}  // namespace perdure

@@ -1,0 +1,206 @@
+// Sessions over every backend: what is appended is there after a resume, who holds what, what
+// was, and what is refused.
+
+#include "perdure/runtime/session.hpp"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "doubles/counting_ids.hpp"
+#include "doubles/fake_clock.hpp"
+#include "doubles/temp_folder.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+namespace {
+
+class SessionTest : public testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<Runtime> start() {
+    return Runtime::start(
+               *store,
+               {.host = "here", .pid = 7, .renews_itself = false, .clock = &clock, .ids = &ids})
+        .value();
+  }
+
+  TempFolder folder;
+  FakeClock clock;
+  CountingIds ids;
+  std::unique_ptr<Store> store =
+      open_store(GetParam() == "memory" ? "memory:" : folder.file("store.db"),
+                 {.clock = &clock, .ids = &ids})
+          .value();
+  std::unique_ptr<Runtime> runtime = start();
+};
+
+TEST_P(SessionTest, IsTheSameAfterAResume) {
+  std::optional<Session> session = runtime->create({.setup = perdure::Setup{.model = "m"}}).value();
+  ASSERT_TRUE(session->append(user_says("hello")));
+  ASSERT_TRUE(session->append("notes", Body::from_text("[1]")));
+  ASSERT_TRUE(session->set("mood", Body::from_text("\"good\"")));
+  ASSERT_TRUE(session->count("retries"));
+  const State before = session->state();
+  const SessionId id = session->id();
+  session.reset();
+
+  const auto again = start()->open(id);
+
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->state(), before);
+  EXPECT_EQ(before.transcript.size(), 1U);
+  EXPECT_EQ(before.counters.at("retries"), 1);
+}
+
+TEST_P(SessionTest, GivesMessagesAnIdAndATime) {
+  auto session = runtime->create().value();
+  ASSERT_TRUE(session.append(user_says("hello")));
+  const Message& message = session.state().transcript.at(0).message;
+  EXPECT_FALSE(message.id.empty());
+  EXPECT_EQ(message.created_at, clock.now());
+}
+
+TEST_P(SessionTest, KeepsABodyOfManyMegabytes) {
+  std::optional<Session> session = runtime->create().value();
+  const std::string text(3 << 20, 'x');
+  ASSERT_TRUE(session->append(user_says(text)));
+  EXPECT_EQ(text_of(session->state().transcript.at(0).message), text);
+  const SessionId id = session->id();
+  session.reset();
+  EXPECT_EQ(text_of(runtime->open(id).value().state().transcript.at(0).message), text);
+}
+
+TEST_P(SessionTest, OfALivingOwnerIsRefusedAndSaysWhose) {
+  const auto session = runtime->create().value();
+  const auto other = start();
+
+  const auto refused = other->open(session.id());
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::lease_held);
+  EXPECT_NE(refused.error().message.find("on here, process 7, since 2026-01-01"), std::string::npos)
+      << refused.error().message;
+}
+
+TEST_P(SessionTest, CanBeWaitedFor) {
+  std::optional<Session> session = runtime->create().value();
+  const SessionId id = session->id();
+  const auto other = start();
+  session.reset();
+  EXPECT_TRUE(other->open(id, std::chrono::seconds(10)));
+}
+
+TEST_P(SessionTest, ThatWasTakenOverWritesNothing) {
+  auto session = runtime->create().value();
+  const auto other = start();
+  clock.advance(std::chrono::minutes(1));
+  ASSERT_TRUE(other->renew());
+  const auto taken = other->open(session.id());
+  ASSERT_TRUE(taken) << taken.error().message;
+
+  const auto late = session.append(user_says("late"));
+
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, ErrorCode::lease_lost);
+  EXPECT_TRUE(session.state().transcript.empty());
+}
+
+TEST_P(SessionTest, RefusesTheRuntimesOwnChannels) {
+  auto session = runtime->create().value();
+  for (const char* channel : {"transcript", "budget", "calls"}) {
+    const auto refused = session.append(channel, Body::from_text("1"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  }
+}
+
+TEST_P(SessionTest, ThatHasEndedIsReopenedOnPurposeOnly) {
+  auto session = runtime->create().value();
+  ASSERT_TRUE(session.set_status({.status = Status::completed}));
+  const auto refused = session.set_status({.status = Status::active});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+  EXPECT_EQ(store->sessions().read(session.id()).value().status, Status::completed);
+
+  ASSERT_TRUE(session.reopen("ann", "one more question"));
+  EXPECT_EQ(session.status(), Status::active);
+  EXPECT_FALSE(session.reopen("ann", "again"));
+}
+
+TEST_P(SessionTest, ReadsAndComparesItsVersions) {
+  auto session = runtime->create().value();
+  ASSERT_TRUE(session.append(user_says("one")));
+  const Version first = session.checkpoint().value();
+  ASSERT_TRUE(session.append(user_says("two")));
+  const Version second = session.checkpoint({.reason = "turn"}).value();
+
+  EXPECT_EQ(session.state_at(Point::version(first)).value().transcript.size(), 1U);
+  EXPECT_EQ(session.versions().value().size(), 2U);
+  const auto between = session.diff(Point::version(first), Point::version(second)).value();
+  EXPECT_EQ(between.messages_added.size(), 1U);
+  EXPECT_TRUE(session.diff(Point::head(), Point::version(second)).value().is_empty());
+}
+
+TEST_P(SessionTest, GoesOnFromAnOldPoint) {
+  auto session = runtime->create().value();
+  ASSERT_TRUE(session.append(user_says("one")));
+  const Version first = session.checkpoint().value();
+  ASSERT_TRUE(session.append(user_says("two")));
+
+  ASSERT_TRUE(session.rewind(Point::version(first)));
+  ASSERT_TRUE(session.append(user_says("other")));
+
+  ASSERT_EQ(session.state().transcript.size(), 2U);
+  EXPECT_EQ(text_of(session.state().transcript.at(1).message), "other");
+  const SessionId id = session.id();
+  const State live = session.state();
+  {
+    const Session gone = std::move(session);
+  }
+  EXPECT_EQ(runtime->open(id).value().state(), live);
+}
+
+TEST_P(SessionTest, AForkSharesWhatWasAndTheScopeOfEffects) {
+  auto session = runtime->create().value();
+  ASSERT_TRUE(session.append(user_says("one")));
+  const Version first = session.checkpoint().value();
+  ASSERT_TRUE(session.append(user_says("two")));
+
+  const auto forked = runtime->fork(session.id(), Point::version(first)).value();
+  const auto fork = runtime->open(forked.id).value();
+
+  EXPECT_EQ(fork.state().transcript.size(), 1U);
+  EXPECT_EQ(fork.state().origin->root, session.id().text());
+}
+
+TEST_P(SessionTest, AForkWithFreshEffectsHasAScopeOfItsOwn) {
+  auto session = runtime->create().value();
+  const auto forked = runtime->fork(session.id(), Point::head(), {.fresh_effects = true}).value();
+  EXPECT_EQ(runtime->open(forked.id).value().state().origin->root, forked.id.text());
+  EXPECT_EQ(session.state().origin->root, session.id().text());
+}
+
+TEST_P(SessionTest, WhoseFirstCommitWasCutOffOpensLikeAnyOther) {
+  const auto id = SessionId::parse("ses_early").value();
+  ASSERT_TRUE(store->sessions().create({.id = id}));
+  const auto session = runtime->open(id);
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->state().origin->root, "ses_early");
+}
+
+TEST_P(SessionTest, StartsWithItsBudget) {
+  const auto session = runtime->create({.budget_micros = 5'000'000}).value();
+  EXPECT_EQ(session.state().budget.available(), 5'000'000);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryBackend, SessionTest, testing::Values("memory", "sqlite"),
+                         [](const auto& backend) { return backend.param; });
+
+}  // namespace
+}  // namespace perdure
