@@ -1,10 +1,17 @@
 # The files of layer runtime, relative to this folder.
 
 set(PERDURE_RUNTIME_SOURCES
+    dispatch/admission.cpp
+    dispatch/attempts.cpp
     dispatch/decide.cpp
+    dispatch/dispatcher.cpp
+    dispatch/intents.cpp
     dispatch/key.cpp
+    dispatch/records.cpp
+    dispatch/running.cpp
     dispatch/schema_defaults.cpp
     dispatch/tool.cpp
+    dispatch/view.cpp
     saver/conformance.cpp
     saver/conformance_steps.cpp
     saver/delta.cpp
@@ -16,10 +23,14 @@ set(PERDURE_RUNTIME_SOURCES
     saver/thread_log.cpp
     saver/trial.cpp
     saver/turn.cpp
+    session/decisions.cpp
     session/held_session.cpp
+    session/mail.cpp
     session/read_state.cpp
+    session/recovery.cpp
     session/runtime.cpp
     session/session.cpp
+    session/turn.cpp
     session/worker.cpp
     state/answers.cpp
     state/difference.cpp

@@ -35,10 +35,21 @@ struct Intent {
   bool operator==(const Intent&) const = default;
 };
 
+/// Kind `attempt`: the call is dispatched, and by whom: in the commit that does it.
+struct Attempted {
+  Position call = 0;
+  std::int64_t number = 1;
+  std::string worker{};
+  Unknown unknown{};
+  bool operator==(const Attempted&) const = default;
+};
+
 /// Kind `doubt`: nobody knows what became of the call, and why.
 struct Doubt {
   Position call = 0;
   std::string why{};
+  /// Whoever says so made the attempt, and it has come back: nothing of it runs any more.
+  bool has_ended = false;
   Unknown unknown{};
   bool operator==(const Doubt&) const = default;
 };
@@ -54,14 +65,15 @@ struct Evidence {
 /// Kind `resolution`: who settled it, how, and why.
 struct Resolution {
   Position call = 0;
-  std::string decision{};
+  std::string decision{};  ///< succeeded, failed, retry or abandoned.
   std::string who{};
   std::string why{};
   Unknown unknown{};
   bool operator==(const Resolution&) const = default;
 };
 
-/// Channel `requests`, kind `request`: a model is about to be asked.
+/// Channel `requests`, kind `request`: a model is about to be asked. Kind `lost`: whoever took the
+/// session up found no response.
 struct Request {
   std::string reservation{};  ///< Its id in the budget; empty if nothing was reserved.
   std::string model{};
@@ -71,6 +83,7 @@ struct Request {
 };
 
 [[nodiscard]] std::string to_json(const Intent& intent);
+[[nodiscard]] std::string to_json(const Attempted& attempt);
 [[nodiscard]] std::string to_json(const Doubt& doubt);
 [[nodiscard]] std::string to_json(const Evidence& evidence);
 [[nodiscard]] std::string to_json(const Resolution& resolution);
@@ -78,6 +91,7 @@ struct Request {
 
 // Each fails: `invalid_argument` for text that is none; `unsupported` for a newer version.
 [[nodiscard]] Result<Intent> intent_from_json(std::string_view text);
+[[nodiscard]] Result<Attempted> attempt_from_json(std::string_view text);
 [[nodiscard]] Result<Doubt> doubt_from_json(std::string_view text);
 [[nodiscard]] Result<Evidence> evidence_from_json(std::string_view text);
 [[nodiscard]] Result<Resolution> resolution_from_json(std::string_view text);

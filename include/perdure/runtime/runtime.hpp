@@ -18,8 +18,11 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
 
@@ -33,6 +36,8 @@ struct RuntimeOptions {
   Duration lease_time{30'000};
   /// Off: whoever made the runtime calls `renew`.
   bool renews_itself = true;
+  Tools tools{};
+  Policy policy{};
   /// Both must outlive the runtime.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
@@ -61,6 +66,20 @@ struct Forked {
   std::vector<Call> effects_after{};
 };
 
+/// What a process found when it took a session up, and what it did about it.
+struct RecoveryReport {
+  std::uint64_t entries = 0;     ///< Read, each once.
+  std::uint64_t steps = 0;       ///< Model and tool calls that are not made again.
+  bool lost_a_response = false;  ///< A request was open: it counts as spent until known.
+  CallsReport calls{};
+  Duration took{0};
+};
+
+struct Resumed {
+  Session session;
+  RecoveryReport report{};
+};
+
 class Runtime {
  public:
   /// `store` must outlive it. Fails: as Ownership::enroll.
@@ -79,6 +98,14 @@ class Runtime {
   /// Fails: `not_found`; `lease_held`, and says who holds it, where and since when.
   [[nodiscard]] Result<Session> open(const SessionId& id, Duration wait = Duration(0));
 
+  /// Opens the session and does what its last owner left undone: a request without a response is
+  /// recorded as spent, unconfirmed; calls are verified, retried or put in doubt, as their tools
+  /// allow; what lies in the inbox is taken. Then appends the input, if there is one. A session that
+  /// has ended is not reopened.
+  /// Fails: as open; as Session::run_calls.
+  [[nodiscard]] Result<Resumed> resume(const SessionId& id, std::optional<Message> input = {},
+                                       Duration wait = Duration(0));
+
   /// A new session that shares everything up to the point, at no cost; needs no lease.
   /// Fails: `not_found`; `already_exists`.
   [[nodiscard]] Result<Forked> fork(const SessionId& from, Point at, const ForkSpec& spec = {});
@@ -89,7 +116,8 @@ class Runtime {
  private:
   Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker);
 
-  [[nodiscard]] Result<Session> hold(Lease lease, const std::string& agent_digest);
+  [[nodiscard]] std::unique_ptr<SessionParts> parts_of(Lease lease, std::optional<Holder> before);
+  [[nodiscard]] Result<Session> hold(Lease lease, std::optional<Holder> before);
 
   Store& store_;
   const RuntimeOptions options_;

@@ -17,10 +17,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/difference.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"
@@ -33,12 +36,46 @@
 
 namespace perdure {
 
-class HeldSession;
+struct SessionParts;
+
+/// A model is about to be asked.
+struct RequestSpec {
+  std::string model{};
+  Digest digest{};                  ///< Of what is sent.
+  std::int64_t reserve_micros = 0;  ///< The most it may cost; recorded as spent until it is known.
+};
+
+/// What a response cost.
+struct Usage {
+  std::int64_t tokens_in = 0;
+  std::int64_t tokens_out = 0;
+  std::int64_t cost_micros = 0;
+};
+
+/// What else belongs to the commit of a response.
+struct AnswerExtras {
+  std::optional<Plan> plan{};
+  /// The request that follows once its calls are answered: written where it costs no sync of its
+  /// own. `ask` need not be called for it.
+  std::optional<RequestSpec> then{};
+};
+
+/// How a call that is in doubt ends, or goes on, by somebody's decision.
+struct Decision {
+  enum class As : std::uint8_t { succeeded, failed, retry, abandoned };
+  As as = As::abandoned;
+  std::string result{};  ///< succeeded: what the model is told; failed: why.
+  std::string who{};
+  std::string why{};
+};
+
+[[nodiscard]] std::string_view to_string(Decision::As as);
+[[nodiscard]] std::optional<Decision::As> decision_from(std::string_view text);
 
 class Session {
  public:
-  explicit Session(std::unique_ptr<HeldSession> held);
-  /// Gives the lease up; what was committed stays.
+  explicit Session(std::unique_ptr<SessionParts> parts);
+  /// Gives the lease up; what was committed stays. Waits for attempts that still run.
   ~Session();
   Session(Session&& other) noexcept;
   Session& operator=(Session&& other) noexcept;
@@ -61,6 +98,34 @@ class Session {
   /// Returns the new number. Fails: `invalid_argument` for a bad name, or beyond 64 bits.
   Result<std::int64_t> count(const std::string& counter, std::int64_t by = 1);
 
+  /// The user's message, if there is one, and the request about to be made, with its reserved
+  /// cost. Make the request when this has returned, not before.
+  /// Fails: `conflict`, about "budget", beyond what is available; `conflict` while a request is
+  /// open, or a call has no outcome that the model may be told.
+  Result<void> ask(const RequestSpec& request = {}, std::optional<Message> input = {});
+
+  /// The response, its cost, an intent for each call it asks for, and the start of the first ones. A
+  /// response without calls ends the turn, and names the head as the cadence says. One that was cut
+  /// off (`is_partial`) is kept and starts nothing.
+  /// Fails: `conflict` if no request is open.
+  Result<Position> answer(Message response, const Usage& usage = {},
+                          const AnswerExtras& extras = {});
+
+  /// Makes the calls that are open and records what came of them; finds out about those that an
+  /// earlier process left. Returns when all are answered, or when something outside is needed: then
+  /// the session waits, and its row says for what.
+  Result<CallsReport> run_calls();
+
+  /// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt
+  /// still runs.
+  Result<void> resolve(Position call, const Decision& decision);
+  /// Allows or refuses a call before it is made.
+  /// Fails: `not_found`; `conflict` if it was made already.
+  Result<void> approve(Position call, bool allow, const std::string& who, const std::string& why);
+
+  /// Moves what others left in the inbox into the log, and does what it says. Returns how many.
+  Result<std::size_t> take_inbox();
+
   /// Names the head.
   Result<Version> checkpoint(const NewCheckpoint& note = {.reason = "asked"});
 
@@ -82,10 +147,10 @@ class Session {
   Result<void> rewind(Point point);
 
   /// For the rest of the runtime.
-  [[nodiscard]] HeldSession& held() { return *held_; }
+  [[nodiscard]] SessionParts& parts() { return *parts_; }
 
  private:
-  std::unique_ptr<HeldSession> held_;
+  std::unique_ptr<SessionParts> parts_;
 };
 
 }  // namespace perdure

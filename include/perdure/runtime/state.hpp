@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
@@ -49,7 +50,13 @@ struct OpenCall {
   Digest args_digest{};
   std::string repeat{};
   std::string scope{};
+  std::int64_t attempts = 0;
+  std::optional<Timestamp> first_attempt{};
+  std::string worker{};                ///< Who made the last attempt.
   std::optional<std::string> doubt{};  ///< Why it is in doubt; empty: nobody said that it is.
+  bool has_ended = false;              ///< The last attempt has come back, so its maker says.
+  bool is_told = false;                ///< The model has been told that its outcome is unknown.
+  bool is_retried = false;             ///< Somebody decided that it be run once more.
   bool operator==(const OpenCall&) const = default;
 };
 
@@ -87,8 +94,9 @@ struct Skipped {
 
 /// A value.
 struct State {
-  Position head = 0;  ///< Of the last entry folded; 0: none.
-  Tally totals{};     ///< What all entries folded add up to, passed over or not.
+  Position head = 0;          ///< Of the last entry folded; 0: none.
+  std::uint64_t entries = 0;  ///< How many were folded.
+  Tally totals{};             ///< What all entries folded add up to, passed over or not.
   std::optional<Setup> setup{};
   std::vector<PlacedMessage> transcript{};  ///< By position.
   std::optional<Plan> plan{};

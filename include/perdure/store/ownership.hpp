@@ -58,6 +58,7 @@ struct Holder {
   Timestamp since{};
   Fence fence = 0;
   bool alive = false;
+  bool gone = false;  ///< Its process is known to have ended; it runs nothing any more.
 
   bool operator==(const Holder&) const = default;
 };

@@ -22,6 +22,7 @@
 #include <variant>
 
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 
@@ -34,8 +35,6 @@ enum class Maker : std::uint8_t {
   gone,     ///< Another process, known to be dead.
   unknown,  ///< Another process that lost its lease: it may still go on where it stopped.
 };
-
-enum class OnDoubt : std::uint8_t { ask, tell_model };
 
 struct CallFacts {
   CallState state = CallState::intended;

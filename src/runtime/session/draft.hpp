@@ -19,10 +19,14 @@ class Draft {
   /// `next` is the position that the session's next entry gets.
   explicit Draft(Position next) : next_(next) {}
 
+  /// The position that the next entry added will have.
+  [[nodiscard]] Position next() const { return next_ + batch.entries.size(); }
+
   /// Adds an entry and returns the position it will have.
   Position add(NewEntry entry) {
+    const Position position = next();
     batch.entries.push_back(std::move(entry));
-    return next_ + batch.entries.size() - 1;
+    return position;
   }
 
   /// All but id, expected head and entries may be set from outside.

@@ -42,6 +42,10 @@ HeldSession::~HeldSession() {
   [[maybe_unused]] const auto released = world_.store.ownership().release(lease_);
 }
 
+bool HeldSession::has_ended() const {
+  return status_ == Status::completed || status_ == Status::failed || status_ == Status::cancelled;
+}
+
 Result<void> HeldSession::load() {
   auto row = world_.store.sessions().read(lease_.session);
   if (!row) return forward(row);

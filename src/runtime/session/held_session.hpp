@@ -9,7 +9,9 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
 #include "session/worker.hpp"
@@ -26,9 +28,16 @@ class HeldSession {
     Worker& worker;
     const Clock& clock;
     IdSource& ids;
+    const Tools& tools;
+    const Policy& policy;
   };
 
-  HeldSession(World world, Lease lease) : world_(world), lease_(std::move(lease)) {}
+  /// `before`: who held it until now.
+  HeldSession(World world, Lease lease, std::optional<Holder> before = {})
+      : world_(world),
+        lease_(std::move(lease)),
+        before_(std::move(before)),
+        taken_at_(world.clock.now()) {}
   /// Gives the lease up.
   ~HeldSession();
   HeldSession(const HeldSession&) = delete;
@@ -46,9 +55,13 @@ class HeldSession {
 
   [[nodiscard]] const World& world() const { return world_; }
   [[nodiscard]] const Lease& lease() const { return lease_; }
+  [[nodiscard]] const std::optional<Holder>& before() const { return before_; }
+  [[nodiscard]] Timestamp taken_at() const { return taken_at_; }
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] Position head() const { return head_; }
   [[nodiscard]] Status status() const { return status_; }
+  /// Completed, failed or cancelled.
+  [[nodiscard]] bool has_ended() const;
 
  private:
   [[nodiscard]] Result<Receipt> commit_surely(const Batch& batch);
@@ -58,6 +71,8 @@ class HeldSession {
 
   World world_;
   Lease lease_;
+  std::optional<Holder> before_;
+  Timestamp taken_at_;
   State state_;
   Position head_ = 0;
   Position next_ = 1;

@@ -32,6 +32,7 @@
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
+#include "session/parts.hpp"
 #include "session/worker.hpp"
 
 namespace perdure {
@@ -89,17 +90,24 @@ Result<std::unique_ptr<Runtime>> Runtime::start(Store& store, const RuntimeOptio
 
 Result<void> Runtime::renew() { return worker_->renew(); }
 
-Result<Session> Runtime::hold(Lease lease, const std::string& agent_digest) {
+std::unique_ptr<SessionParts> Runtime::parts_of(Lease lease, std::optional<Holder> before) {
+  return std::make_unique<SessionParts>(
+      HeldSession::World{store_, *worker_, *options_.clock, *options_.ids, options_.tools,
+                         options_.policy},
+      std::move(lease), std::move(before));
+}
+
+Result<Session> Runtime::hold(Lease lease, std::optional<Holder> before) {
   const SessionId id = lease.session;
-  auto held = std::make_unique<HeldSession>(
-      HeldSession::World{store_, *worker_, *options_.clock, *options_.ids}, std::move(lease));
-  if (auto loaded = held->load(); !loaded) return forward(loaded);
-  if (!held->state().origin) {
-    Draft draft = held->draft();
-    draft.add(replacing("origin", "origin", to_json(origin_of(id, agent_digest))));
-    if (auto receipt = held->commit(std::move(draft)); !receipt) return forward(receipt);
+  auto parts = parts_of(std::move(lease), std::move(before));
+  HeldSession& held = parts->held;
+  if (auto loaded = held.load(); !loaded) return forward(loaded);
+  if (!held.state().origin) {
+    Draft draft = held.draft();
+    draft.add(replacing("origin", "origin", to_json(origin_of(id, {}))));
+    if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
   }
-  return Session(std::move(held));
+  return Session(std::move(parts));
 }
 
 Result<Session> Runtime::create(const SessionSpec& spec) {
@@ -108,9 +116,8 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
   if (!row) return forward(row);
   auto lease = store_.ownership().acquire(id, worker_->id());
   if (!lease) return forward(lease);
-  auto held = std::make_unique<HeldSession>(
-      HeldSession::World{store_, *worker_, *options_.clock, *options_.ids}, *std::move(lease));
-  Draft draft = held->draft();
+  auto parts = parts_of(*std::move(lease), std::nullopt);
+  Draft draft = parts->held.draft();
   draft.add(replacing("origin", "origin", to_json(origin_of(id, spec.agent_digest))));
   if (spec.setup) draft.add(replacing("setup", "setup", to_json(*spec.setup)));
   if (spec.budget_micros) {
@@ -119,8 +126,8 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
     if (!limit) return forward(limit);
     draft.add(appending("budget", std::string(to_string(limit->change)), to_json(*limit)));
   }
-  if (auto receipt = held->commit(std::move(draft)); !receipt) return forward(receipt);
-  return Session(std::move(held));
+  if (auto receipt = parts->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return Session(std::move(parts));
 }
 
 Result<Session> Runtime::open(const SessionId& id, Duration wait) {
@@ -128,8 +135,11 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait) {
   for (;;) {
     auto seen = store_.changes().current();
     if (!seen) return forward(seen);
+    // Who held it is not known any more once it is ours.
+    auto row = store_.sessions().read(id);
+    if (!row) return forward(row);
     auto lease = store_.ownership().acquire(id, worker_->id());
-    if (lease) return hold(*std::move(lease), {});
+    if (lease) return hold(*std::move(lease), std::move(row->holder));
     if (lease.error().code != ErrorCode::lease_held) return forward(lease);
     const Duration left = deadline - options_.clock->uptime();
     if (left <= Duration(0)) return held_by(store_, id, std::move(lease).error());
@@ -160,9 +170,10 @@ Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& sp
   if (!session) return forward(session);
   Origin origin = session->state().origin.value_or(Origin{});
   origin.root = forked.id.text();
-  Draft draft = session->held().draft();
+  Draft draft = session->parts().held.draft();
   draft.add(replacing("origin", "origin", to_json(origin)));
-  if (auto receipt = session->held().commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = session->parts().held.commit(std::move(draft)); !receipt)
+    return forward(receipt);
   return forked;
 }
 

@@ -28,6 +28,7 @@
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
+#include "session/parts.hpp"
 
 namespace perdure {
 namespace {
@@ -45,101 +46,97 @@ Result<void> check_is_users(const std::string& channel) {
               fmt::format("channel {} is the runtime's own: take another name", channel));
 }
 
-bool has_ended(Status status) {
-  return status == Status::completed || status == Status::failed || status == Status::cancelled;
-}
-
 }  // namespace
 
-Session::Session(std::unique_ptr<HeldSession> held) : held_(std::move(held)) {}
+Session::Session(std::unique_ptr<SessionParts> parts) : parts_(std::move(parts)) {}
 Session::~Session() = default;
 Session::Session(Session&& other) noexcept = default;
 Session& Session::operator=(Session&& other) noexcept = default;
 
-const SessionId& Session::id() const { return held_->lease().session; }
-const Lease& Session::lease() const { return held_->lease(); }
-const State& Session::state() const { return held_->state(); }
-Status Session::status() const { return held_->status(); }
+const SessionId& Session::id() const { return parts_->held.lease().session; }
+const Lease& Session::lease() const { return parts_->held.lease(); }
+const State& Session::state() const { return parts_->held.state(); }
+Status Session::status() const { return parts_->held.status(); }
 
 Result<Position> Session::append(Message message) {
-  const auto& world = held_->world();
+  const auto& world = parts_->held.world();
   if (message.id.empty()) message.id = mint<MessageTag>(world.ids).text();
   if (message.created_at == Timestamp{}) message.created_at = world.clock.now();
-  return commit_one(*held_, appending("transcript", "message", to_json(message)));
+  return commit_one(parts_->held, appending("transcript", "message", to_json(message)));
 }
 
 Result<Position> Session::append(const std::string& channel, Body body) {
   if (auto users = check_is_users(channel); !users) return forward(users);
-  return commit_one(*held_, {.channel = channel, .kind = "item", .body = std::move(body)});
+  return commit_one(parts_->held, {.channel = channel, .kind = "item", .body = std::move(body)});
 }
 
 Result<Position> Session::set(const std::string& channel, Body body) {
   if (auto users = check_is_users(channel); !users) return forward(users);
   return commit_one(
-      *held_,
+      parts_->held,
       {.channel = channel, .kind = "value", .fold = Fold::replace, .body = std::move(body)});
 }
 
 Result<Position> Session::set(const Setup& setup) {
-  return commit_one(*held_, replacing("setup", "setup", to_json(setup)));
+  return commit_one(parts_->held, replacing("setup", "setup", to_json(setup)));
 }
 
 Result<Position> Session::set(const Plan& plan) {
-  return commit_one(*held_, replacing("plan", "plan", to_json(plan)));
+  return commit_one(parts_->held, replacing("plan", "plan", to_json(plan)));
 }
 
 Result<std::int64_t> Session::count(const std::string& counter, std::int64_t by) {
   Counters counters = state().counters;
   auto number = add(counters, counter, by);
   if (!number) return number;
-  auto position = commit_one(*held_, replacing("counters", "counters", to_json(counters)));
+  auto position = commit_one(parts_->held, replacing("counters", "counters", to_json(counters)));
   if (!position) return forward(position);
   return number;
 }
 
 Result<Version> Session::checkpoint(const NewCheckpoint& note) {
-  Draft draft = held_->draft();
+  Draft draft = parts_->held.draft();
   draft.batch.checkpoint = note;
-  auto receipt = held_->commit(std::move(draft));
+  auto receipt = parts_->held.commit(std::move(draft));
   if (!receipt) return forward(receipt);
   return *receipt->version;
 }
 
 Result<void> Session::set_status(const StatusChange& change) {
-  if (has_ended(status()) && change.status != status()) {
+  if (parts_->held.has_ended() && change.status != status()) {
     return fail(ErrorCode::conflict,
                 fmt::format("the session is {}: reopen it first", to_string(status())));
   }
-  Draft draft = held_->draft();
+  Draft draft = parts_->held.draft();
   draft.batch.status = change;
-  if (auto receipt = held_->commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
 }
 
 Result<void> Session::reopen(const std::string& who, const std::string& why) {
-  if (!has_ended(status())) {
+  if (!parts_->held.has_ended()) {
     return fail(ErrorCode::conflict,
                 fmt::format("the session is {}: there is nothing to reopen", to_string(status())));
   }
-  Draft draft = held_->draft();
+  Draft draft = parts_->held.draft();
   draft.add(appending("inbox", "reopen", Json(Json::Object{{"who", who}, {"why", why}}).text()));
   draft.batch.status = StatusChange{.status = Status::active};
-  if (auto receipt = held_->commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
 }
 
 Result<void> Session::annotate(const Annotation& part) {
-  auto row = held_->world().store.sessions().annotate(id(), part);
+  auto row = parts_->held.world().store.sessions().annotate(id(), part);
   if (!row) return forward(row);
   return {};
 }
 
 Result<State> Session::state_at(Point point) const {
-  return read_state(held_->world().store, id(), point);
+  return read_state(parts_->held.world().store, id(), point);
 }
 
 Result<std::vector<Checkpoint>> Session::versions(const CheckpointQuery& query) const {
-  return held_->world().store.log().checkpoints(id(), query);
+  return parts_->held.world().store.log().checkpoints(id(), query);
 }
 
 Result<Difference> Session::diff(Point from, Point to) const {
@@ -155,9 +152,9 @@ Result<void> Session::rewind(Point point) {
     return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
                 call_name(id(), state().open_calls.begin()->first));
   }
-  Draft draft = held_->draft();
+  Draft draft = parts_->held.draft();
   draft.batch.branch_from = point;
-  if (auto receipt = held_->commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
 }
 

@@ -63,7 +63,10 @@ void settle_calls(State& state, const Message& message) {
     const auto* result = std::get_if<ToolResultBlock>(&block);
     if (result == nullptr) continue;
     const auto outcome = outcome_of(*result);
-    if (outcome && outcome->is_final()) state.open_calls.erase(outcome->call);
+    const auto call = outcome ? state.open_calls.find(outcome->call) : state.open_calls.end();
+    if (call == state.open_calls.end()) continue;
+    call->second.is_told = true;
+    if (outcome->is_final()) state.open_calls.erase(call);
   }
 }
 
@@ -121,9 +124,13 @@ Skip fold_budget(State& state, const Entry& entry) {
 }
 
 Skip fold_requests(State& state, const Entry& entry) {
-  if (entry.kind != "request") return SkipReason::other_kind;
+  if (entry.kind != "request" && entry.kind != "lost") return SkipReason::other_kind;
   auto request = request_from_json(entry.body.bytes());
   if (!request) return because(request.error());
+  if (entry.kind == "lost") {
+    state.request.reset();
+    return {};
+  }
   state.request = OpenRequest{.position = entry.position, .request = *std::move(request)};
   return {};
 }
@@ -172,10 +179,27 @@ OpenCall* find_open(State& state, Position call) {
   return found == state.open_calls.end() ? nullptr : &found->second;
 }
 
+Skip fold_attempt(State& state, const Entry& entry) {
+  auto attempt = attempt_from_json(entry.body.bytes());
+  if (!attempt) return because(attempt.error());
+  OpenCall* call = find_open(state, attempt->call);
+  if (call == nullptr) return {};
+  call->attempts = attempt->number;
+  if (!call->first_attempt) call->first_attempt = entry.at;
+  call->worker = std::move(attempt->worker);
+  call->doubt.reset();
+  call->has_ended = false;
+  call->is_retried = false;
+  return {};
+}
+
 Skip fold_doubt(State& state, const Entry& entry) {
   auto doubt = doubt_from_json(entry.body.bytes());
   if (!doubt) return because(doubt.error());
-  if (OpenCall* call = find_open(state, doubt->call)) call->doubt = std::move(doubt->why);
+  OpenCall* call = find_open(state, doubt->call);
+  if (call == nullptr) return {};
+  call->doubt = std::move(doubt->why);
+  call->has_ended = doubt->has_ended;
   return {};
 }
 
@@ -183,7 +207,10 @@ Skip fold_doubt(State& state, const Entry& entry) {
 Skip fold_resolution(State& state, const Entry& entry) {
   const auto resolution = resolution_from_json(entry.body.bytes());
   if (!resolution) return because(resolution.error());
-  if (OpenCall* call = find_open(state, resolution->call)) call->doubt.reset();
+  OpenCall* call = find_open(state, resolution->call);
+  if (call == nullptr) return {};
+  call->doubt.reset();
+  call->is_retried = resolution->decision == "retry";
   return {};
 }
 
@@ -195,6 +222,7 @@ Skip check_evidence(const Entry& entry) {
 
 Skip fold_calls(State& state, const Entry& entry) {
   if (entry.kind == "intent") return fold_intent(state, entry);
+  if (entry.kind == "attempt") return fold_attempt(state, entry);
   if (entry.kind == "doubt") return fold_doubt(state, entry);
   if (entry.kind == "evidence") return check_evidence(entry);
   if (entry.kind == "resolution") return fold_resolution(state, entry);
@@ -250,6 +278,7 @@ Skip take_in(State& state, const Entry& entry) {
 
 void fold(State& state, const Entry& entry) {
   state.head = entry.position;
+  ++state.entries;
   state.totals += entry.tally;
   if (const Skip skip = take_in(state, entry)) {
     state.skipped.push_back({entry.position, entry.channel, *skip});

@@ -66,10 +66,20 @@ std::string to_json(const Intent& intent) {
   return writer.finish();
 }
 
+std::string to_json(const Attempted& attempt) {
+  ObjectWriter writer;
+  writer.add(call_key, attempt.call);
+  writer.add("number", attempt.number);
+  values::add_bytes(writer, "worker", attempt.worker);
+  values::add_unknown(writer, attempt.unknown);
+  return writer.finish();
+}
+
 std::string to_json(const Doubt& doubt) {
   ObjectWriter writer;
   writer.add(call_key, doubt.call);
   values::add_bytes(writer, "why", doubt.why);
+  if (doubt.has_ended) writer.add("has_ended", true);
   values::add_unknown(writer, doubt.unknown);
   return writer.finish();
 }
@@ -105,10 +115,19 @@ Result<Intent> intent_from_json(std::string_view text) {
   return values::read_value<Intent>(text, "intent", take_intent);
 }
 
+Result<Attempted> attempt_from_json(std::string_view text) {
+  return values::read_value<Attempted>(text, "attempt", [](Fields& fields, Attempted& attempt) {
+    take_call(fields, attempt.call);
+    fields.take("number", attempt.number);
+    fields.take_bytes("worker", attempt.worker);
+  });
+}
+
 Result<Doubt> doubt_from_json(std::string_view text) {
   return values::read_value<Doubt>(text, "doubt", [](Fields& fields, Doubt& doubt) {
     take_call(fields, doubt.call);
     fields.take_bytes("why", doubt.why);
+    fields.take("has_ended", doubt.has_ended);
   });
 }
 

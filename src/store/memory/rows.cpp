@@ -58,7 +58,8 @@ std::optional<Holder> holder_of(const State& state, const Grant& grant, Uptime u
   // Retiring gives up everything, so an owner's worker is always known.
   const NewWorker& worker = state.workers.at(grant.owner->worker).worker;
   return Holder{worker.id,          worker.host, worker.pid,
-                grant.owner->since, grant.fence, is_alive(state, worker.id, uptime)};
+                grant.owner->since, grant.fence, is_alive(state, worker.id, uptime),
+                false};
 }
 
 SessionSummary shown(const State& state, const SessionTable& table, Uptime uptime) {

@@ -41,6 +41,7 @@ Grip read_grip(const Rows& rows, const Workers& workers) {
   grip.holder.pid = rows.integer(3);
   grip.holder.since = rows.time(7);
   grip.holder.alive = workers.is_alive(*grip.worker);
+  grip.holder.gone = !workers.has_process(*grip.worker);
   return grip;
 }
 

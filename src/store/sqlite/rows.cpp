@@ -50,7 +50,8 @@ std::optional<Holder> read_holder(const Rows& rows, const Workers& workers) {
                 .pid = rows.integer(worker + 3),
                 .since = rows.time(fence + 1),
                 .fence = rows.number(fence),
-                .alive = workers.is_alive(row)};
+                .alive = workers.is_alive(row),
+                .gone = !workers.has_process(row)};
 }
 
 std::optional<Position> optional_position(const Rows& rows, int column) {

@@ -1,0 +1,146 @@
+// The claim itself is made by the commit that dispatches; here it is only foreseen.
+
+#include "dispatch/admission.hpp"
+
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "dispatch/view.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/store.hpp"
+#include "session/held_session.hpp"
+
+namespace perdure::dispatch {
+namespace {
+
+Waiting waiting_for(const CallView& call, Waiting::For what, std::string why) {
+  return {.call = call.call(), .tool = call.open.tool, .what = what, .why = std::move(why)};
+}
+
+std::optional<Refuse> find_block(const HeldSession& held, const CallView& call) {
+  for (const auto& [position, other] : held.state().open_calls) {
+    if (!other.is_told || position == call.call() || other.tool != call.open.tool) continue;
+    const bool by_arguments = call.tool->blocking == Blocking::same_arguments;
+    if (by_arguments && other.args_digest != call.open.args_digest) continue;
+    return Refuse{
+        fmt::format("An earlier call of {} is in doubt ({}): it may have taken effect. "
+                    "Until somebody resolves it, this tool is not called.",
+                    other.tool, call_name(held.lease().session, position))};
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<Entry>> entry_at(Store& store, const SessionId& session, Position position) {
+  auto entries =
+      store.log().read(session, {.as_of = Point::position(position), .from = position, .limit = 1});
+  if (!entries && entries.error().code == ErrorCode::not_found) return std::optional<Entry>{};
+  if (!entries) return forward(entries);
+  if (entries->empty()) return std::optional<Entry>{};
+  return std::optional(std::move(entries->front()));
+}
+
+Result<Admission> replay(Store& store, const Call& holder) {
+  Replay again{.of = holder, .content = "This was done before; its result is no longer kept."};
+  if (!holder.result) return Admission(std::move(again));
+  auto entry = entry_at(store, holder.session, *holder.result);
+  if (!entry) return forward(entry);
+  const auto message =
+      *entry ? message_from_json((*entry)->body.bytes()) : Result<Message>(Message{});
+  if (!message) return Admission(std::move(again));
+  for (const Block& block : message->blocks) {
+    const auto* result = std::get_if<ToolResultBlock>(&block);
+    const auto outcome = result != nullptr ? outcome_of(*result) : std::nullopt;
+    if (!outcome || outcome->call != holder.position) continue;
+    again.content = result->content;
+    again.is_error = result->is_error;
+  }
+  return Admission(std::move(again));
+}
+
+Result<bool> has_other_arguments(Store& store, const CallView& call, const Call& holder) {
+  if (call.tool->business_key.empty()) return false;
+  auto entry = entry_at(store, holder.session, holder.position);
+  if (!entry) return forward(entry);
+  if (!*entry) return false;
+  const auto intent = intent_from_json((*entry)->body.bytes());
+  return intent && intent->args_digest != call.open.args_digest;
+}
+
+Admission while_unsettled(const HeldSession& held, const CallView& call, const Call& holder) {
+  const std::string who = call_name(holder.session, holder.position);
+  const Timestamp since =
+      call.row.intended_at == Timestamp{} ? held.world().clock.now() : call.row.intended_at;
+  const Timestamp until = since + call.tool->timeout;
+  if (held.world().clock.now() < until) {
+    Waiting waiting = waiting_for(call, Waiting::For::time,
+                                  fmt::format("the same operation is under way as {}", who));
+    waiting.until = until;
+    return HoldBack{std::move(waiting)};
+  }
+  return Refuse{
+      fmt::format("The same operation was begun as {} and its outcome is not known.", who)};
+}
+
+Result<Admission> by_holder(HeldSession& held, const CallView& call, const Call& holder) {
+  auto differs = has_other_arguments(held.world().store, call, holder);
+  if (!differs) return forward(differs);
+  if (*differs) {
+    return Admission(Refuse{fmt::format("This operation was begun with other arguments, as {}.",
+                                        call_name(holder.session, holder.position))});
+  }
+  switch (holder.state) {
+    case CallState::succeeded:
+      return replay(held.world().store, holder);
+    case CallState::abandoned:
+      return Admission(
+          Refuse{fmt::format("The same operation was given up as {}: it may have "
+                             "taken effect.",
+                             call_name(holder.session, holder.position))});
+    default:
+      return Admission(while_unsettled(held, call, holder));
+  }
+}
+
+Admission by_approval(const HeldSession& held, const CallView& call) {
+  const auto& needs = held.world().policy.needs_approval;
+  if (!needs || !needs(*call.tool, *call.args)) return Admit{};
+  const Approvals& approvals = held.state().approvals;
+  if (approvals.covers(call.call(), call.open.args_digest)) return Admit{};
+  const Approval* word = approvals.find(call.call(), call.open.args_digest);
+  if (word != nullptr && word->decision == ApprovalDecision::refused) {
+    return Refuse{fmt::format("{} did not allow this call: {}", word->who, word->why)};
+  }
+  return HoldBack{waiting_for(call, Waiting::For::approval, "it needs approval")};
+}
+
+}  // namespace
+
+Result<Admission> admit(HeldSession& held, const CallView& call) {
+  if (call.tool == nullptr) {
+    return Admission(Refuse{fmt::format("There is no tool {} any more.", call.open.tool)});
+  }
+  if (!call.args) return Admission(Refuse{"Its arguments can no longer be read."});
+  if (auto blocked = find_block(held, call)) return Admission(*std::move(blocked));
+  if (call.row.key && call.tool->repeat != Repeat::each_call) {
+    auto holder = held.world().store.ledger().find_holder(*call.row.key);
+    if (!holder) return forward(holder);
+    if (*holder) return by_holder(held, call, **holder);
+  }
+  return by_approval(held, call);
+}
+
+}  // namespace perdure::dispatch

@@ -1,0 +1,146 @@
+// A tool's code may outlive our patience: what it uses is its own copy.
+
+#include "dispatch/attempts.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "dispatch/attempt.hpp"
+#include "dispatch/key.hpp"
+#include "dispatch/view.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+#include "session/held_session.hpp"
+#include "session/worker.hpp"
+
+namespace perdure::dispatch {
+namespace {
+
+struct Answer {
+  Verdict verdict;
+  Answer(Verdict said) : verdict(std::move(said)) {}                      // NOLINT: a wrapper
+  Answer(Thrown thrown) : verdict(CannotTell{std::move(thrown.what)}) {}  // NOLINT
+};
+
+// All calls under the key but this one.
+Result<std::vector<Call>> others_of(Store& store, const CallView& call) {
+  if (!call.row.key || call.tool->repeat == Repeat::each_call) return std::vector<Call>{};
+  auto calls = store.ledger().by_key(*call.row.key);
+  if (!calls) return calls;
+  std::erase_if(*calls, [&](const Call& other) {
+    return other.session == call.row.session && other.position == call.row.position;
+  });
+  return calls;
+}
+
+Result<std::string> key_for_vendor(Store& store, const CallView& call) {
+  if (!call.row.key) return std::string();
+  auto others = others_of(store, call);
+  if (!others) return forward(others);
+  std::int64_t failures = call.row.failures;
+  for (const Call& other : *others) failures += other.failures;
+  return vendor_key(*call.row.key, failures);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Attempts::Running>> Attempts::start(const CallView& call) {
+  auto key = key_for_vendor(held_.world().store, call);
+  if (!key) return forward(key);
+  const auto code = [tool = *call.tool, args = call.args, session = call.row.session,
+                     position = call.call(), key = *std::move(key), fence = held_.lease().fence,
+                     attempt = call.row.attempts,
+                     deadline = held_.world().clock.now() +
+                                call.tool->timeout](const std::stop_token& stop) -> Said {
+    return tool.run({.session = session,
+                     .call = position,
+                     .args = *args,
+                     .key = key,
+                     .fence = fence,
+                     .attempt = attempt,
+                     .deadline = deadline,
+                     .stop = stop});
+  };
+  return std::make_unique<Running>(code, held_.world().worker.stop_token());
+}
+
+Result<std::vector<Ended>> Attempts::run(const std::vector<CallView>& calls) {
+  std::vector<std::unique_ptr<Running>> running;
+  for (const CallView& call : calls) {
+    auto started = start(call);
+    if (!started) return forward(started);
+    running.push_back(*std::move(started));
+  }
+  const Uptime begin = held_.world().clock.uptime();
+  std::vector<Ended> ended;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const Duration gone = held_.world().clock.uptime() - begin;
+    auto said = running[i]->wait_for(std::max(calls[i].tool->timeout - gone, Duration(0)));
+    if (said) {
+      ended.push_back({.outcome = std::move(said->outcome)});
+      continue;
+    }
+    running[i]->request_stop();
+    late_[calls[i].call()] = std::move(running[i]);
+    ended.push_back(
+        {.outcome = Doubtful{fmt::format("no answer within {} ms", calls[i].tool->timeout.count())},
+         .has_returned = false});
+  }
+  return ended;
+}
+
+Result<Verdict> Attempts::verify(const CallView& call) {
+  auto key = key_for_vendor(held_.world().store, call);
+  if (!key) return forward(key);
+  auto others = others_of(held_.world().store, call);
+  if (!others) return forward(others);
+  std::vector<Twin> twins;
+  for (const Call& other : *others) {
+    if (other.settled_at) twins.push_back({other.session, other.position, other.state});
+  }
+  const auto code = [tool = *call.tool, args = call.args, key = *std::move(key),
+                     dispatched_at = call.row.dispatched_at.value_or(Timestamp{}),
+                     attempt = call.row.attempts, twins = std::move(twins),
+                     deadline = held_.world().clock.now() +
+                                call.tool->verify_timeout](const std::stop_token& stop) -> Answer {
+    return tool.verify({.args = *args,
+                        .key = key,
+                        .dispatched_at = dispatched_at,
+                        .attempt = attempt,
+                        .twins = twins,
+                        .deadline = deadline,
+                        .stop = stop});
+  };
+  Attempt<Answer> asking(code, held_.world().worker.stop_token());
+  if (auto answer = asking.wait_for(call.tool->verify_timeout)) return std::move(answer->verdict);
+  return Verdict(CannotTell{
+      fmt::format("verify did not answer within {} ms", call.tool->verify_timeout.count())});
+}
+
+bool Attempts::is_running(Position call) const {
+  const auto found = late_.find(call);
+  return found != late_.end() && !found->second->is_over();
+}
+
+std::optional<ToolOutcome> Attempts::take_late(Position call) {
+  const auto found = late_.find(call);
+  if (found == late_.end() || !found->second->is_over()) return std::nullopt;
+  auto said = found->second->wait_for(Duration(0));
+  late_.erase(found);
+  if (!said) return std::nullopt;
+  return std::move(said->outcome);
+}
+
+}  // namespace perdure::dispatch

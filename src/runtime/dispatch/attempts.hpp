@@ -1,0 +1,58 @@
+// The attempts that this process makes: tools and their verify, run on threads, waited for as
+// long as their time lasts.
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "dispatch/attempt.hpp"
+#include "dispatch/view.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "session/held_session.hpp"
+
+namespace perdure::dispatch {
+
+/// What an attempt came to, once.
+struct Ended {
+  ToolOutcome outcome{};
+  bool has_returned = true;  ///< False: its time is over, and it still runs.
+};
+
+class Attempts {
+ public:
+  explicit Attempts(HeldSession& held) : held_(held) {}
+
+  /// Runs the calls, which are dispatched, at the same time. The result has one for each.
+  /// Fails: as the ledger's readers, before anything was run.
+  [[nodiscard]] Result<std::vector<Ended>> run(const std::vector<CallView>& calls);
+
+  /// Whether the call took effect. What throws or takes too long cannot tell.
+  /// Fails: as the ledger's readers.
+  [[nodiscard]] Result<Verdict> verify(const CallView& call);
+
+  /// Whether an attempt of this process has not come back.
+  [[nodiscard]] bool is_running(Position call) const;
+  /// What an attempt said that came back after its time; once.
+  [[nodiscard]] std::optional<ToolOutcome> take_late(Position call);
+
+ private:
+  struct Said {
+    ToolOutcome outcome;
+    Said(ToolOutcome said) : outcome(std::move(said)) {}                // NOLINT: a plain wrapper
+    Said(Thrown thrown) : outcome(Doubtful{std::move(thrown.what)}) {}  // NOLINT
+  };
+  using Running = Attempt<Said>;
+
+  [[nodiscard]] Result<std::unique_ptr<Running>> start(const CallView& call);
+
+  HeldSession& held_;
+  std::map<Position, std::unique_ptr<Running>> late_;
+};
+
+}  // namespace perdure::dispatch

@@ -1,0 +1,248 @@
+// The loop: run what was dispatched, record it together with the next dispatch, and so on; then
+// the calls that an earlier process left.
+
+#include "dispatch/dispatcher.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "dispatch/admission.hpp"
+#include "dispatch/attempts.hpp"
+#include "dispatch/decide.hpp"
+#include "dispatch/records.hpp"
+#include "dispatch/view.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/ledger.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+#include "session/worker.hpp"
+
+namespace perdure::dispatch {
+namespace {
+
+template <class... F>
+struct Cases : F... {
+  using F::operator()...;
+};
+
+bool is_intended(const CallView& call) { return call.row.state == CallState::intended; }
+
+// Another process holds the key that the batch claims: not a mistake, but the race that keys are for.
+bool lost_a_claim(const Error& error) { return error.code == ErrorCode::conflict; }
+
+}  // namespace
+
+Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
+                                                         const std::vector<CallView>& calls) {
+  std::vector<CallView> chosen;
+  for (const CallView& call : calls) {
+    if (!chosen.empty() && !call.is_read_only()) break;
+    auto admission = admit(held_, call);
+    if (!admission) return forward(admission);
+    if (!std::holds_alternative<Admit>(*admission)) break;
+    Records(held_, draft).dispatch(call);
+    chosen.push_back(call);
+    if (!call.is_read_only()) break;
+  }
+  return chosen;
+}
+
+Result<CallsReport> Dispatcher::run() {
+  report_ = {};
+  for (;;) {
+    if (!started_.empty()) {
+      if (auto ran = run_started(); !ran) return forward(ran);
+      continue;
+    }
+    auto calls = open_calls(held_);
+    if (!calls) return forward(calls);
+    std::erase_if(*calls,
+                  [](const CallView& call) { return call.open.is_told && !call.open.is_retried; });
+    if (calls->empty()) {
+      if (auto woken = wake(); !woken) return forward(woken);
+      return report_;
+    }
+    auto step = advance(*calls);
+    if (!step) return forward(step);
+    if (*step == Step::waits) return report_;
+  }
+}
+
+Result<Dispatcher::Step> Dispatcher::advance(const std::vector<CallView>& calls) {
+  const CallView& first = calls.front();
+  if (is_intended(first)) return begin(calls);
+  if (auto late = attempts_.take_late(first.call())) {
+    Draft draft = held_.draft();
+    record(draft, first, {.outcome = *std::move(late)});
+    return commit(std::move(draft));
+  }
+  if (first.open.is_retried) return run_again(first);
+  return recover(first);
+}
+
+Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
+  const CallView& first = calls.front();
+  auto admission = admit(held_, first);
+  if (!admission) return forward(admission);
+  Draft draft = held_.draft();
+  if (const auto* held_back = std::get_if<HoldBack>(&*admission)) {
+    return park(held_back->waiting, nullptr);
+  }
+  if (const auto* refuse = std::get_if<Refuse>(&*admission)) {
+    Records(held_, draft)
+        .settle(first, CallState::denied, {.content = refuse->why, .is_error = true},
+                {.who = "dispatcher", .why = refuse->why});
+    ++report_.refused;
+    return commit(std::move(draft));
+  }
+  if (const auto* again = std::get_if<Replay>(&*admission)) {
+    const std::string of = call_name(again->of.session, again->of.position);
+    Records(held_, draft)
+        .settle(first, CallState::cancelled,
+                {.content = again->content, .is_error = again->is_error, .replay_of = of},
+                {.who = "dispatcher", .why = fmt::format("a replay of {}", of)});
+    ++report_.replayed;
+    return commit(std::move(draft));
+  }
+  std::vector<CallView> intended;
+  std::ranges::copy_if(calls, std::back_inserter(intended), is_intended);
+  auto chosen = dispatch_first(draft, intended);
+  if (!chosen) return forward(chosen);
+  auto receipt = held_.commit(std::move(draft));
+  if (!receipt && lost_a_claim(receipt.error())) return Step::went_on;
+  if (!receipt) return forward(receipt);
+  began(*std::move(chosen));
+  return Step::went_on;
+}
+
+CallFacts Dispatcher::facts_of(const CallView& call) const {
+  CallFacts facts{.state = call.row.state,
+                  .effect = call.row.effect,
+                  .attempts = call.row.attempts,
+                  .first_dispatch = call.open.first_attempt};
+  const bool is_ours = call.open.worker == held_.lease().worker.text();
+  const auto& before = held_.before();
+  if (attempts_.is_running(call.call())) {
+    facts.maker = Maker::running;
+  } else if (is_ours || call.open.has_ended) {
+    facts.maker = Maker::done;
+  } else {
+    const bool is_gone = before && before->gone && before->worker.text() == call.open.worker;
+    facts.maker = is_gone ? Maker::gone : Maker::unknown;
+  }
+  // Whoever held it before us could send until we took it; our own attempt is over.
+  facts.sent_before = is_ours || call.open.has_ended
+                          ? call.row.settled_at.value_or(held_.world().clock.now())
+                          : held_.taken_at();
+  const auto verdict = verdicts_.find({call.call(), call.row.attempts});
+  if (verdict != verdicts_.end()) facts.verdict = verdict->second;
+  return facts;
+}
+
+Result<Dispatcher::Step> Dispatcher::recover(const CallView& call) {
+  const Decision decision = decide(facts_of(call), call.args ? call.tool : nullptr,
+                                   held_.world().policy.on_doubt, held_.world().clock.now());
+  return act_on(call, decision);
+}
+
+Result<Dispatcher::Step> Dispatcher::act_on(const CallView& call, const Decision& decision) {
+  using Stepped = Result<Step>;
+  const auto ask = [&](std::string why) -> Stepped {
+    return park({.call = call.call(),
+                 .tool = call.open.tool,
+                 .what = Waiting::For::decision,
+                 .why = std::move(why)},
+                &call);
+  };
+  return std::visit(
+      Cases{[&](const RunIt&) -> Stepped { return run_again(call); },
+            [&](const VerifyIt&) -> Stepped { return ask_verify(call); },
+            [&](const WaitFor& wait) -> Stepped {
+              if (!wait.until && !attempts_.is_running(call.call())) return ask(wait.why);
+              verdicts_.erase({call.call(), call.row.attempts});
+              return park({.call = call.call(),
+                           .tool = call.open.tool,
+                           .what = Waiting::For::time,
+                           .why = wait.why,
+                           .until = wait.until},
+                          &call);
+            },
+            [&](const SettleAs& settle) -> Stepped {
+              Draft draft = held_.draft();
+              Records(held_, draft)
+                  .settle(call, CallState::succeeded,
+                          {.content = settle.landed.content, .is_error = settle.landed.is_error},
+                          {.who = "verify", .why = "it took effect"});
+              return commit(std::move(draft));
+            },
+            [&](const AskPerson& question) -> Stepped { return ask(question.why); },
+            [&](const TellModel& tell) -> Stepped {
+              Draft draft = held_.draft();
+              Records records(held_, draft);
+              if (!call.open.doubt) records.doubt(call, tell.why, false);
+              records.tell_doubt(call, tell.why);
+              ++report_.in_doubt;
+              return commit(std::move(draft));
+            }},
+      decision);
+}
+
+Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call) {
+  Draft draft = held_.draft();
+  Records(held_, draft).dispatch(call);
+  if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (call.row.attempts > 0) ++report_.retried;
+  began({call});
+  return Step::went_on;
+}
+
+Result<Dispatcher::Step> Dispatcher::ask_verify(const CallView& call) {
+  if (!held_.world().worker.may_act()) {
+    return fail(ErrorCode::lease_lost, "the lease could not be renewed in time");
+  }
+  auto verdict = attempts_.verify(call);
+  if (!verdict) return forward(verdict);
+  ++report_.verified;
+  verdicts_[{call.call(), call.row.attempts}] = *std::move(verdict);
+  return Step::went_on;
+}
+
+// `in_doubt`: a call of which nobody knows; the log says so, and why.
+Result<Dispatcher::Step> Dispatcher::park(const Waiting& waiting, const CallView* in_doubt) {
+  Draft draft = held_.draft();
+  if (in_doubt != nullptr) {
+    ++report_.in_doubt;
+    const bool is_news =
+        in_doubt->row.state == CallState::dispatched || in_doubt->open.doubt != waiting.why;
+    if (is_news) Records(held_, draft).doubt(*in_doubt, waiting.why, in_doubt->open.has_ended);
+  }
+  if (waiting.what == Waiting::For::approval) ask_approval(draft, waiting);
+  if (held_.status() == Status::active || held_.status() == Status::waiting) {
+    draft.batch.status = StatusChange{
+        .status = Status::waiting, .wait_reason = waiting.why, .wake_at = waiting.until};
+  }
+  report_.waiting = waiting;
+  if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
+  return Step::waits;
+}
+
+Result<void> Dispatcher::wake() {
+  if (held_.status() != Status::waiting) return {};
+  Draft draft = held_.draft();
+  draft.batch.status = StatusChange{.status = Status::active};
+  draft.batch.sync = Sync::later;
+  if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+}  // namespace perdure::dispatch

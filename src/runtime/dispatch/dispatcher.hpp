@@ -1,0 +1,78 @@
+// Makes the calls of a session, one after the other, and finds out about those of which nobody
+// knows. Decisions are made in decide.hpp and admission.hpp; what is written, in records.hpp.
+//
+// Nothing acts before the commit that dispatches it is known to be there. What happens between
+// that commit and the one of its outcome is what a crash leaves in doubt.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dispatch/attempts.hpp"
+#include "dispatch/decide.hpp"
+#include "dispatch/view.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/message.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+
+namespace perdure::dispatch {
+
+class Dispatcher {
+ public:
+  explicit Dispatcher(HeldSession& held) : held_(held), attempts_(held) {}
+
+  /// What of these starts with the draft: the first, or the first few if they only read. They are
+  /// to be passed to `began` when the draft is committed.
+  /// Fails: as the store's readers.
+  [[nodiscard]] Result<std::vector<CallView>> dispatch_first(Draft& draft,
+                                                             const std::vector<CallView>& calls);
+  void began(std::vector<CallView> calls);
+
+  /// To be added to the last commit of the present calls that is synced: the request that follows
+  /// them. For reads that is the commit which dispatches them, else that of the last outcome.
+  void then(std::function<void(Draft&)> add) { then_ = std::move(add); }
+
+  [[nodiscard]] bool is_running(Position call) const { return attempts_.is_running(call); }
+
+  /// Does what can be done: until every call is answered, or something outside is needed.
+  /// Fails: as Store::commit.
+  [[nodiscard]] Result<CallsReport> run();
+
+ private:
+  enum class Step { went_on, waits };
+
+  [[nodiscard]] Result<Step> advance(const std::vector<CallView>& calls);
+  [[nodiscard]] Result<Step> begin(const std::vector<CallView>& calls);
+  [[nodiscard]] Result<Step> recover(const CallView& call);
+  [[nodiscard]] Result<Step> act_on(const CallView& call, const Decision& decision);
+  [[nodiscard]] Result<Step> run_again(const CallView& call);
+  [[nodiscard]] Result<Step> ask_verify(const CallView& call);
+  [[nodiscard]] Result<Step> park(const Waiting& waiting, const CallView* in_doubt);
+  [[nodiscard]] Result<void> run_started();
+  [[nodiscard]] Result<bool> record_all(const std::vector<CallView>& calls,
+                                        const std::vector<Ended>& ended, bool with_next);
+  [[nodiscard]] Result<std::vector<CallView>> intended_after(const std::vector<CallView>& calls);
+  void ask_approval(Draft& draft, const Waiting& waiting);
+  [[nodiscard]] Result<void> wake();
+  [[nodiscard]] CallFacts facts_of(const CallView& call) const;
+  bool record(Draft& draft, const CallView& call, const Ended& ended);
+  [[nodiscard]] Result<Step> commit(Draft draft);
+
+  HeldSession& held_;
+  Attempts attempts_;
+  std::vector<CallView> started_;  ///< Dispatched by us, and not run yet.
+  /// Of a verify since the call's last attempt, by call and attempt.
+  std::map<std::pair<Position, std::int64_t>, Verdict> verdicts_;
+  std::function<void(Draft&)> then_;
+  CallsReport report_;
+};
+
+}  // namespace perdure::dispatch

@@ -1,0 +1,130 @@
+// A call that is refused has its row in the ledger too: what was asked for is not lost.
+
+#include "dispatch/intents.hpp"
+
+#include <cstddef>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "dispatch/key.hpp"
+#include "dispatch/records.hpp"
+#include "dispatch/view.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+
+namespace perdure::dispatch {
+namespace {
+
+// What the call is, or in words why it cannot be made.
+struct Reading {
+  std::shared_ptr<const Json> args{};
+  std::optional<Operation> operation{};
+  std::string refusal{};
+};
+
+Reading read_call(const HeldSession& held, const Tool* tool, const ToolCallBlock& block,
+                  Position call) {
+  Reading reading;
+  if (tool == nullptr) {
+    reading.refusal = fmt::format("There is no tool {}.", block.name);
+    return reading;
+  }
+  auto args = parse_json(block.args);
+  if (!args || !args->is_object()) {
+    reading.refusal = "The arguments are not a JSON object.";
+    return reading;
+  }
+  const auto& origin = held.state().origin;
+  const std::string root = origin ? origin->root : held.lease().session.text();
+  auto operation = operation_of(
+      *tool, *args, {.session = held.lease().session.text(), .call = call, .root = root});
+  if (!operation) {
+    reading.refusal = operation.error().message;
+    return reading;
+  }
+  reading.args = std::make_shared<const Json>(*std::move(args));
+  reading.operation = *std::move(operation);
+  return reading;
+}
+
+// Two reads are never one operation, unless the tool says so.
+bool needs_key(const Tool& tool, EffectClass effect) {
+  return effect != EffectClass::read_only || tool.repeat != Repeat::each_call;
+}
+
+CallView view_of(const HeldSession& held, const ToolCallBlock& block, const Reading& reading,
+                 const Tool* tool) {
+  CallView view{.tool = tool, .args = reading.args};
+  view.open.tool = block.name;
+  view.open.provider_id = block.id;
+  view.open.args_digest = reading.operation ? reading.operation->args : sha256(block.args);
+  if (tool != nullptr) view.open.repeat = to_string(tool->repeat);
+  if (reading.operation) view.open.scope = reading.operation->scope;
+  view.row.session = held.lease().session;
+  view.row.tool = block.name;
+  view.row.provider_id = block.id;
+  view.row.effect = tool != nullptr ? effect_class_of(*tool) : EffectClass::unsafe;
+  if (reading.operation && needs_key(*tool, view.row.effect)) view.row.key = reading.operation->key;
+  return view;
+}
+
+void write_down(Draft& draft, CallView& view, Position message, std::size_t block) {
+  view.open.message = message;
+  view.open.block = block;
+  const Intent intent{.message = message,
+                      .block = block,
+                      .tool = view.open.tool,
+                      .provider_id = view.open.provider_id,
+                      .args_digest = view.open.args_digest,
+                      .repeat = view.open.repeat,
+                      .scope = view.open.scope};
+  view.open.call = draft.add(appending("calls", "intent", to_json(intent)));
+  view.row.position = view.open.call;
+  view.row.args = message;
+  draft.batch.calls.emplace_back(Intend{.call = view.open.call,
+                                        .args = message,
+                                        .tool = view.open.tool,
+                                        .provider_id = view.open.provider_id,
+                                        .effect = view.row.effect,
+                                        .key = view.row.key});
+}
+
+}  // namespace
+
+std::vector<CallView> intend(HeldSession& held, Draft& draft, Position message,
+                             const Message& response) {
+  std::vector<CallView> calls;
+  std::vector<std::pair<CallView, std::string>> refused;
+  for (std::size_t i = 0; i < response.blocks.size(); ++i) {
+    const auto* block = std::get_if<ToolCallBlock>(&response.blocks[i]);
+    if (block == nullptr) continue;
+    const Tool* tool = held.world().tools.find(block->name);
+    const Reading reading = read_call(held, tool, *block, draft.next());
+    CallView view = view_of(held, *block, reading, tool);
+    write_down(draft, view, message, i);
+    if (reading.refusal.empty()) {
+      calls.push_back(std::move(view));
+    } else {
+      refused.emplace_back(std::move(view), reading.refusal);
+    }
+  }
+  Records records(held, draft);
+  for (const auto& [view, why] : refused) {
+    records.settle(view, CallState::denied, {.content = why, .is_error = true},
+                   {.who = "dispatcher", .why = why});
+  }
+  return calls;
+}
+
+}  // namespace perdure::dispatch

@@ -1,0 +1,52 @@
+// What the dispatcher writes down about a call: entries and changes of the ledger, put into a
+// draft. Nothing here decides anything.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "dispatch/view.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/store/ledger.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+
+namespace perdure::dispatch {
+
+/// What the model is told of a call.
+struct Told {
+  std::string content{};
+  bool is_error = false;
+  std::string replay_of{};  ///< "ses_…:12": whose result it is.
+};
+
+/// Who settled a call, if it was not its own outcome.
+struct Reason {
+  std::string who{};
+  std::string why{};
+};
+
+class Records {
+ public:
+  Records(HeldSession& held, Draft& draft) : held_(held), draft_(draft) {}
+
+  /// A result for the model, and the state the call ends in.
+  void settle(const CallView& call, CallState state, const Told& told, const Reason& reason = {});
+  /// It is in doubt; `has_ended`: its attempt has come back, to us.
+  void doubt(const CallView& call, const std::string& why, bool has_ended);
+  /// Tells the model that nobody knows.
+  void tell_doubt(const CallView& call, const std::string& why);
+  /// Starts the next attempt. One that is dispatched still becomes in doubt before.
+  void dispatch(const CallView& call);
+  void evidence(const CallView& call, const std::string& text);
+  void resolution(const CallView& call, std::string_view decision, const Reason& reason);
+
+ private:
+  Position add_result(const CallView& call, CallState state, const Told& told);
+
+  HeldSession& held_;
+  Draft& draft_;
+};
+
+}  // namespace perdure::dispatch

@@ -1,0 +1,138 @@
+// Running what was dispatched, and recording it. The outcome of a call and the dispatch of the
+// next one are one commit; if another process has taken the next one's key, the outcome is
+// committed alone.
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "dispatch/attempts.hpp"
+#include "dispatch/dispatcher.hpp"
+#include "dispatch/records.hpp"
+#include "dispatch/view.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/ledger.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+#include "session/worker.hpp"
+
+namespace perdure::dispatch {
+namespace {
+
+bool only_read(const std::vector<CallView>& calls) {
+  return std::ranges::all_of(calls, &CallView::is_read_only);
+}
+
+}  // namespace
+
+void Dispatcher::began(std::vector<CallView> calls) {
+  started_ = std::move(calls);
+  for (CallView& call : started_) {
+    call.row.state = CallState::dispatched;
+    call.row.attempts += 1;
+    call.row.dispatched_at = held_.world().clock.now();
+  }
+}
+
+Result<void> Dispatcher::run_started() {
+  const std::vector<CallView> calls = std::exchange(started_, {});
+  if (!held_.world().worker.may_act()) {
+    return fail(ErrorCode::lease_lost, "the lease could not be renewed in time");
+  }
+  auto ended = attempts_.run(calls);
+  if (!ended) return forward(ended);
+  report_.run += calls.size();
+  auto recorded = record_all(calls, *ended, true);
+  if (!recorded) return forward(recorded);
+  if (*recorded) return {};
+  recorded = record_all(calls, *ended, false);
+  if (!recorded) return forward(recorded);
+  return {};
+}
+
+// False: somebody else has the key of a call that was to be dispatched with it.
+Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
+                                    const std::vector<Ended>& ended, bool with_next) {
+  Draft draft = held_.draft();
+  std::size_t settled = 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (record(draft, calls[i], ended[i])) ++settled;
+  }
+  const bool are_settled = settled == calls.size();
+  auto rest = intended_after(calls);
+  if (!rest) return forward(rest);
+  std::vector<CallView> chosen;
+  if (with_next && are_settled) {
+    auto first = dispatch_first(draft, *rest);
+    if (!first) return forward(first);
+    chosen = *std::move(first);
+  }
+  const bool is_last_synced = are_settled && only_read(*rest) && !only_read(calls);
+  if (then_ && is_last_synced) then_(draft);
+  if (chosen.empty() && only_read(calls)) draft.batch.sync = Sync::later;
+  if (held_.world().policy.cadence.at == Cadence::At::call) {
+    draft.batch.checkpoint = NewCheckpoint{.reason = "call"};
+  }
+  auto receipt = held_.commit(std::move(draft));
+  if (!receipt && receipt.error().code == ErrorCode::conflict && !chosen.empty()) return false;
+  if (!receipt) return forward(receipt);
+  report_.in_doubt += calls.size() - settled;
+  if (is_last_synced) then_ = nullptr;
+  began(std::move(chosen));
+  return true;
+}
+
+// Whether it is settled by that.
+bool Dispatcher::record(Draft& draft, const CallView& call, const Ended& ended) {
+  Records records(held_, draft);
+  if (const auto* done = std::get_if<Succeeded>(&ended.outcome)) {
+    records.settle(call, CallState::succeeded,
+                   {.content = done->content, .is_error = done->is_error});
+    return true;
+  }
+  if (const auto* failed = std::get_if<Failed>(&ended.outcome)) {
+    records.settle(call, CallState::failed, {.content = failed->why, .is_error = true},
+                   {.why = failed->why});
+    return true;
+  }
+  records.doubt(call, std::get<Doubtful>(ended.outcome).why, ended.has_returned);
+  return false;
+}
+
+Result<std::vector<CallView>> Dispatcher::intended_after(const std::vector<CallView>& calls) {
+  auto open = open_calls(held_);
+  if (!open) return open;
+  std::erase_if(*open, [&](const CallView& call) {
+    const bool is_done = std::ranges::find(calls, call.call(), &CallView::call) != calls.end();
+    return is_done || call.row.state != CallState::intended;
+  });
+  return open;
+}
+
+void Dispatcher::ask_approval(Draft& draft, const Waiting& waiting) {
+  const auto call = held_.state().open_calls.find(waiting.call);
+  if (call == held_.state().open_calls.end()) return;
+  const Digest& digest = call->second.args_digest;
+  if (held_.state().approvals.find(waiting.call, digest) != nullptr) return;
+  const Approval asked{.call = waiting.call,
+                       .args_digest = digest,
+                       .who = "dispatcher",
+                       .why = waiting.why,
+                       .at = held_.world().clock.now()};
+  draft.add(appending("approvals", std::string(to_string(asked.decision)), to_json(asked)));
+}
+
+Result<Dispatcher::Step> Dispatcher::commit(Draft draft) {
+  if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
+  return Step::went_on;
+}
+
+}  // namespace perdure::dispatch

@@ -1,0 +1,34 @@
+// The ledger has a row for a call only in the session that issued it.
+
+#include "dispatch/view.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+#include "session/held_session.hpp"
+
+namespace perdure::dispatch {
+
+Result<std::vector<CallView>> open_calls(HeldSession& held) {
+  std::vector<CallView> calls;
+  for (const auto& [position, open] : held.state().open_calls) {
+    auto row = held.world().store.ledger().read(held.lease().session, position);
+    if (!row && row.error().code == ErrorCode::not_found) continue;
+    if (!row) return forward(row);
+    CallView view{.open = open, .row = *std::move(row)};
+    view.tool = held.world().tools.find(open.tool);
+    if (const auto text = args_of(held.state(), open)) {
+      if (auto args = parse_json(*text)) view.args = std::make_shared<const Json>(*std::move(args));
+    }
+    calls.push_back(std::move(view));
+  }
+  return calls;
+}
+
+}  // namespace perdure::dispatch

@@ -1,0 +1,33 @@
+// A call as the dispatcher sees it: what the log says, what the ledger says, and its tool.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+#include "session/held_session.hpp"
+
+namespace perdure::dispatch {
+
+struct CallView {
+  OpenCall open{};
+  Call row{};
+  const Tool* tool = nullptr;          ///< Null: the session has it no longer.
+  std::shared_ptr<const Json> args{};  ///< Null: they cannot be read.
+
+  [[nodiscard]] Position call() const { return open.call; }
+  [[nodiscard]] bool is_read_only() const { return row.effect == EffectClass::read_only; }
+};
+
+/// The calls of this session that have no outcome, in the order of their intents. A fork does not
+/// get those of its parent: they belong to the session that issued them.
+[[nodiscard]] Result<std::vector<CallView>> open_calls(HeldSession& held);
+
+}  // namespace perdure::dispatch

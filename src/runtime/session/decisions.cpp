@@ -1,0 +1,130 @@
+// What people decide about calls: allowed or not, how one in doubt ends.
+
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "dispatch/records.hpp"
+#include "dispatch/view.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/ledger.hpp"
+#include "session/decide_calls.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+#include "session/parts.hpp"
+
+namespace perdure {
+namespace {
+
+using dispatch::CallView;
+using dispatch::Reason;
+using dispatch::Records;
+
+Result<CallView> find_open(HeldSession& held, Position call) {
+  auto calls = dispatch::open_calls(held);
+  if (!calls) return forward(calls);
+  for (CallView& view : *calls) {
+    if (view.call() == call) return std::move(view);
+  }
+  return fail(ErrorCode::not_found,
+              fmt::format("no call {} is open", call_name(held.lease().session, call)));
+}
+
+void write_end(Records& records, const CallView& view, const Decision& decision) {
+  const Reason reason{.who = decision.who, .why = decision.why};
+  switch (decision.as) {
+    case Decision::As::succeeded:
+      return records.settle(view, CallState::succeeded, {.content = decision.result}, reason);
+    case Decision::As::failed:
+      return records.settle(view, CallState::failed, {.content = decision.result, .is_error = true},
+                            reason);
+    case Decision::As::abandoned:
+      return records.settle(
+          view, CallState::abandoned,
+          {.content = "This call was given up. It may have taken effect.", .is_error = true},
+          reason);
+    case Decision::As::retry:
+      return;
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Decision::As as) {
+  switch (as) {
+    case Decision::As::succeeded:
+      return "succeeded";
+    case Decision::As::failed:
+      return "failed";
+    case Decision::As::retry:
+      return "retry";
+    case Decision::As::abandoned:
+      return "abandoned";
+  }
+  return "";
+}
+
+std::optional<Decision::As> decision_from(std::string_view text) {
+  for (const auto as : {Decision::As::succeeded, Decision::As::failed, Decision::As::retry,
+                        Decision::As::abandoned}) {
+    if (text == to_string(as)) return as;
+  }
+  return std::nullopt;
+}
+
+Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
+                          const Decision& decision) {
+  auto view = find_open(parts.held, call);
+  if (!view) return forward(view);
+  const bool is_unresolved =
+      view->row.state == CallState::dispatched || view->row.state == CallState::in_doubt;
+  if (!is_unresolved || parts.dispatcher.is_running(call)) {
+    return fail(ErrorCode::conflict, fmt::format("call {} is not in doubt",
+                                                 call_name(parts.held.lease().session, call)));
+  }
+  Records records(parts.held, draft);
+  records.resolution(*view, to_string(decision.as), {.who = decision.who, .why = decision.why});
+  if (view->row.state == CallState::dispatched) {
+    records.doubt(*view, "its outcome was never recorded", view->open.has_ended);
+  }
+  write_end(records, *view, decision);
+  return {};
+}
+
+Result<void> add_approval(SessionParts& parts, Draft& draft, Position call, const Word& word) {
+  auto view = find_open(parts.held, call);
+  if (!view) return forward(view);
+  Approval approval{.call = call,
+                    .args_digest = view->open.args_digest,
+                    .decision = word.allow ? ApprovalDecision::given : ApprovalDecision::refused,
+                    .who = word.who,
+                    .why = word.why,
+                    .at = parts.held.world().clock.now()};
+  Approvals approvals = parts.held.state().approvals;
+  if (auto applied = approvals.apply(approval); !applied) return forward(applied);
+  draft.add(appending("approvals", std::string(to_string(approval.decision)), to_json(approval)));
+  return {};
+}
+
+Result<void> Session::resolve(Position call, const Decision& decision) {
+  Draft draft = parts_->held.draft();
+  if (auto added = add_decision(*parts_, draft, call, decision); !added) return forward(added);
+  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+Result<void> Session::approve(Position call, bool allow, const std::string& who,
+                              const std::string& why) {
+  Draft draft = parts_->held.draft();
+  const Word word{.allow = allow, .who = who, .why = why};
+  if (auto added = add_approval(*parts_, draft, call, word); !added) return forward(added);
+  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+}  // namespace perdure

@@ -1,0 +1,132 @@
+// Kinds: `message`, `approve`, `resolve`, `pause`, `cancel`. Bodies are JSON objects; one of another
+// kind, or that makes no sense, is only moved to the log.
+
+#include "perdure/runtime/mail.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/inbox.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "session/decide_calls.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+#include "session/parts.hpp"
+
+namespace perdure {
+namespace {
+
+constexpr std::size_t mails_max = 100;  // In one commit.
+
+std::string text_at(const Json& body, std::string_view key) {
+  const Json* found = body.find(key);
+  const std::string* text = found != nullptr ? found->as_string() : nullptr;
+  return text != nullptr ? *text : std::string();
+}
+
+Position call_at(const Json& body) {
+  const Json* found = body.find("call");
+  const auto number = found != nullptr ? found->as_int64() : std::nullopt;
+  return number && *number > 0 ? static_cast<Position>(*number) : 0;
+}
+
+// What a mail does besides being moved; nothing where it makes no sense or comes too late.
+void take(SessionParts& parts, Draft& draft, const InboxMessage& mail) {
+  if (mail.kind == "message") {
+    auto message = message_from_json(mail.body.bytes());
+    if (!message) return;
+    if (message->id.empty()) message->id = mail.id.text();
+    draft.add(appending("transcript", "message", to_json(*message)));
+    return;
+  }
+  const auto body = parse_json(mail.body.bytes());
+  if (!body || !body->is_object()) return;
+  const std::string who = text_at(*body, "who");
+  const std::string why = text_at(*body, "why");
+  if (mail.kind == "approve") {
+    const Json* allow = body->find("allow");
+    const Word word{.allow = allow != nullptr && *allow == Json(true), .who = who, .why = why};
+    [[maybe_unused]] const auto late = add_approval(parts, draft, call_at(*body), word);
+  } else if (mail.kind == "resolve") {
+    const auto as = decision_from(text_at(*body, "decision"));
+    if (!as) return;
+    const Decision decision{.as = *as, .result = text_at(*body, "result"), .who = who, .why = why};
+    [[maybe_unused]] const auto late = add_decision(parts, draft, call_at(*body), decision);
+  } else if (mail.kind == "pause" && !parts.held.has_ended()) {
+    draft.batch.status = StatusChange{.status = Status::paused, .wait_reason = why};
+  } else if (mail.kind == "cancel" && !parts.held.has_ended()) {
+    draft.batch.status = StatusChange{.status = Status::cancelled, .wait_reason = why};
+  }
+}
+
+}  // namespace
+
+Result<std::size_t> Session::take_inbox() {
+  std::size_t taken = 0;
+  for (;;) {
+    auto mails = parts_->held.world().store.inbox().list(id(), mails_max);
+    if (!mails) return forward(mails);
+    if (mails->empty()) return taken;
+    Draft draft = parts_->held.draft();
+    for (const InboxMessage& mail : *mails) {
+      draft.add({.channel = "inbox", .kind = mail.kind, .body = mail.body});
+      take(*parts_, draft, mail);
+      draft.batch.consumed.push_back(mail.id);
+    }
+    if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+    taken += mails->size();
+  }
+}
+
+Result<void> Mail::post(const MessageId& id, std::string_view kind, const Json& body) {
+  return store_.inbox().post({.session = session_,
+                              .id = id,
+                              .kind = std::string(kind),
+                              .body = Body::from_text(body.text())});
+}
+
+Result<void> Mail::say(const MessageId& id, const Message& message) {
+  return store_.inbox().post({.session = session_,
+                              .id = id,
+                              .kind = "message",
+                              .body = Body::from_text(to_json(message))});
+}
+
+Result<void> Mail::approve(const MessageId& id, Position call, bool allow, const std::string& who,
+                           const std::string& why) {
+  return post(
+      id, "approve",
+      Json::Object{
+          {"call", static_cast<std::int64_t>(call)}, {"allow", allow}, {"who", who}, {"why", why}});
+}
+
+Result<void> Mail::resolve(const MessageId& id, Position call, const Decision& decision) {
+  return post(id, "resolve",
+              Json::Object{{"call", static_cast<std::int64_t>(call)},
+                           {"decision", std::string(to_string(decision.as))},
+                           {"result", decision.result},
+                           {"who", decision.who},
+                           {"why", decision.why}});
+}
+
+Result<void> Mail::pause(const MessageId& id, const std::string& who, const std::string& why) {
+  return post(id, "pause", Json::Object{{"who", who}, {"why", why}});
+}
+
+Result<void> Mail::cancel(const MessageId& id, const std::string& who, const std::string& why) {
+  return post(id, "cancel", Json::Object{{"who", who}, {"why", why}});
+}
+
+}  // namespace perdure

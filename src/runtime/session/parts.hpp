@@ -1,0 +1,25 @@
+// What a Session is made of.
+
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "dispatch/dispatcher.hpp"
+#include "perdure/store/ownership.hpp"
+#include "session/held_session.hpp"
+
+namespace perdure {
+
+struct SessionParts {
+  SessionParts(HeldSession::World world, Lease lease, std::optional<Holder> before)
+      : held(world, std::move(lease), std::move(before)), dispatcher(held) {}
+
+  HeldSession held;
+  dispatch::Dispatcher dispatcher;  ///< After `held`: its attempts end before the lease does.
+  bool has_asked_ahead = false;     ///< The open request was written with its predecessor's calls.
+  std::int64_t turns_since_checkpoint = 0;
+  std::optional<Timestamp> last_checkpoint{};
+};
+
+}  // namespace perdure

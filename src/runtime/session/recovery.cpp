@@ -1,0 +1,67 @@
+// Taking a session up: the log says what was begun, and each thing is ended or noted.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/sessions.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+#include "session/parts.hpp"
+
+namespace perdure {
+namespace {
+
+// Whether it was made, and what it cost, nobody here knows: it counts as spent.
+Result<bool> give_up_request(HeldSession& held) {
+  const auto& open = held.state().request;
+  if (!open) return false;
+  Draft draft = held.draft();
+  Budget budget = held.state().budget;
+  if (!open->request.reservation.empty()) {
+    auto lost = enter(budget, {.change = BudgetChange::unconfirmed,
+                               .subject = open->request.reservation,
+                               .what = "its response was lost"});
+    if (!lost) return forward(lost);
+    draft.add(appending("budget", std::string(to_string(lost->change)), to_json(*lost)));
+  }
+  draft.add(appending("requests", "lost", to_json(open->request)));
+  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return true;
+}
+
+}  // namespace
+
+Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> input, Duration wait) {
+  const Uptime begin = options_.clock->uptime();
+  auto session = open(id, wait);
+  if (!session) return forward(session);
+  RecoveryReport report;
+  HeldSession& held = session->parts().held;
+  report.entries = held.state().entries;
+  report.steps = static_cast<std::uint64_t>(held.state().totals.steps);
+  if (held.has_ended()) return Resumed{*std::move(session), report};
+  auto lost = give_up_request(held);
+  if (!lost) return forward(lost);
+  report.lost_a_response = *lost;
+  if (auto taken = session->take_inbox(); !taken) return forward(taken);
+  auto calls = session->run_calls();
+  if (!calls) return forward(calls);
+  report.calls = *std::move(calls);
+  if (input) {
+    if (auto appended = session->append(*std::move(input)); !appended) return forward(appended);
+  }
+  report.took = options_.clock->uptime() - begin;
+  return Resumed{*std::move(session), std::move(report)};
+}
+
+}  // namespace perdure

@@ -1,0 +1,209 @@
+// A turn, write by write: ask, answer, run the calls. Each write is one commit, and what a crash
+// after it leaves is what the next process goes on from.
+
+#include <algorithm>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "dispatch/intents.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+#include "session/parts.hpp"
+
+namespace perdure {
+namespace {
+
+void complete(Message& message, const HeldSession& held) {
+  if (message.id.empty()) message.id = mint<MessageTag>(held.world().ids).text();
+  if (message.created_at == Timestamp{}) message.created_at = held.world().clock.now();
+}
+
+void add_budget(Draft& draft, const BudgetEntry& entry) {
+  draft.add(appending("budget", std::string(to_string(entry.change)), to_json(entry)));
+}
+
+// `budget`: as it is when the draft gets there.
+Result<void> add_request(Draft& draft, const HeldSession& held, Budget& budget,
+                         const RequestSpec& spec) {
+  Request request{.model = spec.model, .digest = spec.digest};
+  if (spec.reserve_micros > 0) {
+    request.reservation = mint<BatchTag>(held.world().ids).text();
+    auto reserved = enter(budget, {.change = BudgetChange::reserve,
+                                   .subject = request.reservation,
+                                   .micros = spec.reserve_micros,
+                                   .what = spec.model});
+    if (!reserved) return forward(reserved);
+    add_budget(draft, *reserved);
+  }
+  draft.add(appending("requests", "request", to_json(request)));
+  return {};
+}
+
+bool has_calls(const Message& message) {
+  for (const Block& block : message.blocks) {
+    if (std::holds_alternative<ToolCallBlock>(block)) return true;
+  }
+  return false;
+}
+
+bool ends_turn(const Message& response) { return !response.is_partial && !has_calls(response); }
+
+// A call that the model was told of as unknown does not keep it from being asked.
+bool has_unanswered(const State& state) {
+  for (const auto& [position, call] : state.open_calls) {
+    if (!call.is_told) return true;
+  }
+  return false;
+}
+
+bool is_checkpoint_due(const SessionParts& parts) {
+  const Cadence& cadence = parts.held.world().policy.cadence;
+  if (cadence.at != Cadence::At::period) return true;
+  if (parts.turns_since_checkpoint + 1 >= cadence.turns) return true;
+  const Timestamp now = parts.held.world().clock.now();
+  return parts.last_checkpoint && now - *parts.last_checkpoint >= cadence.time;
+}
+
+void end_turn(Draft& draft, SessionParts& parts) {
+  if (is_checkpoint_due(parts)) {
+    draft.batch.checkpoint = NewCheckpoint{.reason = "turn"};
+  } else {
+    draft.batch.sync = Sync::later;
+  }
+}
+
+void note_turn(SessionParts& parts, const Receipt& receipt) {
+  parts.turns_since_checkpoint = receipt.version ? 0 : parts.turns_since_checkpoint + 1;
+  if (receipt.version || !parts.last_checkpoint) parts.last_checkpoint = receipt.at;
+}
+
+// The commit of a response, while it is put together.
+struct Answered {
+  Draft draft;
+  Position position = 0;
+  Budget budget{};
+  std::vector<dispatch::CallView> begun{};  ///< Calls that it dispatches.
+  bool asks_ahead = false;                  ///< It holds the request that follows, too.
+};
+
+// The response and what it cost.
+Result<Answered> begin_answer(const SessionParts& parts, const Message& response,
+                              const Usage& usage) {
+  const HeldSession& held = parts.held;
+  Answered made{.draft = held.draft(), .budget = held.state().budget};
+  NewEntry entry = appending("transcript", "message", to_json(response));
+  entry.tally = {.turns = ends_turn(response) ? 1 : 0,
+                 .steps = 1,
+                 .tokens_in = usage.tokens_in,
+                 .tokens_out = usage.tokens_out,
+                 .cost_micros = usage.cost_micros};
+  made.position = made.draft.add(std::move(entry));
+  const std::string& reservation = held.state().request->request.reservation;
+  if (reservation.empty() && usage.cost_micros == 0) return made;
+  auto spent =
+      enter(made.budget,
+            {.change = BudgetChange::spend, .subject = reservation, .micros = usage.cost_micros});
+  if (!spent) return forward(spent);
+  add_budget(made.draft, *spent);
+  return made;
+}
+
+// The request that follows goes where a sync is made anyway.
+void plan_request(SessionParts& parts, Answered& made, const std::vector<dispatch::CallView>& calls,
+                  const RequestSpec& spec) {
+  if (std::ranges::all_of(calls, &dispatch::CallView::is_read_only)) {
+    made.asks_ahead = add_request(made.draft, parts.held, made.budget, spec).has_value();
+    return;
+  }
+  parts.dispatcher.then([&parts, spec](Draft& draft) {
+    Budget budget = parts.held.state().budget;
+    parts.has_asked_ahead = add_request(draft, parts.held, budget, spec).has_value();
+  });
+}
+
+Result<Answered> build_answer(SessionParts& parts, const Message& response, const Usage& usage,
+                              const AnswerExtras& extras, bool with_dispatch) {
+  auto made = begin_answer(parts, response, usage);
+  if (!made) return made;
+  if (extras.plan) made->draft.add(replacing("plan", "plan", to_json(*extras.plan)));
+  if (response.is_partial) return made;
+  if (ends_turn(response)) {
+    end_turn(made->draft, parts);
+    return made;
+  }
+  const auto calls = dispatch::intend(parts.held, made->draft, made->position, response);
+  if (with_dispatch) {
+    auto begun = parts.dispatcher.dispatch_first(made->draft, calls);
+    if (!begun) return forward(begun);
+    made->begun = *std::move(begun);
+  }
+  if (extras.then) plan_request(parts, *made, calls, *extras.then);
+  return made;
+}
+
+}  // namespace
+
+Result<void> Session::ask(const RequestSpec& request, std::optional<Message> input) {
+  HeldSession& held = parts_->held;
+  if (held.state().request) {
+    if (parts_->has_asked_ahead && !input) return {};
+    return fail(ErrorCode::conflict, "a request is open: answer it first");
+  }
+  if (has_unanswered(held.state())) {
+    return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
+  }
+  Draft draft = held.draft();
+  if (input) {
+    complete(*input, held);
+    draft.add(appending("transcript", "message", to_json(*input)));
+  }
+  Budget budget = held.state().budget;
+  if (auto added = add_request(draft, held, budget, request); !added) return forward(added);
+  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
+  parts_->has_asked_ahead = false;
+  return {};
+}
+
+Result<Position> Session::answer(Message response, const Usage& usage, const AnswerExtras& extras) {
+  HeldSession& held = parts_->held;
+  if (!held.state().request) {
+    return fail(ErrorCode::conflict, "no request is open: ask first");
+  }
+  complete(response, held);
+  response.role = Role::assistant;
+  for (const bool with_dispatch : {true, false}) {
+    auto made = build_answer(*parts_, response, usage, extras, with_dispatch);
+    if (!made) return forward(made);
+    auto receipt = held.commit(std::move(made->draft));
+    // Another process has the key of a call that was to begin with it: it is asked again when
+    // the calls are run. What was paid for is recorded in any case.
+    const bool is_claim_lost = !receipt && receipt.error().code == ErrorCode::conflict;
+    if (is_claim_lost && !made->begun.empty()) continue;
+    if (!receipt) return forward(receipt);
+    parts_->has_asked_ahead = made->asks_ahead;
+    if (ends_turn(response)) note_turn(*parts_, *receipt);
+    parts_->dispatcher.began(std::move(made->begun));
+    return made->position;
+  }
+  return fail(ErrorCode::conflict, "the response could not be committed");
+}
+
+Result<CallsReport> Session::run_calls() { return parts_->dispatcher.run(); }
+
+}  // namespace perdure
