@@ -51,6 +51,7 @@ set(PERDURE_RUNTIME_SOURCES
 
 set(PERDURE_RUNTIME_TESTS
     dispatch/decide_test.cpp
+    dispatch/dispatcher_test.cpp
     dispatch/key_test.cpp
     dispatch/tool_test.cpp
     saver/delta_test.cpp
