@@ -46,6 +46,6 @@ perdure_test(
   LABELS property
   TIMEOUT 600)
 
-foreach(folder crash counted damage docs faults opening power retention saver upgrade views world)
+foreach(folder crash counted damage docs faults opening power retention saver upgrade views world effects)
   include(${folder}/sources.cmake)
 endforeach()

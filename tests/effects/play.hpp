@@ -1,0 +1,51 @@
+// A session with six calls, played against the world by a model that is a function of what it
+// is told. Whoever is killed on the way plays on from where the log ends.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "doubles/fake_clock.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "world/client.hpp"
+
+namespace perdure::effects {
+
+/// What the model does when a call did not succeed.
+enum class Manner : std::uint8_t {
+  goes_on,   ///< Never asks for it again.
+  reissues,  ///< Asks once more, in the same words.
+  rewords,   ///< Asks once more, in other words.
+};
+
+[[nodiscard]] std::string_view to_string(Manner manner);
+[[nodiscard]] std::optional<Manner> manner_from(std::string_view text);
+
+/// What one response costs.
+inline constexpr std::int64_t response_micros = 100;
+
+/// The world's name for the response that the model gives to so many messages.
+[[nodiscard]] std::string response_op(std::size_t messages);
+
+struct Player {
+  Runtime& runtime;
+  SessionId session{};
+  WorldClient world;
+  FakeClock& clock;
+  Manner manner = Manner::goes_on;
+  /// Called with "asking OP" before a response is bought, and "answered OP" once it is committed.
+  std::function<void(const std::string&)> say{};
+};
+
+/// Plays to the end of the turn, or until somebody has to decide. Waits for time by moving the
+/// clock. Fails: as the runtime does.
+[[nodiscard]] Result<std::optional<Waiting>> play(const Player& player);
+
+}  // namespace perdure::effects

@@ -1,0 +1,12 @@
+# Effects through every death: a session played against the world.
+
+perdure_test_program(
+  effects_player SOURCES effects/player_child.cpp effects/play.cpp doubles/counting_vfs.cpp
+                         doubles/vfs_shim.cpp ${PERDURE_WORLD_CLIENT})
+
+perdure_test(
+  effects_test
+  SOURCES effects/sweep_test.cpp effects/play.cpp ${PERDURE_WORLD}
+  PROGRAMS effects_player world_server
+  LABELS effects
+  TIMEOUT 600)
