@@ -92,8 +92,7 @@ Message next_response(const std::vector<Message>& history, Manner manner) {
 bool has_rested(const State& state) {
   if (state.transcript.empty()) return false;
   const Message& last = state.transcript.back().message;
-  return last.role == Role::assistant &&
-         std::ranges::none_of(last.blocks, [](const Block& block) {
+  return last.role == Role::assistant && std::ranges::none_of(last.blocks, [](const Block& block) {
            return std::holds_alternative<ToolCallBlock>(block);
          });
 }

@@ -6,7 +6,8 @@ perdure_test_program(
 
 perdure_test(
   effects_test
-  SOURCES effects/sweep_test.cpp effects/play.cpp ${PERDURE_WORLD}
+  SOURCES effects/late_test.cpp effects/sweep_test.cpp effects/play.cpp effects/trial.cpp
+          ${PERDURE_WORLD}
   PROGRAMS effects_player world_server
   LABELS effects
   TIMEOUT 600)

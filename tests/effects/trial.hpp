@@ -1,0 +1,62 @@
+// One session, its world, and the judge: what the players said, what the log says, and what the
+// world knows must agree.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "doubles/temp_folder.hpp"
+#include "effects/play.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/store/entry.hpp"
+#include "world/world.hpp"
+
+namespace perdure::effects {
+
+/// Where a player dies; 0: it does not.
+struct Death {
+  std::uint64_t write = 0;
+  std::uint64_t moment = 0;
+};
+
+class Trial {
+ public:
+  explicit Trial(Manner manner) : manner_(manner), world_(folder_.path()) {}
+
+  [[nodiscard]] World& world() { return world_; }
+
+  /// Plays, dying as told. True: it came to its end, or to a question.
+  bool play(const Death& death);
+  /// Plays on, and answers questions truthfully, until it is done.
+  void finish();
+  void judge();
+
+  [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
+  /// How many places there were to die at, in a run that came to its end.
+  [[nodiscard]] Death points() const { return points_; }
+
+ private:
+  void wrong(const std::string& what) { complaints_.push_back(what); }
+  void hear(const std::string& line);
+  void decide(Position call);
+  void judge_ledger();
+  void judge_money();
+
+  const Manner manner_;
+  const TempFolder folder_ = TempFolder::in_memory();
+  const std::string file_ = folder_.file("store.db");
+  const SessionId id_ = SessionId::parse("the-session").value();
+  World world_;
+  std::set<std::string> answered_;
+  std::optional<Position> waits_;
+  bool is_done_ = false;
+  Death points_;
+  std::vector<std::string> complaints_;
+};
+
+}  // namespace perdure::effects
