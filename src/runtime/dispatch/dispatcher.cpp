@@ -37,9 +37,6 @@ struct Cases : F... {
 
 bool is_intended(const CallView& call) { return call.row.state == CallState::intended; }
 
-// Another process holds the key that the batch claims: not a mistake, but the race that keys are for.
-bool lost_a_claim(const Error& error) { return error.code == ErrorCode::conflict; }
-
 }  // namespace
 
 Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
@@ -119,7 +116,7 @@ Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
   auto chosen = dispatch_first(draft, intended);
   if (!chosen) return forward(chosen);
   auto receipt = held_.commit(std::move(draft));
-  if (!receipt && lost_a_claim(receipt.error())) return Step::went_on;
+  if (!receipt && lost_a_claim(receipt.error(), *chosen)) return Step::went_on;
   if (!receipt) return forward(receipt);
   began(*std::move(chosen));
   return Step::went_on;

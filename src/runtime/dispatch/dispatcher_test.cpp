@@ -82,9 +82,7 @@ class DispatcherTest : public testing::TestWithParam<std::string> {
   }
 
   CallState state_of(Position call) { return must(store->ledger().read(id, call)).state; }
-  Position first_call() {
-    return must(store->ledger().list({.session = id})).front().position;
-  }
+  Position first_call() { return must(store->ledger().list({.session = id})).front().position; }
 
   TempFolder folder;
   FakeClock clock;

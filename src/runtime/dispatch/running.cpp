@@ -82,7 +82,7 @@ Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
     draft.batch.checkpoint = NewCheckpoint{.reason = "call"};
   }
   auto receipt = held_.commit(std::move(draft));
-  if (!receipt && receipt.error().code == ErrorCode::conflict && !chosen.empty()) return false;
+  if (!receipt && lost_a_claim(receipt.error(), chosen)) return false;
   if (!receipt) return forward(receipt);
   report_.in_doubt += calls.size() - settled;
   if (is_last_synced) then_ = nullptr;

@@ -2,7 +2,9 @@
 
 #include "dispatch/view.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,14 @@ Result<std::vector<CallView>> open_calls(HeldSession& held) {
     calls.push_back(std::move(view));
   }
   return calls;
+}
+
+bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched) {
+  const bool names_a_call = error.subject.find(':') != std::string::npos;
+  if (error.code != ErrorCode::conflict || !names_a_call) return false;
+  return !dispatched.empty() && std::ranges::none_of(dispatched, [&](const CallView& call) {
+    return call_name(call.row.session, call.call()) == error.subject;
+  });
 }
 
 }  // namespace perdure::dispatch

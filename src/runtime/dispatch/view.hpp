@@ -30,4 +30,8 @@ struct CallView {
 /// get those of its parent: they belong to the session that issued them.
 [[nodiscard]] Result<std::vector<CallView>> open_calls(HeldSession& held);
 
+/// Whether a commit failed only because another call holds the key of one that it dispatches: not a
+/// mistake, but the race that keys are for.
+[[nodiscard]] bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched);
+
 }  // namespace perdure::dispatch

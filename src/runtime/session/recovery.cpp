@@ -54,9 +54,12 @@ Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> inpu
   if (!lost) return forward(lost);
   report.lost_a_response = *lost;
   if (auto taken = session->take_inbox(); !taken) return forward(taken);
-  auto calls = session->run_calls();
-  if (!calls) return forward(calls);
-  report.calls = *std::move(calls);
+  // What lay in the inbox may have stopped it.
+  if (!held.has_ended() && session->status() != Status::paused) {
+    auto calls = session->run_calls();
+    if (!calls) return forward(calls);
+    report.calls = *std::move(calls);
+  }
   if (input) {
     if (auto appended = session->append(*std::move(input)); !appended) return forward(appended);
   }

@@ -193,8 +193,7 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
     auto receipt = held.commit(std::move(made->draft));
     // Another process has the key of a call that was to begin with it: it is asked again when
     // the calls are run. What was paid for is recorded in any case.
-    const bool is_claim_lost = !receipt && receipt.error().code == ErrorCode::conflict;
-    if (is_claim_lost && !made->begun.empty()) continue;
+    if (!receipt && dispatch::lost_a_claim(receipt.error(), made->begun)) continue;
     if (!receipt) return forward(receipt);
     parts_->has_asked_ahead = made->asks_ahead;
     if (ends_turn(response)) note_turn(*parts_, *receipt);
