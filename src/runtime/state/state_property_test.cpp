@@ -41,6 +41,7 @@ RC_GTEST_PROP(FoldProperty, WhatIsPassedOverChangesNothing, ()) {
   RC_ASSERT(without.skipped.empty());
   without.skipped = whole.skipped;
   without.head = whole.head;
+  without.entries = whole.entries;
   RC_ASSERT(without == whole);
 }
 

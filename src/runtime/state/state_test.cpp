@@ -266,6 +266,7 @@ TEST(State, PassesOverOddEntriesOfEveryChannel) {
     log.add(channel, kind, R"({"v":2})", Fold::replace);
     State expected;
     expected.head = 3;
+    expected.entries = 3;
     expected.skipped = {{1, channel, SkipReason::unreadable},
                         {2, channel, SkipReason::other_kind},
                         {3, channel, SkipReason::newer}};
