@@ -6,8 +6,8 @@
 // outlives the test that started it. One thread, one loop.
 //
 // Whatever was sent before a question is counted in its answer, though the sender may be dead by
-// then. So what arrives as an `effect` is carried at once, and everything else is put aside until
-// all sockets were emptied once more.
+// then. Nothing else is needed for it than the order here: a client has a connection for each
+// request, all are accepted before any is read, and they are read in the order of their arrival.
 
 #include <array>
 #include <cerrno>
@@ -49,9 +49,11 @@ struct Connection {
   bool is_gone = false;        ///< Its client sends no more.
 };
 
-struct Aside {
+/// A question that is answered once there were so many requests.
+struct Waiting {
   std::uint64_t from;
-  Json request;
+  std::string op;
+  std::int64_t requests;
 };
 
 // Why it is no request at all; empty if it is one.
@@ -72,11 +74,6 @@ class Server {
   void run() {
     while (!is_done_ && wait()) {
       take_in();
-      while (!aside_.empty()) {
-        const auto now = std::exchange(aside_, {});
-        take_in();
-        for (const Aside& each : now) serve(each.from, each.request);
-      }
       tell_waiting();
       for (auto& [id, each] : connections_) flush(each);
       std::erase_if(connections_, [](const auto& each) { return is_over(each.second); });
@@ -140,26 +137,19 @@ class Server {
   }
 
   void take_line(std::uint64_t id, Connection& from, std::string_view line) {
-    auto request = parse_json(line);
+    const auto request = parse_json(line);
     const std::string refusal = request ? refusal_of(*request) : request.error().message;
     if (!refusal.empty()) {
       answer(from, Json::Object{{"denied", refusal}});
-    } else if (text_of(*request, "request") == "effect") {
-      finish(from, network_.carry(*request));
-    } else {
-      aside_.push_back({.from = id, .request = *std::move(request)});
+      return;
     }
-  }
-
-  void serve(std::uint64_t id, const Json& request) {
-    Connection& from = connections_.at(id);
-    const std::string what = text_of(request, "request");
-    if (what == "look" || what == "verify") {
-      finish(from, network_.carry(request));
+    const std::string what = text_of(*request, "request");
+    if (what == "effect" || what == "look" || what == "verify") {
+      finish(from, network_.carry(*request));
     } else if (what == "await") {
-      waiting_.push_back({.from = id, .request = request});
+      waiting_.push_back({id, text_of(*request, "op"), number_of(*request, "requests")});
     } else {
-      answer(from, command(what, request));
+      answer(from, command(what, *request));
     }
   }
 
@@ -191,11 +181,11 @@ class Server {
   }
 
   void tell_waiting() {
-    std::erase_if(waiting_, [this](const Aside& each) {
+    std::erase_if(waiting_, [this](const Waiting& each) {
       const auto from = connections_.find(each.from);
       if (from == connections_.end()) return true;
-      const Tally tally = vendor_.tally(text_of(each.request, "op"));
-      if (std::ssize(tally.requests) < number_of(each.request, "requests")) return false;
+      const Tally tally = vendor_.tally(each.op);
+      if (std::ssize(tally.requests) < each.requests) return false;
       answer(from->second, Json::Object{{"answer", to_json(tally)}});
       return true;
     });
@@ -229,8 +219,7 @@ class Server {
   Network network_;
   std::map<std::uint64_t, Connection> connections_;  ///< In the order of their arrival.
   std::uint64_t last_id_ = 0;
-  std::vector<Aside> aside_;
-  std::vector<Aside> waiting_;
+  std::vector<Waiting> waiting_;
   bool is_done_ = false;
 };
 

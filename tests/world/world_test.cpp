@@ -9,7 +9,9 @@
 #include <stdexcept>
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "world/client.hpp"
 #include "world/socket.hpp"
@@ -125,10 +127,12 @@ TEST_F(WorldQuestions, ThatNobodyKnowsAreDenied) {
 }
 
 TEST_F(WorldQuestions, AreAnsweredAfterWhatWasSentBeforeThem) {
-  // Nobody reads the answers: the request of each is on its way when the judge asks.
-  for (std::size_t sent = 1; sent <= 50; ++sent) {
-    const auto socket = connect_to(world.socket());
-    ASSERT_TRUE(socket && send_all(*socket, "{\"request\":\"effect\",\"op\":\"pay-1\"}\n"));
+  // Nobody reads the answers: the judge asks while each request is still on its way.
+  std::vector<Result<Socket>> senders;
+  for (std::size_t sent = 1; sent <= 200; ++sent) {
+    senders.push_back(connect_to(world.socket()));
+    ASSERT_TRUE(senders.back());
+    ASSERT_TRUE(send_all(*senders.back(), "{\"request\":\"effect\",\"op\":\"pay-1\"}\n"));
     ASSERT_EQ(effects("pay-1"), sent);
   }
 }
