@@ -202,8 +202,8 @@ class Server {
   // Sends what the socket takes now. A client that hears nothing may still have said something.
   static void flush(Connection& each) {
     while (!each.out.empty()) {
-      const ssize_t size = send(each.socket.descriptor(), each.out.data(), each.out.size(),
-                                MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t size =
+          send(each.socket.descriptor(), each.out.data(), each.out.size(), MSG_NOSIGNAL);
       if (size < 0 && errno == EINTR) continue;
       if (size < 0 && errno == EAGAIN) return;
       each.out.erase(0, size < 0 ? each.out.size() : static_cast<std::size_t>(size));
