@@ -120,7 +120,7 @@ TEST_F(WorldFates, AHeldAnswerComesWhenItIsReleased) {
 
 TEST_F(WorldFates, AStopEndsTheWaitForAHeldAnswer) {
   world.plan({.fate = Fate::hang});
-  std::stop_source stop;
+  const std::stop_source stop;
   auto reply = std::async(std::launch::async, [this, token = stop.get_token()] {
     return client.effect({.op = "pay-1"}, token);
   });
@@ -133,7 +133,7 @@ TEST_F(WorldFates, AStopEndsTheWaitForAHeldAnswer) {
 }
 
 TEST_F(WorldFates, AStopBeforeTheRequestSendsNothing) {
-  std::stop_source stop;
+  const std::stop_source stop;
   stop.request_stop();
   EXPECT_TRUE(is_denied(client.effect({.op = "pay-1"}, stop.get_token())));
   EXPECT_EQ(requests("pay-1"), 0);
