@@ -1,6 +1,12 @@
 # The files of layer runtime, relative to this folder.
 
 set(PERDURE_RUNTIME_SOURCES
+    checkpointer/calls.cpp
+    checkpointer/checkpointer.cpp
+    checkpointer/held_log.cpp
+    checkpointer/holdings.cpp
+    checkpointer/issue.cpp
+    checkpointer/told.cpp
     dispatch/admission.cpp
     dispatch/attempts.cpp
     dispatch/decide.cpp
@@ -50,6 +56,9 @@ set(PERDURE_RUNTIME_SOURCES
     values/setup.cpp)
 
 set(PERDURE_RUNTIME_TESTS
+    checkpointer/checkpointer_calls_test.cpp
+    checkpointer/checkpointer_test.cpp
+    checkpointer/unsure_commit_test.cpp
     dispatch/decide_test.cpp
     dispatch/dispatcher_test.cpp
     dispatch/key_test.cpp

@@ -1,0 +1,53 @@
+// What the ledger and the log say of a call, as a checkpointer tells it.
+//
+// Its own calls are two entries on the channel `tool_calls`: the arguments, which are also the
+// call's intent, and what became of it, each as the bare text that was handed in. Calls of the
+// runtime's dispatcher have both in messages.
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "dispatch/key.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/checkpointer.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure::checkpointing {
+
+/// Where a call stands: in a session of a tree, at a position.
+struct Site {
+  const SessionId& session;
+  std::string root{};
+  Position call = 0;
+};
+
+/// Which operation the call is: the key that the dispatcher would give it.
+/// Fails: as dispatch::operation_of.
+[[nodiscard]] Result<dispatch::Operation> operation_of(const Checkpointer::ToolCall& call,
+                                                       const Site& site);
+
+/// Writes the call down and claims its key.
+[[nodiscard]] Batch issue_of(const Checkpointer::ToolCall& call, Position at, const Digest& key);
+
+/// Writes down what became of the call at `call`; the entry gets the position `at`.
+[[nodiscard]] Batch result_of(Position call, const ToolOutcome& outcome, Position at,
+                              const std::string& who);
+
+/// Whether that outcome is the one the call has.
+/// Fails: as Log::read.
+[[nodiscard]] Result<bool> is_outcome(Store& store, const Call& call, const ToolOutcome& outcome);
+
+/// Fails: as Log::read; what is erased or gone is not an error.
+[[nodiscard]] Result<Checkpointer::Completed> completed(Store& store, const Call& call);
+[[nodiscard]] Result<Checkpointer::Pending> pending(Store& store, const Call& call);
+
+/// Fails: `conflict` if the holder of the key was issued with other arguments.
+[[nodiscard]] Result<void> check_same_args(Store& store, const Call& holder,
+                                           const Checkpointer::ToolCall& call,
+                                           const dispatch::Operation& operation);
+
+}  // namespace perdure::checkpointing

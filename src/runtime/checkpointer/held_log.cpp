@@ -1,0 +1,152 @@
+// Taking a session up, and committing to it.
+
+#include "checkpointer/held_log.hpp"
+
+#include <algorithm>
+#include <expected>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "checkpointer/told.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/origin.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/limits.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/store.hpp"
+#include "saver/turn.hpp"
+
+namespace perdure::checkpointing {
+namespace {
+
+constexpr const char* lost_owner = "the process that ran it is gone, and did not say";
+
+std::unexpected<Error> named_holder(Store& store, const SessionId& session, Error error) {
+  const auto row = store.sessions().read(session);
+  if (row && row->holder) {
+    const Holder& holder = *row->holder;
+    error.message =
+        fmt::format("session {} is held by worker {} on {}, process {}, since {}", session.text(),
+                    holder.worker.text(), holder.host, holder.pid, to_iso8601(holder.since));
+  }
+  return std::unexpected(std::move(error));
+}
+
+// The store looks a batch's id up before it judges the batch: who is judged was not committed.
+bool says_no(ErrorCode code) {
+  return code == ErrorCode::conflict || code == ErrorCode::lease_lost ||
+         code == ErrorCode::not_found || code == ErrorCode::already_exists ||
+         code == ErrorCode::invalid_argument;
+}
+
+}  // namespace
+
+std::string root_of(const Told& told, const SessionId& session) {
+  return told.root.empty() ? session.text() : told.root;
+}
+
+Result<std::unique_ptr<HeldLog>> HeldLog::take_up(Store& store, IdSource& ids,
+                                                  const SessionId& session,
+                                                  const WorkerId& worker) {
+  auto lease = store.ownership().acquire(session, worker);
+  if (!lease && lease.error().code == ErrorCode::lease_held) {
+    return named_holder(store, session, std::move(lease).error());
+  }
+  if (!lease) return forward(lease);
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
+  std::unique_ptr<HeldLog> held(new HeldLog(store, ids, *std::move(lease)));
+  // Read after the lease: before it, another one could still write.
+  if (auto loaded = held->load(); !loaded) return forward(loaded);
+  if (auto opened = held->open_books(); !opened) return forward(opened);
+  return held;
+}
+
+HeldLog::~HeldLog() {
+  // Where this fails, the worker's end frees it.
+  [[maybe_unused]] const auto released = store_.ownership().release(lease_);
+}
+
+Result<void> HeldLog::load() {
+  auto row = store_.sessions().read(session());
+  if (!row) return forward(row);
+  auto told = read_told(store_, session(), Point::head());
+  if (!told) return forward(told);
+  head_ = row->head;
+  next_ = row->next;
+  status_ = row->status;
+  told_ = *std::move(told);
+  return {};
+}
+
+// What a new owner must write before anything else: where the session comes from, if nobody did,
+// and that calls under an earlier fence are in doubt.
+Result<void> HeldLog::open_books() {
+  Batch batch;
+  if (told_.root.empty()) {
+    batch.entries.push_back({.channel = "origin",
+                             .kind = "origin",
+                             .fold = Fold::replace,
+                             .body = Body::from_text(to_json(Origin{.root = session().text()}))});
+  }
+  auto started = store_.ledger().list(
+      {.session = session(), .states = {CallState::dispatched}, .limit = limit_max});
+  if (!started) return forward(started);
+  for (const Call& call : *started) {
+    if (call.fence == lease_.fence) continue;
+    batch.calls.emplace_back(
+        Settle{.call = call.position, .state = CallState::in_doubt, .why = lost_owner});
+  }
+  if (batch.entries.empty() && batch.calls.empty()) return {};
+  auto receipt = commit(std::move(batch));
+  if (!receipt) return forward(receipt);
+  return {};
+}
+
+Result<void> HeldLog::settle() {
+  if (!unknown_) return {};
+  auto receipt = saver::commit_surely(store_, lease_, *unknown_);
+  if (!receipt && !says_no(receipt.error().code)) return forward(receipt);
+  unknown_.reset();
+  if (!receipt) untold.clear();
+  if (!receipt && receipt.error().code == ErrorCode::lease_lost) return forward(receipt);
+  return load();
+}
+
+Result<Receipt> HeldLog::commit(Batch batch) {
+  if (auto settled = settle(); !settled) return forward(settled);
+  batch.id = mint<BatchTag>(ids_);
+  batch.expected_head = head_;
+  auto receipt = saver::commit_surely(store_, lease_, batch);
+  if (receipt) {
+    take_in_batch(batch, *receipt);
+  } else if (receipt.error().code == ErrorCode::commit_unknown) {
+    unknown_ = std::move(batch);
+  }
+  return receipt;
+}
+
+void HeldLog::take_in_batch(const Batch& batch, const Receipt& receipt) {
+  Position position = receipt.first;
+  for (const NewEntry& entry : batch.entries) {
+    take_in(told_, {.position = position++,
+                    .channel = entry.channel,
+                    .kind = entry.kind,
+                    .fold = entry.fold,
+                    .body = entry.body});
+  }
+  if (batch.status) status_ = batch.status->status;
+  head_ = receipt.head;
+  next_ = std::max(next_, position);
+}
+
+}  // namespace perdure::checkpointing

@@ -1,0 +1,73 @@
+// A session that a checkpointer has: its lease, and what its log tells.
+//
+// Threads: one at a time.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "checkpointer/told.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure::checkpointing {
+
+class HeldLog {
+ public:
+  /// Takes the session. Of calls that an earlier owner started nobody knows what became: they
+  /// are in doubt from now on. `store` and `ids` must outlive this.
+  /// Fails: as Ownership::acquire; `lease_held` says who has it, where and since when.
+  [[nodiscard]] static Result<std::unique_ptr<HeldLog>> take_up(Store& store, IdSource& ids,
+                                                                const SessionId& session,
+                                                                const WorkerId& worker);
+  /// Gives it up.
+  ~HeldLog();
+  HeldLog(const HeldLog&) = delete;
+  HeldLog& operator=(const HeldLog&) = delete;
+
+  /// Finds out about a commit of which nobody knows whether it happened. To be called before
+  /// anything rests on what is told.
+  [[nodiscard]] Result<void> settle();
+
+  /// All of the batch but its id and head. Fails: as Store::commit.
+  [[nodiscard]] Result<Receipt> commit(Batch batch);
+
+  [[nodiscard]] const SessionId& session() const { return lease_.session; }
+  [[nodiscard]] Fence fence() const { return lease_.fence; }
+  [[nodiscard]] const Told& told() const { return told_; }
+  [[nodiscard]] Status status() const { return status_; }
+  /// The position the next entry gets.
+  [[nodiscard]] Position next() const { return next_; }
+
+  /// Calls that were issued by a commit of which nobody knew whether it happened: so nobody
+  /// was told to run them. Filled by whoever issues calls.
+  std::set<Position> untold{};
+
+ private:
+  HeldLog(Store& store, IdSource& ids, Lease lease)
+      : store_(store), ids_(ids), lease_(std::move(lease)) {}
+
+  [[nodiscard]] Result<void> load();
+  [[nodiscard]] Result<void> open_books();
+  void take_in_batch(const Batch& batch, const Receipt& receipt);
+
+  Store& store_;
+  IdSource& ids_;
+  const Lease lease_;
+  Told told_;
+  Status status_ = Status::active;
+  Position head_ = 0;
+  Position next_ = 1;
+  std::optional<Batch> unknown_;
+};
+
+/// The scope of `once_per_session`: the root of the tree that the session belongs to.
+[[nodiscard]] std::string root_of(const Told& told, const SessionId& session);
+
+}  // namespace perdure::checkpointing

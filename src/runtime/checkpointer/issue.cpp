@@ -1,0 +1,74 @@
+// The key is looked up first, so that a replay writes nothing. That is not what makes it
+// safe: the commit claims the key or fails, and whoever fails looks again.
+
+#include "checkpointer/issue.hpp"
+
+#include <cstdint>
+#include <optional>
+
+#include "checkpointer/calls.hpp"
+#include "checkpointer/held_log.hpp"
+#include "dispatch/key.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/runtime/checkpointer.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure::checkpointing {
+namespace {
+
+using Issued = Checkpointer::Issued;
+using MayRun = Checkpointer::MayRun;
+using ToolCall = Checkpointer::ToolCall;
+
+// A vendor may keep its answer to a failed attempt: after one, its key is another.
+Result<MayRun> may_run(Store& store, const Digest& key, Position call) {
+  auto calls = store.ledger().by_key(key);
+  if (!calls) return forward(calls);
+  std::int64_t failures = 0;
+  for (const Call& one : *calls) failures += one.failures;
+  return MayRun{.call = call, .key = dispatch::vendor_key(key, failures)};
+}
+
+Result<Issued> answer(Store& store, HeldLog& held, const Call& holder, const Digest& key) {
+  const bool is_untold =
+      holder.session == held.session() && held.untold.erase(holder.position) == 1;
+  if (is_untold) return may_run(store, key, holder.position);
+  if (holder.state == CallState::succeeded) return completed(store, holder);
+  return pending(store, holder);
+}
+
+// Empty: nobody holds the key.
+Result<std::optional<Issued>> look_up(Store& store, HeldLog& held, const ToolCall& call,
+                                      const dispatch::Operation& operation) {
+  auto holder = store.ledger().find_holder(operation.key);
+  if (!holder) return forward(holder);
+  if (!*holder) return std::nullopt;
+  if (auto same = check_same_args(store, **holder, call, operation); !same) return forward(same);
+  return answer(store, held, **holder, operation.key);
+}
+
+}  // namespace
+
+Result<Issued> issue(Store& store, HeldLog& held, const ToolCall& call) {
+  const Position at = held.next();
+  auto operation = operation_of(
+      call, {.session = held.session(), .root = root_of(held.told(), held.session()), .call = at});
+  if (!operation) return forward(operation);
+  auto known = look_up(store, held, call, *operation);
+  if (!known) return forward(known);
+  if (*known) return **std::move(known);
+
+  auto receipt = held.commit(issue_of(call, at, operation->key));
+  if (receipt) return may_run(store, operation->key, at);
+  if (receipt.error().code == ErrorCode::commit_unknown) held.untold.insert(at);
+  if (receipt.error().code != ErrorCode::conflict) return forward(receipt);
+  known = look_up(store, held, call, *operation);
+  if (!known) return forward(known);
+  if (!*known) return forward(receipt);
+  return **std::move(known);
+}
+
+}  // namespace perdure::checkpointing

@@ -1,0 +1,204 @@
+// From a log to texts, and from two texts to what is new.
+//
+// Texts are compared as bytes first: a serialiser that writes the same twice is the rule. Only
+// where they differ are they compared as JSON, so that other white space is no change.
+
+#include "checkpointer/told.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/canonical_json.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/checkpointer.hpp"
+#include "perdure/runtime/origin.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure::checkpointing {
+namespace {
+
+constexpr std::size_t entries_at_once = 512;
+
+bool is_same_json(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const auto left = parse_json(a);
+  const auto right = parse_json(b);
+  if (!left || !right) return false;
+  const auto canonical_left = canonical_json(*left);
+  const auto canonical_right = canonical_json(*right);
+  return canonical_left && canonical_right && *canonical_left == *canonical_right;
+}
+
+NewEntry entry_of(std::string channel, std::string kind, std::string_view text) {
+  return {.channel = std::move(channel),
+          .kind = std::move(kind),
+          .body = Body::from_text(std::string(text))};
+}
+
+// What was replaced is gone, also if what replaced it cannot be read.
+bool take_in_message(Told& told, const Entry& entry) {
+  if (entry.fold == Fold::replace) told.messages.clear();
+  if (entry.condition != Condition::intact || entry.body.codec() != Codec::json) return false;
+  told.messages.push_back(entry.body.bytes());
+  return true;
+}
+
+bool take_in_plan(Told& told, const Entry& entry) {
+  if (entry.condition != Condition::intact || entry.body.codec() != Codec::json) return false;
+  told.plan.reset();
+  if (entry.body.bytes() != "null") told.plan = entry.body.bytes();
+  return true;
+}
+
+bool take_in_money(Told& told, const Entry& entry) {
+  if (entry.condition != Condition::intact) return false;
+  const auto change = budget_entry_from_json(entry.kind, entry.body.bytes());
+  return change && replay(told.budget, *change);
+}
+
+bool take_in_origin(Told& told, const Entry& entry) {
+  if (entry.condition != Condition::intact) return false;
+  auto origin = origin_from_json(entry.body.bytes());
+  if (!origin) return false;
+  told.root = std::move(origin->root);
+  return true;
+}
+
+bool is_told(const Entry& entry) {
+  return entry.channel == "transcript" || entry.channel == "plan" || entry.channel == "budget" ||
+         entry.channel == "origin";
+}
+
+// A session that was also run by the runtime may have large messages in blobs.
+Result<void> fetch(Store& store, Entry& entry) {
+  const auto ref = entry.body.blob();
+  if (!ref || !is_told(entry) || entry.condition != Condition::intact) return {};
+  auto bytes = store.blobs().get(*ref);
+  if (bytes) {
+    entry.body = Body::from_text(*std::move(bytes));
+    return {};
+  }
+  const ErrorCode code = bytes.error().code;
+  if (code == ErrorCode::not_found || code == ErrorCode::corrupted) return {};
+  return forward(bytes);
+}
+
+Result<void> add_messages(const Told& told, const RawJson& transcript,
+                          std::vector<NewEntry>& entries) {
+  const auto elements = split_array(transcript.text());
+  if (!elements) return fail(ErrorCode::invalid_argument, "the transcript is no list of messages");
+  if (elements->empty() && !told.messages.empty()) {
+    return fail(ErrorCode::invalid_argument, "the transcript is empty, and was not: load it first");
+  }
+  const bool goes_on =
+      elements->size() >= told.messages.size() &&
+      std::equal(told.messages.begin(), told.messages.end(), elements->begin(), is_same_json);
+  for (std::size_t i = goes_on ? told.messages.size() : 0; i < elements->size(); ++i) {
+    entries.push_back(entry_of("transcript", "message", (*elements)[i]));
+    if (!goes_on && i == 0) entries.back().fold = Fold::replace;
+  }
+  return {};
+}
+
+void add_plan(const Told& told, const std::optional<RawJson>& plan,
+              std::vector<NewEntry>& entries) {
+  const bool is_none = !plan || plan->value().is_null();
+  const std::string_view text = is_none ? std::string_view("null") : plan->text();
+  if (is_same_json(told.plan ? std::string_view(*told.plan) : "null", text)) return;
+  entries.push_back(entry_of("plan", "plan", text));
+  entries.back().fold = Fold::replace;
+}
+
+Result<void> add_money(const Told& told, std::int64_t spent, std::vector<NewEntry>& entries) {
+  const std::int64_t before = told.budget.totals.spent;
+  if (spent < before) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} micros were spent in all, and {} before: what was paid stays paid; "
+                            "load the session and go on from there",
+                            spent, before));
+  }
+  if (spent == before) return {};
+  Budget budget = told.budget;
+  auto change = enter(budget, {.change = BudgetChange::spend, .micros = spent - before});
+  if (!change) return forward(change);
+  entries.push_back(entry_of("budget", std::string(to_string(change->change)), to_json(*change)));
+  entries.back().tally.cost_micros = spent - before;
+  return {};
+}
+
+}  // namespace
+
+void take_in(Told& told, const Entry& entry) {
+  bool is_read = true;
+  if (entry.channel == "transcript") is_read = take_in_message(told, entry);
+  if (entry.channel == "plan") is_read = take_in_plan(told, entry);
+  if (entry.channel == "budget") is_read = take_in_money(told, entry);
+  if (entry.channel == "origin") is_read = take_in_origin(told, entry);
+  if (!is_read) told.missing.push_back(entry.position);
+}
+
+Result<Told> read_told(Store& store, const SessionId& session, Point as_of) {
+  Told told;
+  LogQuery query{.as_of = as_of, .limit = entries_at_once};
+  for (;;) {
+    auto page = store.log().read(session, query);
+    if (!page) return forward(page);
+    for (Entry& entry : *page) {
+      if (auto fetched = fetch(store, entry); !fetched) return forward(fetched);
+      take_in(told, entry);
+    }
+    if (page->size() < entries_at_once) return told;
+    query.from = page->back().position + 1;
+  }
+}
+
+Result<Checkpointer::Content> content_of(const Told& told) {
+  std::size_t size = 2;
+  for (const std::string& message : told.messages) size += message.size() + 1;
+  std::string list;
+  list.reserve(size);
+  list += '[';
+  for (const std::string& message : told.messages) {
+    if (list.size() > 1) list += ',';
+    list += message;
+  }
+  list += ']';
+  auto transcript = RawJson::from_text(std::move(list));
+  // As deep as JSON may be, and in a list one deeper.
+  if (!transcript) return forward(transcript);
+  Checkpointer::Content content{.transcript = *std::move(transcript),
+                                .spent_micros = told.budget.totals.spent};
+  if (told.plan) content.plan = RawJson::from_text(*told.plan).value();
+  return content;
+}
+
+Result<std::vector<NewEntry>> changes_to(const Told& told, const Checkpointer::Content& content) {
+  std::vector<NewEntry> entries;
+  if (auto added = add_messages(told, content.transcript, entries); !added) return forward(added);
+  add_plan(told, content.plan, entries);
+  if (auto added = add_money(told, content.spent_micros, entries); !added) return forward(added);
+  return entries;
+}
+
+Result<std::vector<NewEntry>> messages_of(const RawJson& list) {
+  std::vector<NewEntry> entries;
+  if (auto added = add_messages({}, list, entries); !added) return forward(added);
+  return entries;
+}
+
+}  // namespace perdure::checkpointing
