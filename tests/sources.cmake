@@ -46,6 +46,7 @@ perdure_test(
   LABELS property
   TIMEOUT 600)
 
-foreach(folder crash counted damage docs faults opening power retention saver upgrade views world effects)
+foreach(folder book crash counted damage docs faults opening power retention saver upgrade views world
+               effects)
   include(${folder}/sources.cmake)
 endforeach()

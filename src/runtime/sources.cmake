@@ -58,7 +58,6 @@ set(PERDURE_RUNTIME_SOURCES
 set(PERDURE_RUNTIME_TESTS
     checkpointer/checkpointer_calls_test.cpp
     checkpointer/checkpointer_test.cpp
-    checkpointer/unsure_commit_test.cpp
     dispatch/decide_test.cpp
     dispatch/dispatcher_test.cpp
     dispatch/key_test.cpp

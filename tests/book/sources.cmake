@@ -1,0 +1,14 @@
+# The checkpointer of the book's chapter 21: its exercises, with processes that are killed, what it
+# syncs, and the holes of the chapter's own design.
+
+perdure_test_program(book_agent SOURCES book/agent.cpp)
+
+perdure_test(
+  book_test
+  SOURCES book/exercises_test.cpp book/syncs_test.cpp book/unsure_commit_test.cpp
+          holes/book_holes_test.cpp
+          counted/counted_store.cpp crash/child_process.cpp doubles/counting_vfs.cpp
+          doubles/vfs_shim.cpp
+  PROGRAMS book_agent
+  LABELS book
+  TIMEOUT 120)
