@@ -87,7 +87,7 @@ class Checkpointer {
     std::optional<std::string> result{};
     bool is_error = false;  ///< It ran, and its answer is that of an error.
   };
-  /// Somebody was told to run it, and has not said what became of it.
+  /// Somebody was told to run it, and has not said what became of it; or gave it up (`abandoned`).
   struct Pending {
     SessionId session{};
     Position call = 0;
@@ -97,7 +97,8 @@ class Checkpointer {
     std::string idempotency_key{};
     EffectClass effect = EffectClass::unsafe;
     CallState state = CallState::in_doubt;
-    /// Whoever was told is alive and has the session. Else it is in doubt: verify it or ask.
+    /// Whoever was told is alive and has the session. Else nobody knows, unless its state is
+    /// `intended`: then it was not begun.
     bool is_running = false;
     std::optional<Timestamp> issued_at{};
     std::string why{};  ///< What is known about the doubt.
