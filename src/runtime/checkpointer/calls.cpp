@@ -2,17 +2,18 @@
 
 #include "checkpointer/calls.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "dispatch/key.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/checkpointer.hpp"
@@ -50,6 +51,10 @@ Ending ending_of(const ToolOutcome& outcome) {
   return {CallState::succeeded, succeeded.is_error ? error_kind : "result", succeeded.content};
 }
 
+bool is_gone(ErrorCode code) {
+  return code == ErrorCode::not_found || code == ErrorCode::corrupted;
+}
+
 // Empty: erased, damaged, pruned, or gone with its session.
 Result<std::optional<Entry>> find_entry(Store& store, const SessionId& session, Position place) {
   if (place == 0) return std::nullopt;
@@ -61,7 +66,8 @@ Result<std::optional<Entry>> find_entry(Store& store, const SessionId& session, 
   Entry entry = std::move(found->front());
   if (const auto blob = entry.body.blob()) {
     auto bytes = store.blobs().get(*blob);
-    if (!bytes) return std::nullopt;
+    if (!bytes && is_gone(bytes.error().code)) return std::nullopt;
+    if (!bytes) return forward(bytes);
     entry.body = Body::from_text(*std::move(bytes));
   }
   return entry;
@@ -195,8 +201,10 @@ Result<Checkpointer::Pending> pending(Store& store, const Call& call) {
   if (call.key) told.idempotency_key = to_hex(*call.key);
   if (told.why.empty() && *doubt) told.why = std::move((*doubt)->text);
   if (call.state == CallState::dispatched) {
-    const auto row = store.sessions().read(call.session);
-    told.is_running = row && row->holder && row->holder->alive && row->holder->fence == call.fence;
+    auto row = store.sessions().read(call.session);
+    if (!row) return forward(row);
+    const auto& holder = row->holder;
+    told.is_running = holder && holder->alive && holder->fence == call.fence;
   }
   return told;
 }

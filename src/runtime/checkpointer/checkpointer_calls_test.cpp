@@ -18,8 +18,11 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/checkpointer.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
@@ -271,6 +274,43 @@ TEST_P(CheckpointerCalls, ThatItWasDoneOutlivesItsResult) {
   must(book->start_session(other));
   const auto gone = std::get<Completed>(must(book->record_tool_call_issued(other, publish)));
   EXPECT_EQ(gone.result, std::nullopt);
+}
+
+// Arguments and result are blocks of messages there, told by the marks on them.
+TEST_P(CheckpointerCalls, CallsOfTheDispatcherAreUnderstood) {
+  const std::string asked =
+      R"({"id":"m","role":"assistant","created_at":"2026-01-01T00:00:00.000Z","blocks":[)"
+      R"({"kind":"tool_call","id":"call_1","name":"send_email","args":{"to": "ann"}}]})";
+  const auto key = row(run(email("ann"))).key.value();
+  must(tell(must(store->ledger().find_holder(key))->position, Failed{"not by us"}));
+  book.reset();
+  const auto worker = mint<WorkerTag>(random_ids());
+  must(store->ownership().enroll({.id = worker}));
+  const Lease lease = must(store->ownership().acquire(session, worker));
+  const auto commit = [&](Batch batch) {
+    batch.id = mint<BatchTag>(random_ids());
+    batch.expected_head = must(store->sessions().read(session)).head;
+    must(store->commit(lease, batch));
+  };
+  const Position at = must(store->sessions().read(session)).next;
+  commit({.entries = {{.channel = "transcript", .kind = "message", .body = Body::from_text(asked)},
+                      {.channel = "calls", .kind = "intent", .body = Body::from_text("{}")}},
+          .calls = {Intend{.call = at + 1,
+                           .args = at,
+                           .tool = "send_email",
+                           .provider_id = "call_1",
+                           .key = key},
+                    Dispatch{.call = at + 1}}});
+  Checkpointer looks(*store);
+  EXPECT_EQ(must(looks.check_pending_tool_calls(session)).at(0).args, R"({"to": "ann"})");
+  ToolResultBlock result{.call_id = "call_1", .content = "sent by another"};
+  set_outcome(result, {.call = at + 1, .state = CallState::succeeded});
+  commit({.entries = {{.channel = "transcript",
+                       .kind = "message",
+                       .body = Body::from_text(to_json(Message{.id = "r", .blocks = {result}}))}},
+          .calls = {Settle{.call = at + 1, .state = CallState::succeeded, .result = at + 2}}});
+  EXPECT_EQ(must(looks.find_completed_call(session, email("ann")))->result, "sent by another");
+  must(store->ownership().retire(worker));
 }
 
 TEST_P(CheckpointerCalls, OfManyWhoAskAtOnceOneIsToldToRunIt) {

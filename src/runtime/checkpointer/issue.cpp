@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "checkpointer/calls.hpp"
 #include "checkpointer/held_log.hpp"
