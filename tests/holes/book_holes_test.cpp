@@ -118,14 +118,14 @@ TEST_P(BookHoles, H16APlanComesBackAsItWas) {
   const auto plan = json(R"({"steps": [{"done_at": "2026-01-01T00:00:00+00:00"}], "n": 1.0})");
   must(book->save_checkpoint(session, {.plan = plan}));
   restart();
-  EXPECT_EQ(must(book->load_latest(session))->content.plan, plan);
+  EXPECT_EQ(must(book->load_latest(session)).value().content.plan, plan);
 }
 
 TEST_P(BookHoles, H17AndH20TheSystemPromptAndTheFirstQuestionSurviveTheFirstTurn) {
   const auto other = must(SessionId::parse("another"));
   must(book->start_session(other, list({said("system", "be kind"), said("user", "hello")})));
   restart();
-  EXPECT_EQ(must(book->load_latest(other))->content.transcript.text(),
+  EXPECT_EQ(must(book->load_latest(other)).value().content.transcript.text(),
             "[" + said("system", "be kind") + "," + said("user", "hello") + "]");
 }
 
