@@ -30,7 +30,7 @@
 namespace perdure::checkpointing {
 namespace {
 
-constexpr const char* channel = "tool_calls";
+constexpr const char* calls_channel = "tool_calls";
 constexpr const char* error_kind = "error";
 
 // The kinds of what becomes of a call, and how the ledger calls it.
@@ -79,7 +79,7 @@ struct Ran {
 };
 
 std::optional<Ran> ran_of(const Entry& entry, const Call& call) {
-  if (entry.channel == channel) return Ran{entry.body.bytes(), entry.kind == error_kind};
+  if (entry.channel == calls_channel) return Ran{entry.body.bytes(), entry.kind == error_kind};
   auto message = message_from_json(entry.body.bytes());
   if (!message) return std::nullopt;
   for (Block& block : message->blocks) {
@@ -94,7 +94,7 @@ std::optional<Ran> ran_of(const Entry& entry, const Call& call) {
 }
 
 std::optional<std::string> args_of(const Entry& entry, const Call& call) {
-  if (entry.channel == channel) return entry.body.bytes();
+  if (entry.channel == calls_channel) return entry.body.bytes();
   if (entry.channel == "calls") {
     auto intent = intent_from_json(entry.body.bytes());
     return intent ? std::move(intent->args) : std::nullopt;
@@ -140,7 +140,7 @@ Result<dispatch::Operation> operation_of(const Checkpointer::ToolCall& call, con
 Batch issue_of(const Checkpointer::ToolCall& call, Position at, const Digest& key) {
   Batch batch;
   batch.entries = {
-      {.channel = channel, .kind = "issued", .body = Body::from_text(call.args.text())}};
+      {.channel = calls_channel, .kind = "issued", .body = Body::from_text(call.args.text())}};
   batch.calls = {Intend{.call = at,
                         .args = at,
                         .tool = call.tool_name,
@@ -154,7 +154,8 @@ Batch issue_of(const Checkpointer::ToolCall& call, Position at, const Digest& ke
 Batch result_of(Position call, const ToolOutcome& outcome, Position at, const std::string& who) {
   const Ending ending = ending_of(outcome);
   Batch batch;
-  batch.entries = {{.channel = channel, .kind = ending.kind, .body = Body::from_text(ending.text)}};
+  batch.entries = {
+      {.channel = calls_channel, .kind = ending.kind, .body = Body::from_text(ending.text)}};
   batch.calls = {Settle{.call = call, .state = ending.state, .result = at, .who = who}};
   return batch;
 }
