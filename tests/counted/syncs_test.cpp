@@ -27,6 +27,25 @@ TEST(Syncs, ALoneCommitSyncsOnce) {
   EXPECT_EQ(counted.database().syncs - database, 0U);
 }
 
+TEST(Syncs, AGrantSyncsOnceAndNotAtAllIfItMayBeLater) {
+  CountedStore counted;
+  const Lease lease = counted.open_session("granted");
+  Ownership& ownership = counted.store().ownership();
+  ASSERT_TRUE(ownership.release(lease));
+
+  const auto before = counted.syncs();
+  const auto later = ownership.acquire(lease.session, lease.worker, Sync::later);
+  ASSERT_TRUE(later);
+  EXPECT_EQ(counted.syncs() - before, 0U);
+
+  ASSERT_TRUE(ownership.release(*later));
+  const auto now = ownership.acquire(lease.session, lease.worker);
+  ASSERT_TRUE(now);
+  EXPECT_EQ(counted.syncs() - before, 1U);
+  EXPECT_EQ(later->fence, lease.fence + 1);
+  EXPECT_EQ(now->fence, lease.fence + 2);
+}
+
 TEST(Syncs, OverAThousandTurnsOnlyCheckpointsOfTheWalAddToThem) {
   CountedStore counted;
   const Lease lease = counted.open_session("long");

@@ -22,6 +22,7 @@
 namespace perdure {
 
 using Fence = std::uint64_t;
+enum class Sync : std::uint8_t;  // In commit.hpp, which builds on this header.
 
 /// Says of a session: `worker` is the only one to write, until outdated.
 struct Lease {
@@ -85,10 +86,15 @@ class Ownership {
   [[nodiscard]] virtual Result<void> retire(const WorkerId& worker) = 0;
 
   /// Grants the session to `worker`. Its present owner gets the lease it has;
-  /// every other grant raises the fence.
+  /// every other grant raises the fence. Synced now, as it is without a word, the fence is
+  /// given once for ever. Synced later, a machine that dies may take the grant back and
+  /// give its fence again: enough for whoever shows the fence to nobody but the store,
+  /// since a commit under it that is synced has synced the grant. The lease that an owner
+  /// has already is not synced anew.
   /// Fails: `not_found`; `lease_lost` if `worker` itself is not live; else
   /// `lease_held` while another worker's lease is live, with that worker as subject.
-  [[nodiscard]] virtual Result<Lease> acquire(const SessionId& session, const WorkerId& worker) = 0;
+  [[nodiscard]] virtual Result<Lease> acquire(const SessionId& session, const WorkerId& worker,
+                                              Sync sync = Sync{}) = 0;
 
   /// Gives the session up. A lease that is outdated already is not an error.
   [[nodiscard]] virtual Result<void> release(const Lease& lease) = 0;

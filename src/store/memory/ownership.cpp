@@ -90,7 +90,8 @@ Result<void> MemoryOwnership::retire(const WorkerId& worker) {
   });
 }
 
-Result<Lease> MemoryOwnership::acquire(const SessionId& session, const WorkerId& worker) {
+Result<Lease> MemoryOwnership::acquire(const SessionId& session, const WorkerId& worker,
+                                       Sync /*sync*/) {
   return base_.state.with([&](State& state) -> Result<Lease> {
     auto table = find_session(state, session);
     if (!table) return forward(table);

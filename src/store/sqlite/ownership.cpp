@@ -1,7 +1,7 @@
 // Ownership over SQLite: one file, one kernel, so uptime and boot id judge leases.
 //
 // Renewals need not reach the disk: if the machine dies, so do its workers. Grants
-// do, because their fences are shown to the outside.
+// do, because their fences are shown to the outside; unless the caller shows it to nobody.
 
 #include "perdure/store/ownership.hpp"
 
@@ -164,8 +164,9 @@ Result<void> SqliteOwnership::retire(const WorkerId& worker) {
   return retired;
 }
 
-Result<Lease> SqliteOwnership::acquire(const SessionId& session, const WorkerId& worker) {
-  return access_.writer.write([&](Connection& db) -> Result<Lease> {
+Result<Lease> SqliteOwnership::acquire(const SessionId& session, const WorkerId& worker,
+                                       Sync sync) {
+  const auto grant = [&](Connection& db) -> Result<Lease> {
     const auto grip = find_session_grip(db, access_.workers, session);
     if (!grip) {
       return fail(ErrorCode::not_found, fmt::format("there is no session {}", session.text()),
@@ -182,7 +183,8 @@ Result<Lease> SqliteOwnership::acquire(const SessionId& session, const WorkerId&
         "WHERE id = ?",
         *number, access_.clock.now(), lease.fence, session.text());
     return lease;
-  });
+  };
+  return access_.writer.write(grant, sync);
 }
 
 Result<void> SqliteOwnership::release(const Lease& lease) {

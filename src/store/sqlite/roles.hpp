@@ -45,7 +45,7 @@ class SqliteOwnership final : public Ownership {
   Result<void> enroll(const NewWorker& worker) override;
   Result<void> renew(const WorkerId& worker) override;
   Result<void> retire(const WorkerId& worker) override;
-  Result<Lease> acquire(const SessionId& session, const WorkerId& worker) override;
+  Result<Lease> acquire(const SessionId& session, const WorkerId& worker, Sync sync) override;
   Result<void> release(const Lease& lease) override;
   Result<ResourceLease> acquire_resource(const std::string& name, const WorkerId& worker) override;
   Result<void> release_resource(const ResourceLease& lease) override;
