@@ -11,6 +11,7 @@ set(PERDURE_CORE_SOURCES
     json_number.cpp
     json_parser.cpp
     json_text.cpp
+    poly1305.cpp
     random_ids.cpp
     raw_json.cpp
     sha256.cpp
@@ -25,6 +26,7 @@ set(PERDURE_CORE_TESTS
     id_test.cpp
     json_parser_test.cpp
     json_test.cpp
+    poly1305_test.cpp
     raw_json_test.cpp
     sha256_test.cpp
     time_test.cpp)
