@@ -19,6 +19,7 @@ namespace {
 // index of a state is a small part of it.
 constexpr std::size_t stretch_bytes_min = 64;
 constexpr std::size_t stretch_bytes_max = 2048;
+constexpr std::size_t next_to_bytes = 4096;
 constexpr std::size_t nearby_bytes = 65'536;
 constexpr std::uint64_t border_mask = 0xFF00'0000'0000'0000;  // One place in 256.
 
@@ -38,7 +39,7 @@ constexpr std::array<std::uint64_t, 256> make_byte_hashes() {
 constexpr std::array<std::uint64_t, 256> byte_hashes = make_byte_hashes();
 
 std::size_t common_prefix(std::string_view a, std::string_view b) {
-  constexpr std::size_t block = 512;
+  constexpr std::size_t block = 4096;
   const std::size_t size = std::min(a.size(), b.size());
   std::size_t same = 0;
   while (same + block <= size && a.compare(same, block, b, same, block) == 0) same += block;
@@ -47,7 +48,7 @@ std::size_t common_prefix(std::string_view a, std::string_view b) {
 }
 
 std::size_t common_suffix(std::string_view a, std::string_view b) {
-  constexpr std::size_t block = 512;
+  constexpr std::size_t block = 4096;
   const std::size_t size = std::min(a.size(), b.size());
   std::size_t same = 0;
   while (same + block <= size &&
@@ -89,13 +90,14 @@ class Matcher {
     return matches_.empty() ? 0 : matches_.back().to + matches_.back().size;
   }
 
-  // Most changes are small: what follows one is looked for nearby first. Where that does not
-  // help, or hardly anything is left to look for, in all of it. What was passed over in
-  // between is not lost: a match is widened backwards too.
+  // Most changes are small: what follows one is looked for nearby first, and the longer it is
+  // not found, the further. Where that does not help, or hardly anything is left to look for, in
+  // all of it. What was passed over in between is not lost: a match is widened backwards too.
   void index_for(std::size_t at) {
-    const bool nearby = at - done() < nearby_bytes && next_.size() - at > nearby_bytes;
+    const std::size_t passed = at - done();
+    const bool nearby = passed < nearby_bytes && next_.size() - at > nearby_bytes;
     const std::size_t until =
-        nearby ? std::min(base_.size(), base_done_ + nearby_bytes) : base_.size();
+        nearby ? std::min(base_.size(), base_done_ + next_to_bytes + 2 * passed) : base_.size();
     while (indexed_ < until) {
       const std::size_t size = stretch_size(base_.substr(indexed_));
       stretches_.emplace(base_.substr(indexed_, size), indexed_);
