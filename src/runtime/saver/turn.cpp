@@ -89,11 +89,12 @@ Result<void> Turns::wait_for(const std::function<Result<void>()>& action) {
 Result<Lease> Turns::acquire(const NewSession& session) {
   auto worker = hand_.ready();
   if (!worker) return forward(worker);
-  auto lease = store_.ownership().acquire(session.id, *worker);
+  // Its fence goes into commits only: the first that is synced brings the grant to disk too.
+  auto lease = store_.ownership().acquire(session.id, *worker, Sync::later);
   if (lease || lease.error().code != ErrorCode::not_found) return lease;
   auto made = store_.sessions().create(session);
   if (!made && made.error().code != ErrorCode::already_exists) return forward(made);
-  return store_.ownership().acquire(session.id, *worker);
+  return store_.ownership().acquire(session.id, *worker, Sync::later);
 }
 
 Result<void> Turns::run_once(const NewSession& session,
