@@ -21,6 +21,7 @@ set(PERDURE_RUNTIME_SOURCES
     saver/conformance.cpp
     saver/conformance_steps.cpp
     saver/delta.cpp
+    saver/gist.cpp
     saver/match.cpp
     saver/open_saver.cpp
     saver/recent.cpp
@@ -63,6 +64,7 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/key_test.cpp
     dispatch/tool_test.cpp
     saver/delta_test.cpp
+    saver/gist_test.cpp
     saver/recent_test.cpp
     saver/store_saver_test.cpp
     session/session_test.cpp

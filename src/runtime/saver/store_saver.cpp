@@ -2,6 +2,7 @@
 
 #include "perdure/runtime/store_saver.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <fmt/format.h>
@@ -28,6 +29,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/delta.hpp"
+#include "saver/gist.hpp"
 #include "saver/recent.hpp"
 #include "saver/steps.hpp"
 #include "saver/thread_log.hpp"
@@ -50,6 +52,9 @@ struct CheckpointTag {
 };
 struct LifeTag {
   static constexpr std::string_view prefix = "life_";
+};
+struct GistTag {
+  static constexpr std::string_view prefix = "gist_";
 };
 
 Result<SessionId> session_of(const std::string& thread_id) {
@@ -92,19 +97,29 @@ struct Put {
   const RawJson& metadata;
 };
 
-/// What a put goes on from. Without a text the state is written whole.
+/// What a put goes on from, and what it changes there. Without a change the state is written whole.
 struct Base {
   std::optional<Point> branch{};
-  std::shared_ptr<const std::string> text{};
+  std::optional<saver::Delta> change{};
   std::size_t cost = 0;
+  std::size_t since_gist = saver::gist_every;
 };
 
-// A base that is damaged is left alone, and the put heals the line: its state is whole.
-Result<Base> base_of(Result<LoadedState> loaded) {
+// A base that is damaged is left alone, and the put heals the line: its state is whole. Damage
+// further back than a gist is left for the next whole state to heal.
+Result<Base> base_at(ThreadLog& log, Version version, std::string_view next) {
+  if (const auto known = log.find_known(version)) {
+    if (auto change = saver::diff_known(known->text, known->key, next)) {
+      return Base{
+          .change = std::move(change), .cost = known->cost, .since_gist = known->since_gist};
+    }
+  }
+  auto loaded = log.load(version);
   if (!loaded && loaded.error().code != ErrorCode::corrupted) return forward(loaded);
   if (!loaded) return Base{};
-  return Base{.text = std::make_shared<const std::string>(std::move(loaded->text)),
-              .cost = loaded->cost};
+  return Base{.change = saver::diff(loaded->text, next),
+              .cost = loaded->cost,
+              .since_gist = loaded->since_gist};
 }
 
 }  // namespace
@@ -124,6 +139,7 @@ struct StoreSaver::Parts {
 
   NewSession new_session(const SessionId& id) const;
   Result<Base> find_base(const Put& put, const SessionSummary& session);
+  NewEntry make_entry(const std::string& text, Base& base) const;
   Result<Checkpoint> put_in_turn(const Put& put, const saver::Turn& turn);
   Checkpoint listed(const Row& row, const SessionId& session) const;
 
@@ -171,12 +187,40 @@ Result<Base> StoreSaver::Parts::find_base(const Put& put, const SessionSummary& 
                   fmt::format("thread {} has no checkpoint {}", put.thread_id, *put.parent_id),
                   *put.parent_id);
     }
-    auto base = base_of(log.load((*parent)->version));
+    auto base = base_at(log, (*parent)->version, put.state->text());
     if (base) base->branch = Point::version((*parent)->version);
     return base;
   }
-  if (is_known) return Base{.text = known->text, .cost = known->cost};
-  return latest ? base_of(log.load(latest->version)) : Base{};
+  if (is_known) {
+    return Base{.change = saver::diff(*known->text, put.state->text()),
+                .cost = known->cost,
+                .since_gist = known->since_gist};
+  }
+  return latest ? base_at(log, latest->version, put.state->text()) : Base{};
+}
+
+// The entry that a put makes. Counts the cost and the gists of the base on.
+NewEntry StoreSaver::Parts::make_entry(const std::string& text, Base& base) const {
+  if (base.change) {
+    const bool tells = base.since_gist + 1 >= saver::gist_every;
+    if (tells && text.size() >= saver::gist_state_bytes_min) {
+      base.change->gist =
+          saver::make_gist(*base.change, text, mint<GistTag>(ids).text(), base.cost);
+    }
+    base.since_gist = base.change->gist ? 0 : std::min(base.since_gist + 1, saver::gist_every);
+    std::string change = saver::to_json(*base.change);
+    base.cost += change.size() + saver::change_cost;
+    if (base.cost <= text.size()) {
+      NewEntry entry{.channel = "state", .kind = "change", .fold = Fold::append};
+      entry.body = Body::from_text(std::move(change));
+      return entry;
+    }
+  }
+  base.cost = 0;
+  base.since_gist = saver::gist_every;
+  NewEntry entry{.channel = "state", .kind = "whole", .fold = Fold::replace};
+  entry.body = Body::from_text(text);
+  return entry;
 }
 
 Result<CheckpointSaver::Checkpoint> StoreSaver::Parts::put_in_turn(const Put& put,
@@ -184,20 +228,7 @@ Result<CheckpointSaver::Checkpoint> StoreSaver::Parts::put_in_turn(const Put& pu
   auto base = find_base(put, turn.session);
   if (!base) return forward(base);
   const std::string& text = put.state->text();
-  NewEntry entry{.channel = "state", .kind = "whole", .fold = Fold::replace};
-  std::size_t cost = 0;
-  if (base->text) {
-    std::string change = saver::to_json(saver::diff(*base->text, text));
-    cost = base->cost + change.size() + saver::change_cost;
-    if (cost <= text.size()) {
-      entry = {.channel = "state", .kind = "change", .fold = Fold::append};
-      entry.body = Body::from_text(std::move(change));
-    }
-  }
-  if (entry.kind == "whole") {
-    cost = 0;
-    entry.body = Body::from_text(text);
-  }
+  NewEntry entry = make_entry(text, *base);
   Batch batch{.id = mint<BatchTag>(ids), .expected_head = turn.session.head};
   batch.branch_from = base->branch;
   batch.entries = {std::move(entry)};
@@ -210,7 +241,8 @@ Result<CheckpointSaver::Checkpoint> StoreSaver::Parts::put_in_turn(const Put& pu
                                    .head = receipt->head,
                                    .checkpoint = id,
                                    .text = {put.state, &text},
-                                   .cost = cost});
+                                   .cost = base->cost,
+                                   .since_gist = base->since_gist});
   return Checkpoint{.id = id,
                     .thread_id = put.thread_id,
                     .created_at = receipt->at,

@@ -23,6 +23,7 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/delta.hpp"
+#include "saver/gist.hpp"
 
 namespace perdure::saver {
 namespace {
@@ -102,7 +103,8 @@ Result<LoadedState> ThreadLog::load(Version version) {
   if ((*whole)->condition != Condition::intact) {
     return no_state(session_, version, "the whole state before it is damaged or erased");
   }
-  LoadedState loaded;
+  LoadedState loaded{.since_gist = gist_every};
+  std::size_t changes_read = 0;
   std::optional<Folding> folding;
   LogQuery query{.as_of = as_of,
                  .from = (*whole)->position + 1,
@@ -119,6 +121,8 @@ Result<LoadedState> ThreadLog::load(Version version) {
       auto delta = delta_from_json(entry.body.bytes());
       if (!delta) return forward(delta);
       if (!folding) folding.emplace(delta->size);
+      if (delta->gist) loaded.since_gist = std::min(loaded.since_gist, changes_read);
+      ++changes_read;
       if (auto gone = folding->go_back(*delta); !gone) return forward(gone);
       loaded.cost += entry.body.bytes().size() + change_cost;
       query.to = entry.position - 1;
@@ -129,6 +133,34 @@ Result<LoadedState> ThreadLog::load(Version version) {
   if (!text) return forward(text);
   loaded.text = *std::move(text);
   return loaded;
+}
+
+std::optional<KnownState> ThreadLog::find_known(Version version) {
+  const auto changes = store_.log().read(session_, {.as_of = Point::version(version),
+                                                    .channel = "state",
+                                                    .order = Order::newest_first,
+                                                    .limit = gist_every});
+  if (!changes) return std::nullopt;
+  KnownState known;
+  std::optional<Folding> folding;
+  for (const Entry& entry : *changes) {
+    if (entry.condition != Condition::intact || entry.fold != Fold::append) return std::nullopt;
+    const auto delta = delta_from_json(entry.body.bytes());
+    if (!delta) return std::nullopt;
+    if (!folding) folding.emplace(delta->size);
+    known.cost += entry.body.bytes().size() + change_cost;
+    if (delta->gist) {
+      auto text = folding->finish_by_gist(*delta);
+      if (!text || !*text) return std::nullopt;
+      known.text = **std::move(text);
+      known.key = delta->gist->key;
+      known.cost += delta->gist->cost;
+      return known;
+    }
+    if (!folding->go_back(*delta)) return std::nullopt;
+    ++known.since_gist;
+  }
+  return std::nullopt;
 }
 
 }  // namespace perdure::saver
