@@ -89,9 +89,9 @@ Result<Gist> gist_from(const Json& json, const std::vector<Part>& parts) {
   const Json* cost = json.find("cost");
   const Json* briefs = json.find("briefs");
   const bool whole = key != nullptr && key->as_string() != nullptr && cost != nullptr &&
-                     cost->as_uint64() && briefs != nullptr && briefs->is_array();
+                     number_in(*cost) && briefs != nullptr && briefs->is_array();
   if (!whole) return no_delta("its gist has no key, cost or briefs");
-  Gist gist{.key = *key->as_string(), .cost = *cost->as_uint64()};
+  Gist gist{.key = *key->as_string(), .cost = *number_in(*cost)};
   for (const Json& element : *briefs->as_array()) {
     auto brief = brief_from(element);
     if (!brief) return forward(brief);

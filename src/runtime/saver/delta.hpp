@@ -39,8 +39,8 @@ struct Brief {
 };
 
 struct Gist {
-  std::string key{};            ///< Its hash is the key of the tags.
-  std::size_t cost = 0;         ///< Of the changes before this one (thread_log.hpp).
+  std::string key{};     ///< Its hash is the key of the tags.
+  std::size_t cost = 0;  ///< Of the changes up to this one, gists not counted (thread_log.hpp).
   std::vector<Brief> briefs{};  ///< One for each range.
 
   bool operator==(const Gist&) const = default;

@@ -201,25 +201,23 @@ Result<Base> StoreSaver::Parts::find_base(const Put& put, const SessionSummary& 
 
 // The entry that a put makes. Counts the cost and the gists of the base on.
 NewEntry StoreSaver::Parts::make_entry(const std::string& text, Base& base) const {
-  if (base.change) {
-    const bool tells = base.since_gist + 1 >= saver::gist_every;
-    if (tells && text.size() >= saver::gist_state_bytes_min) {
-      base.change->gist =
-          saver::make_gist(*base.change, text, mint<GistTag>(ids).text(), base.cost);
-    }
-    base.since_gist = base.change->gist ? 0 : std::min(base.since_gist + 1, saver::gist_every);
-    std::string change = saver::to_json(*base.change);
-    base.cost += change.size() + saver::change_cost;
-    if (base.cost <= text.size()) {
-      NewEntry entry{.channel = "state", .kind = "change", .fold = Fold::append};
-      entry.body = Body::from_text(std::move(change));
-      return entry;
-    }
+  std::string change = base.change ? saver::to_json(*base.change) : "";
+  base.cost += change.size() + saver::change_cost;
+  if (!base.change || base.cost > text.size()) {
+    base.cost = 0;
+    base.since_gist = saver::gist_every;
+    NewEntry entry{.channel = "state", .kind = "whole", .fold = Fold::replace};
+    entry.body = Body::from_text(text);
+    return entry;
   }
-  base.cost = 0;
-  base.since_gist = saver::gist_every;
-  NewEntry entry{.channel = "state", .kind = "whole", .fold = Fold::replace};
-  entry.body = Body::from_text(text);
+  const bool tells = base.since_gist + 1 >= saver::gist_every;
+  if (tells && text.size() >= saver::gist_state_bytes_min) {
+    base.change->gist = saver::make_gist(*base.change, text, mint<GistTag>(ids).text(), base.cost);
+  }
+  if (base.change->gist) change = saver::to_json(*base.change);
+  base.since_gist = base.change->gist ? 0 : std::min(base.since_gist + 1, saver::gist_every);
+  NewEntry entry{.channel = "state", .kind = "change", .fold = Fold::append};
+  entry.body = Body::from_text(std::move(change));
   return entry;
 }
 

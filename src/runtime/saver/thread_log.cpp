@@ -57,6 +57,11 @@ std::unexpected<Error> no_state(const SessionId& session, Version version, std::
                           session.text(), version, why));
 }
 
+// What a change adds to the cost of those after it; a gist has counted all before it.
+std::size_t cost_of(const Entry& entry, const Delta& delta) {
+  return delta.gist ? delta.gist->cost : entry.body.bytes().size() + change_cost;
+}
+
 }  // namespace
 
 NewCheckpoint to_checkpoint(const NewRow& row) {
@@ -105,6 +110,7 @@ Result<LoadedState> ThreadLog::load(Version version) {
   }
   LoadedState loaded{.since_gist = gist_every};
   std::size_t changes_read = 0;
+  bool is_counted = false;
   std::optional<Folding> folding;
   LogQuery query{.as_of = as_of,
                  .from = (*whole)->position + 1,
@@ -121,10 +127,11 @@ Result<LoadedState> ThreadLog::load(Version version) {
       auto delta = delta_from_json(entry.body.bytes());
       if (!delta) return forward(delta);
       if (!folding) folding.emplace(delta->size);
-      if (delta->gist) loaded.since_gist = std::min(loaded.since_gist, changes_read);
+      if (!is_counted) loaded.cost += cost_of(entry, *delta);
+      if (!is_counted && delta->gist) loaded.since_gist = std::min(gist_every, changes_read);
+      is_counted = is_counted || delta->gist;
       ++changes_read;
       if (auto gone = folding->go_back(*delta); !gone) return forward(gone);
-      loaded.cost += entry.body.bytes().size() + change_cost;
       query.to = entry.position - 1;
     }
     more = changes->size() == changes_at_once;
@@ -148,13 +155,12 @@ std::optional<KnownState> ThreadLog::find_known(Version version) {
     const auto delta = delta_from_json(entry.body.bytes());
     if (!delta) return std::nullopt;
     if (!folding) folding.emplace(delta->size);
-    known.cost += entry.body.bytes().size() + change_cost;
+    known.cost += cost_of(entry, *delta);
     if (delta->gist) {
       auto text = folding->finish_by_gist(*delta);
       if (!text || !*text) return std::nullopt;
       known.text = **std::move(text);
       known.key = delta->gist->key;
-      known.cost += delta->gist->cost;
       return known;
     }
     if (!folding->go_back(*delta)) return std::nullopt;
