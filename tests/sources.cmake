@@ -46,7 +46,7 @@ perdure_test(
   LABELS property
   TIMEOUT 600)
 
-foreach(folder book crash counted damage docs faults opening power retention saver upgrade views world
+foreach(folder book crash counted damage docs faults holes opening power retention saver upgrade views world
                effects)
   include(${folder}/sources.cmake)
 endforeach()

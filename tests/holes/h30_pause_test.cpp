@@ -1,0 +1,38 @@
+// Hole 30: a session that waits for a person needs no process to do so.
+
+#include <gtest/gtest.h>
+
+#include "contract/backends.hpp"
+#include "doubles/must.hpp"
+#include "holes/hole_session.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/sessions.hpp"
+
+namespace perdure {
+namespace {
+
+class Hole30 : public HoleSession {};
+
+TEST_P(Hole30, AWordGivenWhileNoProcessRunsIsHeardByTheNextOne) {
+  begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  const auto asked = turn({{"pay", "{}"}});
+  ASSERT_TRUE(asked.waiting);
+  session.reset();
+  runtime.reset();
+  EXPECT_EQ(must(store->sessions().read(id)).status, Status::waiting);
+  must(Mail(*store, id).approve(mint<MessageTag>(ids), asked.waiting->call, true, "ann", "fine"));
+
+  const auto report = restart_and_resume();
+
+  EXPECT_FALSE(report.calls.waiting);
+  EXPECT_EQ(runs("pay"), 1);
+  EXPECT_EQ(session->status(), Status::active);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryBackend, Hole30, testing::ValuesIn(every_backend()), backend_name);
+
+}  // namespace
+}  // namespace perdure
