@@ -13,6 +13,7 @@ set(PERDURE_RUNTIME_SOURCES
     dispatch/dispatcher.cpp
     dispatch/intents.cpp
     dispatch/key.cpp
+    dispatch/recorded.cpp
     dispatch/records.cpp
     dispatch/running.cpp
     dispatch/schema_defaults.cpp
@@ -41,6 +42,7 @@ set(PERDURE_RUNTIME_SOURCES
     session/worker.cpp
     state/answers.cpp
     state/difference.cpp
+    state/fold_calls.cpp
     state/history.cpp
     state/state.cpp
     values/approval.cpp
@@ -68,6 +70,8 @@ set(PERDURE_RUNTIME_TESTS
     saver/recent_test.cpp
     saver/store_saver_test.cpp
     session/session_test.cpp
+    session/stopped_test.cpp
+    session/unknown_test.cpp
     session/worker_test.cpp
     state/difference_test.cpp
     state/history_property_test.cpp

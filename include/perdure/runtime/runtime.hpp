@@ -102,7 +102,7 @@ class Runtime {
   /// recorded as spent, unconfirmed; calls are verified, retried or put in doubt, as their tools
   /// allow; what lies in the inbox is taken. Then appends the input, if there is one. A session that
   /// has ended is not reopened.
-  /// Fails: as open; as Session::run_calls.
+  /// Fails: as open; as Session::run_calls; `conflict` for input to a session that has ended.
   [[nodiscard]] Result<Resumed> resume(const SessionId& id, std::optional<Message> input = {},
                                        Duration wait = Duration(0));
 

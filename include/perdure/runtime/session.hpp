@@ -101,12 +101,14 @@ class Session {
   /// The user's message, if there is one, and the request about to be made, with its reserved
   /// cost. Make the request when this has returned, not before.
   /// Fails: `conflict`, about "budget", beyond what is available; `conflict` while a request is
-  /// open, or a call has no outcome that the model may be told.
+  /// open, or a call has no outcome that the model may be told; `conflict` in a session that is
+  /// paused or has ended.
   Result<void> ask(const RequestSpec& request = {}, std::optional<Message> input = {});
 
   /// The response, its cost, an intent for each call it asks for, and the start of the first ones. A
   /// response without calls ends the turn, and names the head as the cadence says. One that was cut
-  /// off (`is_partial`) is kept and starts nothing.
+  /// off (`is_partial`) is kept and starts nothing; in a session that was paused meanwhile, nothing
+  /// starts either.
   /// Fails: `conflict` if no request is open.
   Result<Position> answer(Message response, const Usage& usage = {},
                           const AnswerExtras& extras = {});
@@ -114,6 +116,7 @@ class Session {
   /// Makes the calls that are open and records what came of them; finds out about those that an
   /// earlier process left. Returns when all are answered, or when something outside is needed: then
   /// the session waits, and its row says for what.
+  /// Fails: `conflict` in a session that is paused or has ended.
   Result<CallsReport> run_calls();
 
   /// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dispatch/key.hpp"
+#include "dispatch/recorded.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/raw_json.hpp"
@@ -30,8 +31,8 @@
 namespace perdure::checkpointing {
 namespace {
 
-constexpr const char* calls_channel = "tool_calls";
-constexpr const char* error_kind = "error";
+using dispatch::book_channel;
+using dispatch::book_error_kind;
 
 // The kinds of what becomes of a call, and how the ledger calls it.
 struct Ending {
@@ -48,76 +49,7 @@ Ending ending_of(const ToolOutcome& outcome) {
     return {CallState::in_doubt, "doubt", doubtful->why};
   }
   const auto& succeeded = std::get<Succeeded>(outcome);
-  return {CallState::succeeded, succeeded.is_error ? error_kind : "result", succeeded.content};
-}
-
-bool is_gone(ErrorCode code) {
-  return code == ErrorCode::not_found || code == ErrorCode::corrupted;
-}
-
-// Empty: erased, damaged, pruned, or gone with its session.
-Result<std::optional<Entry>> find_entry(Store& store, const SessionId& session, Position place) {
-  if (place == 0) return std::nullopt;
-  auto found = store.log().read(
-      session, {.as_of = Point::position(place), .from = place, .to = place, .limit = 1});
-  if (!found && found.error().code == ErrorCode::not_found) return std::nullopt;
-  if (!found) return forward(found);
-  if (found->empty() || found->front().condition != Condition::intact) return std::nullopt;
-  Entry entry = std::move(found->front());
-  if (const auto blob = entry.body.blob()) {
-    auto bytes = store.blobs().get(*blob);
-    if (!bytes && is_gone(bytes.error().code)) return std::nullopt;
-    if (!bytes) return forward(bytes);
-    entry.body = Body::from_text(*std::move(bytes));
-  }
-  return entry;
-}
-
-struct Ran {
-  std::string text{};
-  bool is_error = false;
-};
-
-std::optional<Ran> ran_of(const Entry& entry, const Call& call) {
-  if (entry.channel == calls_channel) return Ran{entry.body.bytes(), entry.kind == error_kind};
-  auto message = message_from_json(entry.body.bytes());
-  if (!message) return std::nullopt;
-  for (Block& block : message->blocks) {
-    auto* result = std::get_if<ToolResultBlock>(&block);
-    if (result == nullptr) continue;
-    const auto outcome = outcome_of(*result);
-    if (outcome && outcome->call == call.position) {
-      return Ran{std::move(result->content), result->is_error};
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> args_of(const Entry& entry, const Call& call) {
-  if (entry.channel == calls_channel) return entry.body.bytes();
-  if (entry.channel == "calls") {
-    auto intent = intent_from_json(entry.body.bytes());
-    return intent ? std::move(intent->args) : std::nullopt;
-  }
-  auto message = message_from_json(entry.body.bytes());
-  if (!message) return std::nullopt;
-  for (Block& block : message->blocks) {
-    auto* asked = std::get_if<ToolCallBlock>(&block);
-    if (asked != nullptr && asked->id == call.provider_id) return std::move(asked->args);
-  }
-  return std::nullopt;
-}
-
-Result<std::optional<std::string>> read_args(Store& store, const Call& call) {
-  auto entry = find_entry(store, call.session, call.args);
-  if (!entry) return forward(entry);
-  return *entry ? args_of(**entry, call) : std::nullopt;
-}
-
-Result<std::optional<Ran>> read_result(Store& store, const Call& call) {
-  auto entry = find_entry(store, call.session, call.result.value_or(0));
-  if (!entry) return forward(entry);
-  return *entry ? ran_of(**entry, call) : std::nullopt;
+  return {CallState::succeeded, succeeded.is_error ? book_error_kind : "result", succeeded.content};
 }
 
 Tool tool_of(const Checkpointer::ToolCall& call) {
@@ -140,7 +72,7 @@ Result<dispatch::Operation> operation_of(const Checkpointer::ToolCall& call, con
 Batch issue_of(const Checkpointer::ToolCall& call, Position at, const Digest& key) {
   Batch batch;
   batch.entries = {
-      {.channel = calls_channel, .kind = "issued", .body = Body::from_text(call.args.text())}};
+      {.channel = book_channel, .kind = "issued", .body = Body::from_text(call.args.text())}};
   batch.calls = {Intend{.call = at,
                         .args = at,
                         .tool = call.tool_name,
@@ -155,7 +87,7 @@ Batch result_of(Position call, const ToolOutcome& outcome, Position at, const st
   const Ending ending = ending_of(outcome);
   Batch batch;
   batch.entries = {
-      {.channel = calls_channel, .kind = ending.kind, .body = Body::from_text(ending.text)}};
+      {.channel = book_channel, .kind = ending.kind, .body = Body::from_text(ending.text)}};
   batch.calls = {Settle{.call = call, .state = ending.state, .result = at, .who = who}};
   return batch;
 }
@@ -165,14 +97,14 @@ Result<bool> is_outcome(Store& store, const Call& call, const ToolOutcome& outco
   if (call.state != ending.state) return false;
   // Nothing new is said by doubting twice.
   if (call.state == CallState::in_doubt) return true;
-  auto ran = read_result(store, call);
+  auto ran = dispatch::recorded_result(store, call);
   if (!ran) return forward(ran);
-  const bool is_error = ending.kind == std::string_view(error_kind);
+  const bool is_error = ending.kind == std::string_view(book_error_kind);
   return *ran && (*ran)->text == ending.text && (*ran)->is_error == is_error;
 }
 
 Result<Checkpointer::Completed> completed(Store& store, const Call& call) {
-  auto ran = read_result(store, call);
+  auto ran = dispatch::recorded_result(store, call);
   if (!ran) return forward(ran);
   Checkpointer::Completed told{.session = call.session,
                                .call = call.position,
@@ -186,9 +118,9 @@ Result<Checkpointer::Completed> completed(Store& store, const Call& call) {
 }
 
 Result<Checkpointer::Pending> pending(Store& store, const Call& call) {
-  auto args = read_args(store, call);
+  auto args = dispatch::recorded_args(store, call);
   if (!args) return forward(args);
-  auto doubt = read_result(store, call);
+  auto doubt = dispatch::recorded_result(store, call);
   if (!doubt) return forward(doubt);
   Checkpointer::Pending told{.session = call.session,
                              .call = call.position,
@@ -213,7 +145,7 @@ Result<Checkpointer::Pending> pending(Store& store, const Call& call) {
 Result<void> check_same_args(Store& store, const Call& holder, const Checkpointer::ToolCall& call,
                              const dispatch::Operation& operation) {
   if (call.business_key.empty()) return {};
-  auto args = read_args(store, holder);
+  auto args = dispatch::recorded_args(store, holder);
   if (!args) return forward(args);
   const auto there = *args ? RawJson::from_text(**args) : RawJson();
   // What is gone cannot be compared; the key alone says that it is the same.

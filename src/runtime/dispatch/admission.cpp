@@ -8,19 +8,17 @@
 #include <utility>
 #include <variant>
 
+#include "dispatch/key.hpp"
+#include "dispatch/recorded.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/sha256.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
 
@@ -44,40 +42,26 @@ std::optional<Refuse> find_block(const HeldSession& held, const CallView& call) 
   return std::nullopt;
 }
 
-Result<std::optional<Entry>> entry_at(Store& store, const SessionId& session, Position position) {
-  auto entries =
-      store.log().read(session, {.as_of = Point::position(position), .from = position, .limit = 1});
-  if (!entries && entries.error().code == ErrorCode::not_found) return std::optional<Entry>{};
-  if (!entries) return forward(entries);
-  if (entries->empty()) return std::optional<Entry>{};
-  return std::optional(std::move(entries->front()));
-}
-
 Result<Admission> replay(Store& store, const Call& holder) {
-  Replay again{.of = holder, .content = "This was done before; its result is no longer kept."};
-  if (!holder.result) return Admission(std::move(again));
-  auto entry = entry_at(store, holder.session, *holder.result);
-  if (!entry) return forward(entry);
-  const auto message =
-      *entry ? message_from_json((*entry)->body.bytes()) : Result<Message>(Message{});
-  if (!message) return Admission(std::move(again));
-  for (const Block& block : message->blocks) {
-    const auto* result = std::get_if<ToolResultBlock>(&block);
-    const auto outcome = result != nullptr ? outcome_of(*result) : std::nullopt;
-    if (!outcome || outcome->call != holder.position) continue;
-    again.content = result->content;
-    again.is_error = result->is_error;
+  auto result = recorded_result(store, holder);
+  if (!result) return forward(result);
+  if (*result) {
+    return Admission(Replay{
+        .of = holder, .content = std::move((*result)->text), .is_error = (*result)->is_error});
   }
-  return Admission(std::move(again));
+  return Admission(
+      Replay{.of = holder, .content = "This was done before; its result is no longer kept."});
 }
 
+// What is gone cannot be compared; the key alone says then that it is the same.
 Result<bool> has_other_arguments(Store& store, const CallView& call, const Call& holder) {
   if (call.tool->business_key.empty()) return false;
-  auto entry = entry_at(store, holder.session, holder.position);
-  if (!entry) return forward(entry);
-  if (!*entry) return false;
-  const auto intent = intent_from_json((*entry)->body.bytes());
-  return intent && intent->args_digest != call.open.args_digest;
+  auto text = recorded_args(store, holder);
+  if (!text) return forward(text);
+  const auto args = *text ? parse_json(**text) : Result<Json>(Json());
+  if (!*text || !args) return false;
+  const auto first = operation_of(*call.tool, *args, {.session = holder.session.text()});
+  return !first || first->args != call.open.args_digest;
 }
 
 Admission while_unsettled(const HeldSession& held, const CallView& call, const Call& holder) {

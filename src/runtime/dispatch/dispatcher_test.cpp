@@ -1,101 +1,23 @@
-// Turns with calls, over every backend: what is run, what is written, and what a crash leaves. A
-// crash is a runtime that goes without a word: its store object closes with its worker enrolled.
+// Turns with calls, over every backend: what is run, what is written, and what a crash leaves.
 
-#include <functional>
+#include "dispatch/dispatcher.hpp"
+
 #include <gtest/gtest.h>
-#include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "doubles/counting_ids.hpp"
-#include "doubles/fake_clock.hpp"
+#include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
-#include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/history.hpp"
+#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
 
-Message asks_for(const std::vector<std::pair<std::string, std::string>>& calls) {
-  Message message{.role = Role::assistant};
-  int number = 0;
-  for (const auto& [tool, args] : calls) {
-    message.blocks.emplace_back(
-        ToolCallBlock{.id = "c" + std::to_string(++number), .name = tool, .args = args});
-  }
-  return message;
-}
-
-class DispatcherTest : public testing::TestWithParam<std::string> {
- protected:
-  DispatcherTest() { restart(); }
-
-  Tool tool(std::string name, SideEffects effects = {.mutate = true}) {
-    Tool made{.name = std::move(name), .side_effects = effects};
-    made.run = [this, name = made.name](const CallContext& call) -> ToolOutcome {
-      ++runs[name];
-      keys[name].push_back(call.key);
-      const auto behave = behaviour.find(name);
-      if (behave != behaviour.end()) return behave->second(call);
-      return Succeeded{.content = name + " done"};
-    };
-    return made;
-  }
-
-  /// Another process takes over: the old one is gone without a word.
-  void restart(Policy policy = {}) {
-    session.reset();
-    runtime.reset();
-    if (store == nullptr || GetParam() != "memory") {
-      store.reset();
-      store = must(open_store(GetParam() == "memory" ? "memory:" : folder.file("store.db"),
-                              {.clock = &clock, .ids = &ids}));
-    }
-    runtime = must(Runtime::start(*store, {.host = "here",
-                                           .pid = 7,
-                                           .renews_itself = false,
-                                           .tools = must(Tools::of(tools)),
-                                           .policy = std::move(policy),
-                                           .clock = &clock,
-                                           .ids = &ids}));
-  }
-
-  void begin(std::vector<Tool> with, Policy policy = {}) {
-    tools = std::move(with);
-    restart(std::move(policy));
-    session = must(runtime->create());
-    id = session->id();
-    must(session->ask({}, user_says("go")));
-  }
-
-  std::string result_of(std::size_t message, std::size_t block = 0) {
-    const auto history = well_formed(session->state());
-    return std::get<ToolResultBlock>(history.at(message).blocks.at(block)).content;
-  }
-
-  CallState state_of(Position call) { return must(store->ledger().read(id, call)).state; }
-  Position first_call() { return must(store->ledger().list({.session = id})).front().position; }
-
-  TempFolder folder;
-  FakeClock clock;
-  CountingIds ids;
-  std::map<std::string, int> runs;
-  std::map<std::string, std::vector<std::string>> keys;
-  std::map<std::string, std::function<ToolOutcome(const CallContext&)>> behaviour;
-  std::vector<Tool> tools;
-  std::unique_ptr<Store> store;
-  std::unique_ptr<Runtime> runtime;
-  std::optional<Session> session;
-  SessionId id;
-};
+using DispatcherTest = TurnsTest;
 
 TEST_P(DispatcherTest, RunsTheCallsOfAResponseInOrder) {
   begin({tool("one"), tool("two")});
@@ -260,6 +182,27 @@ TEST_P(DispatcherTest, TellsTheModelIfPolicySaysSoAndBlocksTheTool) {
   EXPECT_EQ(report.refused, 1U);
   EXPECT_EQ(runs["one"], 1);
   EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
+}
+
+TEST_P(DispatcherTest, ReplaysWhatACheckpointerRecorded) {
+  Tool once = tool("one");
+  once.repeat = Repeat::once_per_session;
+  begin({once});
+  session.reset();
+  {
+    Checkpointer book(*store);
+    must(book.start_session(id));
+    const auto issued = must(book.record_tool_call_issued(id, {.tool_name = "one"}));
+    const Position call = std::get<Checkpointer::MayRun>(issued).call;
+    must(book.record_tool_call_result(id, call, Succeeded{.content = "by the book"}));
+  }
+  session = must(runtime->resume(id)).session;
+  must(session->ask());
+  must(session->answer(asks_for({{"one", "{}"}})));
+
+  EXPECT_EQ(must(session->run_calls()).replayed, 1U);
+  EXPECT_EQ(runs["one"], 0);
+  EXPECT_EQ(result_of(2), "by the book");
 }
 
 TEST_P(DispatcherTest, EndsADoubtAsSomebodyDecides) {

@@ -3,6 +3,7 @@
 #include "session/held_session.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <optional>
 #include <utility>
 
@@ -46,13 +47,20 @@ bool HeldSession::has_ended() const {
   return status_ == Status::completed || status_ == Status::failed || status_ == Status::cancelled;
 }
 
+Result<void> HeldSession::check_goes_on() const {
+  if (!has_ended() && status_ != Status::paused) return {};
+  return fail(ErrorCode::conflict,
+              fmt::format("the session is {}: {}", to_string(status_),
+                          has_ended() ? "reopen it first" : "set it to active first"));
+}
+
 Result<void> HeldSession::load() {
   auto row = world_.store.sessions().read(lease_.session);
   if (!row) return forward(row);
   head_ = row->head;
   next_ = row->next;
   status_ = row->status;
-  auto state = read_state(world_.store, lease_.session, Point::head());
+  auto state = read_state(world_.store, lease_.session, at_position(row->head));
   if (!state) return forward(state);
   state_ = *std::move(state);
   return {};
@@ -96,17 +104,30 @@ Result<Receipt> HeldSession::commit_surely(const Batch& batch) {
   }
 }
 
-// Whether the batch of which nobody knows was committed. It is committed now, if it was not.
+// Whether the batch of which nobody knows was committed. It is committed now, if it was not. Only
+// a clear answer ends the question.
 Result<void> HeldSession::find_out() {
   if (!unknown_) return {};
-  const Batch batch = *std::exchange(unknown_, std::nullopt);
-  if (auto receipt = commit_surely(batch); !receipt) return forward(receipt);
-  return load();
+  const Batch batch = *unknown_;
+  auto receipt = commit_surely(batch);
+  if (!receipt) {
+    const ErrorCode code = receipt.error().code;
+    const bool is_refused = code == ErrorCode::conflict || code == ErrorCode::invalid_argument;
+    if (is_refused) unknown_.reset();
+    return forward(receipt);
+  }
+  if (auto loaded = load(); !loaded) return loaded;
+  unknown_.reset();
+  return {};
 }
 
 Result<void> HeldSession::take_in(Batch batch, const Receipt& receipt) {
   if (batch.status) status_ = batch.status->status;
-  if (batch.branch_from) return load();
+  if (batch.branch_from) {
+    auto loaded = load();
+    if (!loaded) unknown_ = std::move(batch);
+    return loaded;
+  }
   Position position = receipt.first;
   for (NewEntry& entry : batch.entries) {
     fold(state_, as_committed(std::move(entry), position++, receipt.at));

@@ -62,6 +62,9 @@ class HeldSession {
   [[nodiscard]] Status status() const { return status_; }
   /// Completed, failed or cancelled.
   [[nodiscard]] bool has_ended() const;
+  /// Nothing may be started in it.
+  /// Fails: `conflict` for a session that has ended or is paused.
+  [[nodiscard]] Result<void> check_goes_on() const;
 
  private:
   [[nodiscard]] Result<Receipt> commit_surely(const Batch& batch);
@@ -80,6 +83,11 @@ class HeldSession {
   bool is_lost_ = false;
   std::optional<Batch> unknown_;  ///< Committed or not: nobody knows yet.
 };
+
+/// The head as it is now: what is committed or rewound later does not move it.
+[[nodiscard]] inline Point at_position(Position head) {
+  return head == 0 ? Point::head() : Point::position(head);
+}
 
 /// The state as of a point, of any session; needs no lease.
 /// Fails: as Log::read.

@@ -36,6 +36,12 @@ Result<void> load_blob(Store& store, Entry& entry) {
 }  // namespace
 
 Result<State> read_state(Store& store, const SessionId& session, Point as_of) {
+  // It is read in pages: between two of them its owner may leave the line.
+  if (as_of == Point::head()) {
+    auto row = store.sessions().read(session);
+    if (!row) return forward(row);
+    as_of = at_position(row->head);
+  }
   State state;
   LogQuery query{.as_of = as_of, .limit = page_entries};
   for (;;) {

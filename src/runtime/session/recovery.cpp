@@ -49,13 +49,15 @@ Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> inpu
   HeldSession& held = session->parts().held;
   report.entries = held.state().entries;
   report.steps = static_cast<std::uint64_t>(held.state().totals.steps);
+  auto goes_on = held.check_goes_on();
+  if (held.has_ended() && input) return forward(goes_on);
   if (held.has_ended()) return Resumed{*std::move(session), report};
   auto lost = give_up_request(held);
   if (!lost) return forward(lost);
   report.lost_a_response = *lost;
   if (auto taken = session->take_inbox(); !taken) return forward(taken);
   // What lay in the inbox may have stopped it.
-  if (!held.has_ended() && session->status() != Status::paused) {
+  if (held.check_goes_on()) {
     auto calls = session->run_calls();
     if (!calls) return forward(calls);
     report.calls = *std::move(calls);

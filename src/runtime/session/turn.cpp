@@ -161,6 +161,7 @@ Result<Answered> build_answer(SessionParts& parts, const Message& response, cons
 
 Result<void> Session::ask(const RequestSpec& request, std::optional<Message> input) {
   HeldSession& held = parts_->held;
+  if (auto goes_on = held.check_goes_on(); !goes_on) return goes_on;
   if (held.state().request) {
     if (parts_->has_asked_ahead && !input) return {};
     return fail(ErrorCode::conflict, "a request is open: answer it first");
@@ -187,12 +188,13 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
   }
   complete(response, held);
   response.role = Role::assistant;
-  for (const bool with_dispatch : {true, false}) {
+  // What was paid for is recorded in any case.
+  for (const bool with_dispatch : {held.check_goes_on().has_value(), false}) {
     auto made = build_answer(*parts_, response, usage, extras, with_dispatch);
     if (!made) return forward(made);
     auto receipt = held.commit(std::move(made->draft));
     // Another process has the key of a call that was to begin with it: it is asked again when
-    // the calls are run. What was paid for is recorded in any case.
+    // the calls are run.
     if (!receipt && dispatch::lost_a_claim(receipt.error(), made->begun)) continue;
     if (!receipt) return forward(receipt);
     parts_->has_asked_ahead = made->asks_ahead;
@@ -203,6 +205,9 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
   return fail(ErrorCode::conflict, "the response could not be committed");
 }
 
-Result<CallsReport> Session::run_calls() { return parts_->dispatcher.run(); }
+Result<CallsReport> Session::run_calls() {
+  if (auto goes_on = parts_->held.check_goes_on(); !goes_on) return forward(goes_on);
+  return parts_->dispatcher.run();
+}
 
 }  // namespace perdure

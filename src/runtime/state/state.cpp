@@ -23,21 +23,17 @@
 #include "perdure/runtime/setup.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
+#include "state/fold_calls.hpp"
+#include "state/skip.hpp"
 
 namespace perdure {
 namespace {
 
-// Why an entry was passed over; empty if it was not.
-using Skip = std::optional<SkipReason>;
-
-Skip because(const Error& error) {
-  return error.code == ErrorCode::unsupported ? SkipReason::newer : SkipReason::unreadable;
-}
-
-template <class Part>
-void begin(Part& part, const Entry& entry) {
-  if (entry.fold == Fold::replace) part = Part{};
-}
+using folding::because;
+using folding::begin;
+using folding::fold_calls;
+using folding::settle_calls;
+using folding::Skip;
 
 // For parts that have rules of their own. A list that a `replace` entry empties is kept if
 // the entry is then refused.
@@ -55,19 +51,6 @@ Skip fold_value(std::optional<Value>& into, Result<Value> read) {
   if (!read) return because(read.error());
   into = *std::move(read);
   return {};
-}
-
-void settle_calls(State& state, const Message& message) {
-  if (message.is_partial) return;
-  for (const Block& block : message.blocks) {
-    const auto* result = std::get_if<ToolResultBlock>(&block);
-    if (result == nullptr) continue;
-    const auto outcome = outcome_of(*result);
-    const auto call = outcome ? state.open_calls.find(outcome->call) : state.open_calls.end();
-    if (call == state.open_calls.end()) continue;
-    call->second.is_told = true;
-    if (outcome->is_final()) state.open_calls.erase(call);
-  }
 }
 
 Skip fold_transcript(State& state, const Entry& entry) {
@@ -156,78 +139,6 @@ Skip fold_scratchpad(State& state, const Entry& entry) {
 
 // What came in is told by what the session made of it, on the other channels.
 Skip fold_inbox(State& /*state*/, const Entry& /*entry*/) { return {}; }
-
-Skip fold_intent(State& state, const Entry& entry) {
-  auto intent = intent_from_json(entry.body.bytes());
-  if (!intent) return because(intent.error());
-  begin(state.open_calls, entry);
-  OpenCall& call = state.open_calls[entry.position];
-  call.call = entry.position;
-  call.message = intent->message;
-  call.block = intent->block;
-  call.tool = std::move(intent->tool);
-  call.provider_id = std::move(intent->provider_id);
-  call.args = std::move(intent->args);
-  call.args_digest = intent->args_digest;
-  call.repeat = std::move(intent->repeat);
-  call.scope = std::move(intent->scope);
-  return {};
-}
-
-OpenCall* find_open(State& state, Position call) {
-  const auto found = state.open_calls.find(call);
-  return found == state.open_calls.end() ? nullptr : &found->second;
-}
-
-Skip fold_attempt(State& state, const Entry& entry) {
-  auto attempt = attempt_from_json(entry.body.bytes());
-  if (!attempt) return because(attempt.error());
-  OpenCall* call = find_open(state, attempt->call);
-  if (call == nullptr) return {};
-  call->attempts = attempt->number;
-  if (!call->first_attempt) call->first_attempt = entry.at;
-  call->worker = std::move(attempt->worker);
-  call->doubt.reset();
-  call->has_ended = false;
-  call->is_retried = false;
-  return {};
-}
-
-Skip fold_doubt(State& state, const Entry& entry) {
-  auto doubt = doubt_from_json(entry.body.bytes());
-  if (!doubt) return because(doubt.error());
-  OpenCall* call = find_open(state, doubt->call);
-  if (call == nullptr) return {};
-  call->doubt = std::move(doubt->why);
-  call->has_ended = doubt->has_ended;
-  return {};
-}
-
-// It ends the doubt. The call itself is ended by its result, or goes on.
-Skip fold_resolution(State& state, const Entry& entry) {
-  const auto resolution = resolution_from_json(entry.body.bytes());
-  if (!resolution) return because(resolution.error());
-  OpenCall* call = find_open(state, resolution->call);
-  if (call == nullptr) return {};
-  call->doubt.reset();
-  call->is_retried = resolution->decision == "retry";
-  return {};
-}
-
-// For people: nothing follows from it.
-Skip check_evidence(const Entry& entry) {
-  const auto evidence = evidence_from_json(entry.body.bytes());
-  return evidence ? Skip{} : because(evidence.error());
-}
-
-Skip fold_calls(State& state, const Entry& entry) {
-  if (entry.kind == "intent") return fold_intent(state, entry);
-  if (entry.kind == "attempt") return fold_attempt(state, entry);
-  if (entry.kind == "doubt") return fold_doubt(state, entry);
-  if (entry.kind == "evidence") return check_evidence(entry);
-  if (entry.kind == "resolution") return fold_resolution(state, entry);
-  return SkipReason::other_kind;
-}
 
 struct Channel {
   std::string_view name;

@@ -1,0 +1,91 @@
+// Entries are looked up one by one: a call is read this way only when another one has its key.
+
+#include "dispatch/recorded.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure::dispatch {
+namespace {
+
+bool is_gone(ErrorCode code) {
+  return code == ErrorCode::not_found || code == ErrorCode::corrupted;
+}
+
+// Empty: erased, damaged, pruned, or gone with its session.
+Result<std::optional<Entry>> find_entry(Store& store, const SessionId& session, Position place) {
+  if (place == 0) return std::nullopt;
+  auto found = store.log().read(
+      session, {.as_of = Point::position(place), .from = place, .to = place, .limit = 1});
+  if (!found && found.error().code == ErrorCode::not_found) return std::nullopt;
+  if (!found) return forward(found);
+  if (found->empty() || found->front().condition != Condition::intact) return std::nullopt;
+  Entry entry = std::move(found->front());
+  if (const auto blob = entry.body.blob()) {
+    auto bytes = store.blobs().get(*blob);
+    if (!bytes && is_gone(bytes.error().code)) return std::nullopt;
+    if (!bytes) return forward(bytes);
+    entry.body = Body::from_text(*std::move(bytes));
+  }
+  return entry;
+}
+
+std::optional<Recorded> result_in(const Entry& entry, const Call& call) {
+  if (entry.channel == book_channel)
+    return Recorded{entry.body.bytes(), entry.kind == book_error_kind};
+  auto message = message_from_json(entry.body.bytes());
+  if (!message) return std::nullopt;
+  for (Block& block : message->blocks) {
+    auto* result = std::get_if<ToolResultBlock>(&block);
+    if (result == nullptr) continue;
+    const auto outcome = outcome_of(*result);
+    if (outcome && outcome->call == call.position) {
+      return Recorded{std::move(result->content), result->is_error};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> args_in(const Entry& entry, const Call& call) {
+  if (entry.channel == book_channel) return entry.body.bytes();
+  if (entry.channel == "calls") {
+    auto intent = intent_from_json(entry.body.bytes());
+    return intent ? std::move(intent->args) : std::nullopt;
+  }
+  auto message = message_from_json(entry.body.bytes());
+  if (!message) return std::nullopt;
+  for (Block& block : message->blocks) {
+    auto* asked = std::get_if<ToolCallBlock>(&block);
+    if (asked != nullptr && asked->id == call.provider_id) return std::move(asked->args);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> recorded_args(Store& store, const Call& call) {
+  auto entry = find_entry(store, call.session, call.args);
+  if (!entry) return forward(entry);
+  return *entry ? args_in(**entry, call) : std::nullopt;
+}
+
+Result<std::optional<Recorded>> recorded_result(Store& store, const Call& call) {
+  auto entry = find_entry(store, call.session, call.result.value_or(0));
+  if (!entry) return forward(entry);
+  return *entry ? result_in(**entry, call) : std::nullopt;
+}
+
+}  // namespace perdure::dispatch

@@ -1,0 +1,30 @@
+// What the log says of a call that the ledger has: its arguments, and what came of it.
+//
+// A call of the dispatcher has both in messages. One of a Checkpointer has them as bare text, in
+// two entries of a channel of its own.
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure::dispatch {
+
+inline constexpr const char* book_channel = "tool_calls";
+inline constexpr const char* book_error_kind = "error";
+
+struct Recorded {
+  std::string text{};
+  bool is_error = false;
+};
+
+/// Both are empty where it was never written, or is erased, damaged, pruned, gone with its session.
+/// Fails: as Log::read.
+[[nodiscard]] Result<std::optional<std::string>> recorded_args(Store& store, const Call& call);
+[[nodiscard]] Result<std::optional<Recorded>> recorded_result(Store& store, const Call& call);
+
+}  // namespace perdure::dispatch

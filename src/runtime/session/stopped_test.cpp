@@ -1,0 +1,72 @@
+// Sessions that are paused or have ended: nothing starts in them, and nothing that was paid for
+// is lost.
+
+#include <gtest/gtest.h>
+#include <string>
+
+#include "dispatch/turns_fixture.hpp"
+#include "doubles/must.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/ledger.hpp"
+
+namespace perdure {
+namespace {
+
+using StoppedTest = TurnsTest;
+
+ErrorCode code_of(const auto& result) { return result.error().code; }
+
+TEST_P(StoppedTest, APauseKeepsCallsFromBeingMade) {
+  begin({tool("one")});
+  must(Mail(*store, id).pause(must(MessageId::parse("msg_1")), "ann", "wait"));
+  must(session->take_inbox());
+
+  must(session->answer(asks_for({{"one", "{}"}})));
+  const auto refused = session->run_calls();
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(code_of(refused), ErrorCode::conflict);
+  EXPECT_EQ(runs["one"], 0);
+  EXPECT_EQ(state_of(first_call()), CallState::intended);
+  EXPECT_EQ(session->state().transcript.size(), 2U);
+
+  must(session->set_status({.status = Status::active}));
+  must(session->run_calls());
+  EXPECT_EQ(runs["one"], 1);
+}
+
+TEST_P(StoppedTest, NoModelIsAskedInASessionThatHasEnded) {
+  begin({});
+  must(session->answer({.role = Role::assistant, .blocks = {TextBlock{.text = "done"}}}));
+  must(session->set_status({.status = Status::completed}));
+
+  const auto refused = session->ask({}, user_says("more"));
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(code_of(refused), ErrorCode::conflict);
+  EXPECT_EQ(session->state().transcript.size(), 2U);
+}
+
+TEST_P(StoppedTest, InputToASessionThatHasEndedIsRefusedAndNotDropped) {
+  begin({});
+  must(session->answer({.role = Role::assistant, .blocks = {TextBlock{.text = "done"}}}));
+  must(session->set_status({.status = Status::completed}));
+  restart();
+
+  const auto refused = runtime->resume(id, user_says("more"));
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(code_of(refused), ErrorCode::conflict);
+  const auto looked_at = runtime->resume(id);
+  ASSERT_TRUE(looked_at);
+  EXPECT_EQ(looked_at->session.status(), Status::completed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, StoppedTest, testing::Values("memory", "sqlite"),
+                         [](const auto& named) { return named.param; });
+
+}  // namespace
+}  // namespace perdure
