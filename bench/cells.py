@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 TURNS = 1000  # of the lone session; what size and load are judged at
 GROUP_SESSIONS, GROUP_TURNS = 64, 100
+GATED_TURNS = 25  # of those sessions, with a call each
 PROCESSES, PROCESS_SESSIONS, PROCESS_TURNS = 4, 16, 50
 LOADS = 5
 UPKEEP_MEGABYTES = 1024
@@ -208,6 +209,33 @@ def measure_saver(bench: Bench, folder: pathlib.Path) -> Figures:
     }
 
 
+def measure_resume(bench: Bench, folder: pathlib.Path) -> Figures:
+    """A session of turns with calls, taken up by a process that knows nothing of it."""
+    store, flat = folder / "ours.db", folder / "flat"
+    bench.run("runtime_bench", "turns", store, bench.workload, TURNS, 1)
+    bench.run("store_bench", "flatten", store, flat)
+    pairs = [
+        bench.in_turn(
+            lambda: bench.run("runtime_bench", "resume", store), lambda: bench.run("store_bench", "flat", flat)
+        )
+        for _ in range(LOADS)
+    ]
+    for ours, theirs in pairs:
+        if ours["entries"] != theirs["entries"]:
+            raise Failed(f"store and flat file have different entries: {ours}, {theirs}")
+    ours, theirs = (statistics.median(pair[side]["load_us"] for pair in pairs) for side in (0, 1))
+    memory = statistics.median(pair[0]["memory"] for pair in pairs)
+    return {"resume": (ours, theirs), "resume_memory": (memory, pairs[0][1]["bytes"])}
+
+
+def measure_turns(bench: Bench, folder: pathlib.Path) -> Figures:
+    ours, bare = bench.in_turn(
+        lambda: bench.run("runtime_bench", "turns", folder / "ours.db", bench.workload, GATED_TURNS, GROUP_SESSIONS),
+        lambda: bench.run("runtime_bench", "commits", folder / "bare.db", bench.workload, GATED_TURNS, GROUP_SESSIONS),
+    )
+    return {"turns_throughput": (ours["turns_per_s"], bare["turns_per_s"])}
+
+
 CELLS: dict[str, Callable[[Bench, pathlib.Path], Figures]] = {
     "session": measure_session,
     "group": measure_group,
@@ -216,4 +244,6 @@ CELLS: dict[str, Callable[[Bench, pathlib.Path], Figures]] = {
     "cpu": measure_cpu,
     "upkeep": measure_upkeep,
     "saver": measure_saver,
+    "resume": measure_resume,
+    "turns": measure_turns,
 }

@@ -144,6 +144,11 @@ class Session {
   [[nodiscard]] Result<std::vector<Checkpoint>> versions(const CheckpointQuery& query = {}) const;
   [[nodiscard]] Result<Difference> diff(Point from, Point to) const;
 
+  /// Gives the lease up, once attempts that still run have ended; any further write gives
+  /// `lease_lost`. What is in the log stays as it is: to end a session, set its status first.
+  /// Fails: as Ownership::release; the lease then ends with this process.
+  Result<void> close();
+
   /// Goes on from an old point, in this session: what came after it stays readable, on its own
   /// line. Effects are not undone.
   /// Fails: `not_found`; `conflict` while a call is unresolved.

@@ -36,6 +36,9 @@ class Attempts {
   /// Fails: as the ledger's readers.
   [[nodiscard]] Result<Verdict> verify(const CallView& call);
 
+  /// Waits for all that have not come back, and forgets them.
+  void end() { late_.clear(); }
+
   /// Whether an attempt of this process has not come back.
   [[nodiscard]] bool is_running(Position call) const;
   /// What an attempt said that came back after its time; once.

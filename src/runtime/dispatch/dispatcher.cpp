@@ -54,6 +54,11 @@ Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
   return chosen;
 }
 
+void Dispatcher::end() {
+  started_.clear();
+  attempts_.end();
+}
+
 Result<CallsReport> Dispatcher::run() {
   report_ = {};
   for (;;) {

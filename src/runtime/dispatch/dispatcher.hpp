@@ -40,6 +40,9 @@ class Dispatcher {
   /// them. For reads that is the commit which dispatches them, else that of the last outcome.
   void then(std::function<void(Draft&)> add) { then_ = std::move(add); }
 
+  /// Waits for attempts that still run; what they say is not recorded.
+  void end();
+
   [[nodiscard]] bool is_running(Position call) const { return attempts_.is_running(call); }
 
   /// Does what can be done: until every call is answered, or something outside is needed.

@@ -40,7 +40,13 @@ bool is_large(const NewEntry& entry) {
 
 HeldSession::~HeldSession() {
   // Where this fails, the worker's end frees it.
-  [[maybe_unused]] const auto released = world_.store.ownership().release(lease_);
+  [[maybe_unused]] const auto released = release();
+}
+
+Result<void> HeldSession::release() {
+  if (is_released_) return {};
+  is_released_ = true;
+  return world_.store.ownership().release(lease_);
 }
 
 bool HeldSession::has_ended() const {
@@ -67,6 +73,7 @@ Result<void> HeldSession::load() {
 }
 
 Result<Receipt> HeldSession::commit(Draft draft) {
+  if (is_released_) return fail(ErrorCode::lease_lost, "this session was closed here");
   if (is_lost_) return fail(ErrorCode::lease_lost, "another worker has taken this session over");
   if (auto known = find_out(); !known) return forward(known);
   Batch& batch = draft.batch;

@@ -43,6 +43,10 @@ class HeldSession {
   HeldSession(const HeldSession&) = delete;
   HeldSession& operator=(const HeldSession&) = delete;
 
+  /// Nothing is committed after it. To release twice is not an error.
+  /// Fails: as Ownership::release.
+  Result<void> release();
+
   /// Folds the log up to its head. To be called once, before anything else.
   [[nodiscard]] Result<void> load();
 
@@ -81,6 +85,7 @@ class HeldSession {
   Position next_ = 1;
   Status status_ = Status::active;
   bool is_lost_ = false;
+  bool is_released_ = false;
   std::optional<Batch> unknown_;  ///< Committed or not: nobody knows yet.
 };
 

@@ -147,6 +147,11 @@ Result<Difference> Session::diff(Point from, Point to) const {
   return perdure::diff(*before, *after);
 }
 
+Result<void> Session::close() {
+  parts_->dispatcher.end();
+  return parts_->held.release();
+}
+
 Result<void> Session::rewind(Point point) {
   if (!state().open_calls.empty()) {
     return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",

@@ -111,6 +111,17 @@ TEST_P(SessionTest, ThatWasTakenOverWritesNothing) {
   EXPECT_TRUE(session.state().transcript.empty());
 }
 
+TEST_P(SessionTest, ThatIsClosedIsFreeAtOnceAndWritesNothing) {
+  auto session = runtime->create().value();
+  ASSERT_TRUE(session.close());
+  ASSERT_TRUE(session.close());
+
+  EXPECT_TRUE(start()->open(session.id()));
+  const auto late = session.append(user_says("late"));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, ErrorCode::lease_lost);
+}
+
 TEST_P(SessionTest, RefusesTheRuntimesOwnChannels) {
   auto session = runtime->create().value();
   for (const char* channel : {"transcript", "budget", "calls"}) {
