@@ -52,6 +52,26 @@ std::string result_in(const std::string& message) {
   return *text;
 }
 
+std::string text_at(const Json& object, const char* key) {
+  const Json* const found = object.find(key);
+  const std::string* const text = found != nullptr ? found->as_string() : nullptr;
+  if (text == nullptr) stop_at("a turn's plan is not what it was");
+  return *text;
+}
+
+// The workload's words for a plan are not ours.
+Plan plan_in(const std::string& text) {
+  const Json json = value_or_stop("plan", parse_json(text));
+  Plan plan{.objective = text_at(json, "goal")};
+  const Json* const steps = json.find("steps");
+  if (steps == nullptr || steps->as_array() == nullptr) stop_at("a turn's plan has no steps");
+  for (const Json& step : *steps->as_array()) {
+    add_step(plan, text_at(step, "text"));
+    if (text_at(step, "status") == "done") plan.steps.back().status = StepStatus::done;
+  }
+  return plan;
+}
+
 PlayedTurn played(const Turn& turn) {
   if (turn.messages.size() != 4) stop_at("a turn has other than four messages");
   PlayedTurn made;
@@ -59,7 +79,7 @@ PlayedTurn played(const Turn& turn) {
   made.call = value_or_stop("call", message_from_json(turn.messages[1]));
   made.result = result_in(turn.messages[2]);
   made.last = value_or_stop("response", message_from_json(turn.messages[3]));
-  made.plan = value_or_stop("plan", plan_from_json(turn.plan));
+  made.plan = plan_in(turn.plan);
   return made;
 }
 
