@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "dispatch/key.hpp"
 #include "dispatch/recorded.hpp"

@@ -11,7 +11,6 @@
 #include <stop_token>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "dispatch/attempt.hpp"
@@ -20,6 +19,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"

@@ -4,8 +4,8 @@
 #include "dispatch/dispatcher.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <fmt/format.h>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,11 +18,11 @@
 #include "dispatch/records.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/worker.hpp"

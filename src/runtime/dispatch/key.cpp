@@ -3,6 +3,8 @@
 
 #include "dispatch/key.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>

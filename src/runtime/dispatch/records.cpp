@@ -15,6 +15,7 @@
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "session/draft.hpp"
 

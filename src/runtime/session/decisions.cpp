@@ -12,6 +12,7 @@
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "session/decide_calls.hpp"
 #include "session/draft.hpp"
@@ -99,12 +100,13 @@ Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
 Result<void> add_approval(SessionParts& parts, Draft& draft, Position call, const Word& word) {
   auto view = find_open(parts.held, call);
   if (!view) return forward(view);
-  Approval approval{.call = call,
-                    .args_digest = view->open.args_digest,
-                    .decision = word.allow ? ApprovalDecision::given : ApprovalDecision::refused,
-                    .who = word.who,
-                    .why = word.why,
-                    .at = parts.held.world().clock.now()};
+  const Approval approval{
+      .call = call,
+      .args_digest = view->open.args_digest,
+      .decision = word.allow ? ApprovalDecision::given : ApprovalDecision::refused,
+      .who = word.who,
+      .why = word.why,
+      .at = parts.held.world().clock.now()};
   Approvals approvals = parts.held.state().approvals;
   if (auto applied = approvals.apply(approval); !applied) return forward(applied);
   draft.add(appending("approvals", std::string(to_string(approval.decision)), to_json(approval)));

@@ -10,10 +10,12 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
 

@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
 

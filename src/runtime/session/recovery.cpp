@@ -13,7 +13,6 @@
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/sessions.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -21,6 +21,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"

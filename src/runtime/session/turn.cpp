@@ -2,7 +2,6 @@
 // after it leaves is what the next process goes on from.
 
 #include <algorithm>
-#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -11,15 +10,18 @@
 #include <vector>
 
 #include "dispatch/intents.hpp"
+#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
 #include "session/draft.hpp"
