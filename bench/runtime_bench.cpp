@@ -11,14 +11,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <malloc.h>
+#include <ratio>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sessions.hpp"
 #include "turns.hpp"
 

@@ -2,10 +2,10 @@
 
 #include "turns.hpp"
 
-#include <algorithm>
 #include <barrier>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -22,13 +22,16 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "sessions.hpp"
 #include "workload.hpp"
@@ -97,6 +100,7 @@ double timed_on_threads(std::size_t count, const std::function<void(std::size_t)
                      [&start]() noexcept { start = SteadyClock::now(); });
   {
     std::vector<std::jthread> threads;
+    threads.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
       threads.emplace_back([&, i] {
         ready.arrive_and_wait();
