@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants small bugs, one at a time, and fails if the tests stay green.
 
-usage: run.py [--only NAME] [--list] [--jobs N]
+usage: run.py [--only NAME] [--in PATH] [--list] [--jobs N]
 
 Each tests/mutants/NAME.patch opens with the guarantee it breaks, then one or more lines
 
@@ -33,11 +33,15 @@ class Mutant:
     def __init__(self, path):
         self.path = path
         self.name = path.stem
-        head = path.read_text().split("\n--- ", 1)[0].splitlines()
+        head, self.change = path.read_text().split("\n--- ", 1)
+        head = head.splitlines()
         self.guarantee = head[0]
         self.tests = [line.split(None, 2)[1:] for line in head if line.startswith("test: ")]
         if not self.tests or any(len(test) != 2 for test in self.tests):
             sys.exit(f"{path.name}: needs at least one line 'test: TARGET REGEX'")
+
+    def changes(self, place):
+        return any(place in line for line in self.change.splitlines() if line.startswith("+++ "))
 
 
 def run(command, **options):
@@ -80,23 +84,24 @@ def run_tests(regex, jobs):
 
 
 def try_out(mutant, jobs):
-    """Returns None if a test caught it, else why not."""
+    """Returns what caught it, and if nothing did, why not."""
     for target, regex in mutant.tests:
         built = run(["cmake", "--build", str(BUILD), "-j", str(jobs), "--target", target])
         if built.returncode:
-            return "does not build:\n" + built.stdout[-2000:]
+            return None, "does not build:\n" + built.stdout[-2000:]
         tested = run_tests(regex, jobs)
         if "No tests were found" in tested.stdout:
-            return f"no test matches {regex}"
+            return None, f"no test matches {regex}"
         if re.search(r"\d+% tests passed, [1-9]\d* tests failed", tested.stdout):
-            return None
-    return "survived: the tests stay green"
+            failed = re.search(r"FAILED:\s+\d+ - (.+)", tested.stdout)
+            return failed.group(1) if failed else regex, None
+    return None, "survived: the tests stay green"
 
 
 def attempt(mutant, jobs):
     applied = patch(mutant, "--dry-run")
     if applied.returncode:
-        return "does not apply:\n" + applied.stdout
+        return None, "does not apply:\n" + applied.stdout
     patch(mutant)
     try:
         return try_out(mutant, jobs)
@@ -114,12 +119,14 @@ def healthy(mutants, jobs):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--only", help="names that contain this")
+    options.add_argument("--only", help="names in which this regular expression is found")
+    options.add_argument("--in", dest="place", help="that change a file whose path contains this")
     options.add_argument("--list", action="store_true")
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     chosen = options.parse_args()
     mutants = [Mutant(path) for path in sorted(HERE.glob("*.patch"))]
-    mutants = [m for m in mutants if not chosen.only or chosen.only in m.name]
+    mutants = [m for m in mutants if not chosen.only or re.search(chosen.only, m.name)]
+    mutants = [m for m in mutants if not chosen.place or m.changes(chosen.place)]
     if chosen.list:
         for mutant in mutants:
             print(f"{mutant.name:40} {mutant.guarantee}")
@@ -132,10 +139,10 @@ def main():
     survivors = 0
     for number, mutant in enumerate(mutants, 1):
         started = time.monotonic()
-        why_not = attempt(mutant, chosen.jobs)
+        caught_by, why_not = attempt(mutant, chosen.jobs)
         survivors += why_not is not None
         print(f"[{number:2}/{len(mutants)}] {'caught  ' if why_not is None else 'SURVIVED'} {mutant.name}"
-              f"  ({time.monotonic() - started:.0f} s)", flush=True)
+              f"  ({time.monotonic() - started:.0f} s){'' if why_not else ' by ' + caught_by}", flush=True)
         if why_not:
             print(f"        {mutant.guarantee}\n        {why_not}", flush=True)
     print(f"{len(mutants) - survivors} passed, {survivors} failed")
