@@ -61,17 +61,24 @@ set(PERDURE_RUNTIME_SOURCES
 set(PERDURE_RUNTIME_TESTS
     checkpointer/checkpointer_calls_test.cpp
     checkpointer/checkpointer_test.cpp
+    dispatch/attempts_test.cpp
+    dispatch/claims_test.cpp
     dispatch/decide_test.cpp
     dispatch/dispatcher_test.cpp
     dispatch/key_test.cpp
+    dispatch/operations_test.cpp
     dispatch/tool_test.cpp
     saver/delta_test.cpp
     saver/gist_test.cpp
     saver/recent_test.cpp
     saver/store_saver_test.cpp
+    session/asked_ahead_test.cpp
+    session/lines_test.cpp
+    session/mail_test.cpp
     session/session_test.cpp
     session/stopped_test.cpp
     session/unknown_test.cpp
+    session/unknown_turn_test.cpp
     session/worker_test.cpp
     state/difference_test.cpp
     state/history_property_test.cpp
