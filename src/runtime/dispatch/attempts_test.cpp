@@ -1,0 +1,191 @@
+// Attempts of a call: in which order, under which conditions, with whose word.
+
+#include "dispatch/attempts.hpp"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "dispatch/turns_fixture.hpp"
+#include "doubles/must.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+
+namespace perdure {
+namespace {
+
+class AttemptsTest : public TurnsTest {
+ protected:
+  static Policy with_approval() {
+    return {.needs_approval = [](const Tool&, const Json&) { return true; }};
+  }
+  std::size_t kept(const std::string& channel, const std::string& kind) {
+    std::size_t count = 0;
+    for (const Entry& entry : must(store->log().read(id, {.channel = channel}))) {
+      count += entry.kind == kind ? 1U : 0U;
+    }
+    return count;
+  }
+};
+
+TEST_P(AttemptsTest, AreMadeInTheOrderOfTheCalls) {
+  begin({tool("one"), tool("two"), tool("three")});
+  std::vector<std::string> order;
+  for (const char* name : {"one", "two", "three"}) {
+    behaviour[name] = [&order, name](const CallContext&) -> ToolOutcome {
+      order.emplace_back(name);
+      return Succeeded{};
+    };
+  }
+  must(session->answer(asks_for({{"two", "{}"}, {"three", "{}"}, {"one", "{}"}})));
+  must(session->run_calls());
+  EXPECT_EQ(order, (std::vector<std::string>{"two", "three", "one"}));
+}
+
+TEST_P(AttemptsTest, AreEachVerifiedBeforeTheNext) {
+  Tool pay = tool("pay");
+  std::vector<std::int64_t> asked;
+  pay.verify = [&](const VerifyContext& call) -> Verdict {
+    asked.push_back(call.attempt);
+    return NotLanded{};
+  };
+  begin({pay});
+  behaviour["pay"] = [](const CallContext& call) -> ToolOutcome {
+    if (call.attempt < 3) return Doubtful{"connection lost"};
+    return Succeeded{"paid"};
+  };
+  must(session->answer(asks_for({{"pay", "{}"}})));
+
+  EXPECT_FALSE(must(session->run_calls()).waiting);
+
+  EXPECT_EQ(asked, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(runs["pay"], 3);
+}
+
+TEST_P(AttemptsTest, StartNothingOnceTheLeaseMayBeOver) {
+  begin({tool("pay")});
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  clock.advance(std::chrono::seconds(29));
+
+  const auto refused = session->run_calls();
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::lease_lost);
+  EXPECT_EQ(runs["pay"], 0);
+}
+
+TEST_P(AttemptsTest, OfAnOwnerThatMayLiveCanStillLand) {
+  Tool write = tool("write", {.write = true});
+  write.verify = [](const VerifyContext&) -> Verdict { return NotLanded{}; };
+  begin({write});
+  must(session->answer(asks_for({{"write", "{}"}})));
+  const auto other = must(Runtime::start(*store, {.host = "there",
+                                                  .pid = 8,
+                                                  .renews_itself = false,
+                                                  .tools = must(Tools::of(tools)),
+                                                  .clock = &clock,
+                                                  .ids = &ids}));
+  clock.advance(std::chrono::minutes(1));
+  must(other->renew());
+
+  const auto taken = must(other->resume(id));
+
+  ASSERT_TRUE(taken.report.calls.waiting);
+  EXPECT_EQ(taken.report.calls.waiting->what, Waiting::For::decision);
+  EXPECT_EQ(runs["write"], 0);
+}
+
+TEST_P(AttemptsTest, AfterTheFirstAreCoveredByTheSameWord) {
+  Tool pay = tool("pay");
+  pay.honours_key = true;
+  begin({pay}, with_approval());
+  behaviour["pay"] = [](const CallContext& call) -> ToolOutcome {
+    if (call.attempt == 1) return Doubtful{"connection lost"};
+    return Succeeded{"paid"};
+  };
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->run_calls());
+  must(session->approve(first_call(), true, "ann", "fine"));
+
+  const CallsReport report = must(session->run_calls());
+
+  EXPECT_FALSE(report.waiting);
+  EXPECT_EQ(report.run, 2U);
+  EXPECT_EQ(kept("approvals", "used"), 1U);
+}
+
+TEST_P(AttemptsTest, AreNotCalledBackByAWordThatComesTooLate) {
+  begin({tool("pay")});
+  behaviour["pay"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->run_calls());
+  ASSERT_EQ(state_of(first_call()), CallState::in_doubt);
+
+  const auto late = session->approve(first_call(), false, "bob", "stop it");
+
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, ErrorCode::conflict);
+}
+
+TEST_P(AttemptsTest, AreNotMadeAgainstSomebodysWord) {
+  begin({tool("pay")}, with_approval());
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->run_calls());
+  must(session->approve(first_call(), false, "ann", "too much"));
+
+  const CallsReport report = must(session->run_calls());
+
+  EXPECT_FALSE(report.waiting);
+  EXPECT_EQ(report.refused, 1U);
+  EXPECT_EQ(runs["pay"], 0);
+  EXPECT_EQ(state_of(first_call()), CallState::denied);
+  EXPECT_EQ(result_of(2), "ann did not allow this call: too much");
+}
+
+TEST_P(AttemptsTest, OfWhichNobodyKnowsAreToldToTheModelOnce) {
+  begin({tool("pay")}, {.on_doubt = OnDoubt::tell_model});
+  behaviour["pay"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->run_calls());
+  must(session->run_calls());
+  EXPECT_EQ(session->state().transcript.size(), 3U) << "question, response, result";
+
+  must(session->resolve(first_call(),
+                        {.as = Decision::As::succeeded, .result = "seen", .who = "ann"}));
+
+  const auto history = well_formed(session->state());
+  ASSERT_EQ(history.size(), 3U);
+  EXPECT_EQ(history[2].blocks.size(), 1U) << "one result for one call";
+}
+
+// Deciding that it be run again does not bring the tool back.
+TEST_P(AttemptsTest, OfAToolThatIsGoneAreNotMadeOnAnybodysWord) {
+  begin({tool("pay")});
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  tools.clear();
+  restart();
+  session = must(runtime->resume(id)).session;
+  must(session->resolve(first_call(), {.as = Decision::As::retry, .who = "ann", .why = "again"}));
+
+  const CallsReport report = must(session->run_calls());
+
+  ASSERT_TRUE(report.waiting);
+  EXPECT_EQ(report.waiting->what, Waiting::For::decision);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, AttemptsTest, testing::Values("memory", "sqlite"),
+                         [](const auto& named) { return named.param; });
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,63 @@
+// The request that follows calls, written before they are answered where that saves a sync.
+
+#include <cstddef>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "dispatch/turns_fixture.hpp"
+#include "doubles/must.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/log.hpp"
+
+namespace perdure {
+namespace {
+
+class AskedAheadTest : public TurnsTest {
+ protected:
+  std::size_t requests() { return must(store->log().read(id, {.channel = "requests"})).size(); }
+};
+
+TEST_P(AskedAheadTest, IsWrittenWithTheLastOutcomeAndNotAgain) {
+  begin({tool("pay")});
+  must(session->answer(asks_for({{"pay", "{}"}}), {}, {.then = RequestSpec{.model = "m"}}));
+  EXPECT_FALSE(session->state().request);
+  must(session->run_calls());
+  ASSERT_TRUE(session->state().request);
+  must(session->ask({.model = "m"}));
+  EXPECT_EQ(requests(), 2U);
+  EXPECT_TRUE(session->answer(assistant_says("paid")));
+}
+
+TEST_P(AskedAheadTest, IsWrittenWithCallsThatOnlyRead) {
+  begin({tool("look", {.read = true})});
+  must(session->answer(asks_for({{"look", "{}"}}), {}, {.then = RequestSpec{.model = "m"}}));
+  EXPECT_FALSE(session->ask({.model = "m"})) << "there is nothing to ask with yet";
+  must(session->run_calls());
+  must(session->ask({.model = "m"}));
+  EXPECT_EQ(requests(), 2U);
+}
+
+TEST_P(AskedAheadTest, FollowsItsOwnCallsOnly) {
+  begin({tool("pay")});
+  behaviour["pay"] = [this](const CallContext&) -> ToolOutcome {
+    if (runs["pay"] == 1) return Doubtful{"connection lost"};
+    return Succeeded{"paid"};
+  };
+  must(session->answer(asks_for({{"pay", "{}"}}), {}, {.then = RequestSpec{.model = "old"}}));
+  must(session->run_calls());
+  must(session->resolve(first_call(), {.as = Decision::As::failed, .who = "ann"}));
+  must(session->ask({}));
+  must(session->answer(asks_for({{"pay", "{}"}})));
+
+  must(session->run_calls());
+
+  EXPECT_FALSE(session->state().request) << "nobody wants to ask";
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, AskedAheadTest, testing::Values("memory", "sqlite"),
+                         [](const auto& named) { return named.param; });
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,89 @@
+// Forks and rewinds into the middle of a turn: a call belongs to the session that issued it, and
+// what became of it stays known.
+
+#include <gtest/gtest.h>
+#include <string>
+#include <utility>
+
+#include "dispatch/turns_fixture.hpp"
+#include "doubles/must.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/history.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/point.hpp"
+
+namespace perdure {
+namespace {
+
+class LinesTest : public TurnsTest {
+ protected:
+  std::string last_result(const Session& of) {
+    const auto history = well_formed(of.state());
+    return std::get<ToolResultBlock>(history.back().blocks.back()).content;
+  }
+};
+
+TEST_P(LinesTest, AForkGoesOnWithoutTheCallThatIsInDoubtInItsParent) {
+  begin({tool("pay")});
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  restart();
+  session = must(runtime->resume(id)).session;
+  const auto forked = must(runtime->fork(id, Point::head()));
+
+  Session fork = must(runtime->resume(forked.id)).session;
+  const auto asked = fork.ask({});
+
+  EXPECT_TRUE(asked) << asked.error().message;
+  EXPECT_NE(last_result(fork).find("unknown"), std::string::npos) << last_result(fork);
+  EXPECT_EQ(runs["pay"], 0);
+  EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
+  EXPECT_FALSE(session->ask({})) << "its parent still waits";
+}
+
+TEST_P(LinesTest, ADoubtOfItsParentBlocksTheToolInAForkUntilItsParentKnows) {
+  begin({tool("pay")});
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  restart();
+  session = must(runtime->resume(id)).session;
+  const auto forked = must(runtime->fork(id, Point::head()));
+  Session fork = must(runtime->resume(forked.id)).session;
+  must(fork.ask({}));
+  must(fork.answer(asks_for({{"pay", R"({"to":"ann"})"}})));
+
+  EXPECT_EQ(must(fork.run_calls()).refused, 1U);
+  EXPECT_EQ(runs["pay"], 0);
+
+  must(session->resolve(first_call(), {.as = Decision::As::failed, .who = "ann"}));
+  must(fork.ask({}));
+  must(fork.answer(asks_for({{"pay", R"({"to":"ann"})"}})));
+  EXPECT_EQ(must(fork.run_calls()).refused, 0U);
+  EXPECT_EQ(runs["pay"], 1);
+}
+
+TEST_P(LinesTest, ARewindIntoATurnDoesNotForgetWhatItsCallsCameTo) {
+  begin({tool("pay"), tool("mail")}, {.cadence = {.at = Cadence::At::call}});
+  must(session->answer(asks_for({{"pay", "{}"}, {"mail", "{}"}})));
+  must(session->run_calls());
+  const auto versions = must(session->versions());
+  ASSERT_EQ(versions.size(), 2U);
+
+  must(session->rewind(Point::version(1)));
+  const auto report = session->run_calls();
+
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->waiting);
+  EXPECT_EQ(runs["pay"], 1);
+  EXPECT_EQ(runs["mail"], 1);
+  EXPECT_EQ(last_result(*session), "mail done");
+  EXPECT_TRUE(session->ask({}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, LinesTest, testing::Values("memory", "sqlite"),
+                         [](const auto& named) { return named.param; });
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,113 @@
+// What others leave in the inbox: taken once, in order, and never in the way of what follows.
+
+#include "perdure/runtime/mail.hpp"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "dispatch/turns_fixture.hpp"
+#include "doubles/must.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/inbox.hpp"
+#include "perdure/store/ledger.hpp"
+
+namespace perdure {
+namespace {
+
+class MailTest : public TurnsTest {
+ protected:
+  Mail mail() { return {*store, id}; }
+  MessageId fresh() { return mint<MessageTag>(ids); }
+
+  /// A call in doubt, of a process that is gone.
+  void begin_in_doubt() {
+    begin({tool("pay")});
+    must(session->answer(asks_for({{"pay", "{}"}})));
+    restart();
+    session = must(runtime->resume(id)).session;
+  }
+};
+
+TEST_P(MailTest, IsTakenOnce) {
+  begin({});
+  const MessageId same = fresh();
+  must(mail().say(same, user_says("and hurry")));
+  must(mail().say(same, user_says("and hurry")));
+
+  EXPECT_EQ(must(session->take_inbox()), 1U);
+  EXPECT_EQ(must(session->take_inbox()), 0U);
+  must(mail().say(same, user_says("and hurry")));
+  EXPECT_EQ(must(session->take_inbox()), 0U);
+
+  ASSERT_EQ(session->state().transcript.size(), 2U);
+  EXPECT_EQ(text_of(session->state().transcript.at(1).message), "and hurry");
+}
+
+TEST_P(MailTest, ResolvesACallOnce) {
+  begin_in_doubt();
+  must(mail().resolve(fresh(), first_call(),
+                      {.as = Decision::As::succeeded, .result = "seen", .who = "ann"}));
+  must(session->take_inbox());
+  EXPECT_EQ(state_of(first_call()), CallState::succeeded);
+
+  must(mail().resolve(fresh(), first_call(), {.as = Decision::As::failed, .who = "bob"}));
+
+  EXPECT_EQ(must(session->take_inbox()), 1U) << "too late, but taken";
+  EXPECT_EQ(state_of(first_call()), CallState::succeeded);
+}
+
+TEST_P(MailTest, OfTwoDecisionsAboutOneCallTheFirstCounts) {
+  begin_in_doubt();
+  must(mail().resolve(fresh(), first_call(),
+                      {.as = Decision::As::succeeded, .result = "seen", .who = "ann"}));
+  must(mail().resolve(fresh(), first_call(), {.as = Decision::As::failed, .who = "bob"}));
+
+  const auto taken = session->take_inbox();
+
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_EQ(*taken, 2U);
+  EXPECT_EQ(state_of(first_call()), CallState::succeeded);
+  EXPECT_EQ(result_of(2), "seen");
+}
+
+TEST_P(MailTest, OfARefusalBehindAWordTheRefusalCounts) {
+  begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->run_calls());
+  must(mail().approve(fresh(), first_call(), true, "ann", "fine"));
+  must(mail().approve(fresh(), first_call(), false, "ann", "no, wait"));
+  must(session->take_inbox());
+
+  EXPECT_EQ(must(session->run_calls()).refused, 1U);
+  EXPECT_EQ(runs["pay"], 0);
+}
+
+TEST_P(MailTest, APauseBehindACancelDoesNotUndoIt) {
+  begin({});
+  must(mail().cancel(fresh(), "ann", "enough"));
+  must(mail().pause(fresh(), "bob", "lunch"));
+  must(session->take_inbox());
+  EXPECT_EQ(session->status(), Status::cancelled);
+  EXPECT_EQ(must(store->sessions().read(id)).status, Status::cancelled);
+}
+
+TEST_P(MailTest, OfAKindThatNobodyKnowsIsOnlyKept) {
+  begin({});
+  for (const char* body : {"{}", "[1]", "\"\""}) {
+    must(store->inbox().post(
+        {.session = id, .id = fresh(), .kind = "resolve", .body = Body::from_text(body)}));
+  }
+  must(store->inbox().post(
+      {.session = id, .id = fresh(), .kind = "greeting", .body = Body::from_text("{}")}));
+  EXPECT_EQ(must(session->take_inbox()), 4U);
+  EXPECT_EQ(must(store->log().read(id, {.channel = "inbox"})).size(), 4U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, MailTest, testing::Values("memory", "sqlite"),
+                         [](const auto& named) { return named.param; });
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,107 @@
+// Turns whose commits are not answered: what was asked for is asked for once, and paid once.
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+
+#include "dispatch/turns_fixture.hpp"
+#include "doubles/counting_ids.hpp"
+#include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
+#include "doubles/watched_store.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+namespace {
+
+class UnknownTurnTest : public testing::Test {
+ protected:
+  UnknownTurnTest() { must(session.ask({.reserve_micros = 10}, user_says("warm up"))); }
+
+  /// Commits are made, and nobody is told.
+  void lose_answers() {
+    store.on_commit([this](const Lease& lease, const Batch& batch) -> Result<Receipt> {
+      must(behind->commit(lease, batch));
+      return fail(ErrorCode::commit_unknown, "the answer is lost");
+    });
+  }
+  void answer_truly() { store.on_commit({}); }
+
+  Tool pay() {
+    Tool made{.name = "pay", .side_effects = SideEffects{.mutate = true}};
+    made.run = [this](const CallContext&) -> ToolOutcome {
+      ++runs;
+      return Succeeded{"paid"};
+    };
+    return made;
+  }
+
+  int runs = 0;
+  FakeClock clock;
+  CountingIds ids;
+  std::unique_ptr<Store> behind = must(open_store("memory:", {.clock = &clock, .ids = &ids}));
+  WatchedStore store{*behind};
+  std::unique_ptr<Runtime> runtime = must(Runtime::start(store, {.host = "here",
+                                                                 .pid = 7,
+                                                                 .renews_itself = false,
+                                                                 .tools = must(Tools::of({pay()})),
+                                                                 .clock = &clock,
+                                                                 .ids = &ids}));
+  Session session = must(runtime->create({.budget_micros = 1'000}));
+};
+
+TEST_F(UnknownTurnTest, ARequestIsNotWrittenTwice) {
+  must(session.answer(assistant_says("ready"), {.cost_micros = 10}));
+  lose_answers();
+  ASSERT_FALSE(session.ask({.reserve_micros = 300}, user_says("go")));
+  answer_truly();
+
+  const auto again = session.ask({.reserve_micros = 300}, user_says("go"));
+
+  ASSERT_FALSE(again) << "it is open already";
+  EXPECT_EQ(again.error().code, ErrorCode::conflict);
+  EXPECT_EQ(session.state().transcript.size(), 3U);
+  EXPECT_EQ(session.state().budget.available(), 1'000 - 10 - 300);
+  EXPECT_TRUE(session.answer(assistant_says("gone"), {.cost_micros = 200}));
+}
+
+TEST_F(UnknownTurnTest, AResponseIsNotWrittenTwice) {
+  lose_answers();
+  ASSERT_FALSE(session.answer(asks_for({{"pay", "{}"}}), {.cost_micros = 10}));
+  answer_truly();
+
+  const auto again = session.answer(asks_for({{"pay", "{}"}}), {.cost_micros = 10});
+
+  ASSERT_FALSE(again) << "no request is open any more";
+  EXPECT_EQ(again.error().code, ErrorCode::conflict);
+  EXPECT_EQ(session.state().transcript.size(), 2U);
+  EXPECT_EQ(must(behind->ledger().list({.session = session.id()})).size(), 1U);
+  EXPECT_EQ(session.state().budget.totals.spent, 10);
+}
+
+TEST_F(UnknownTurnTest, NothingRunsOnADispatchOfWhichNobodyKnows) {
+  lose_answers();
+  ASSERT_FALSE(session.answer(asks_for({{"pay", "{}"}})));
+  EXPECT_FALSE(session.run_calls());
+  EXPECT_EQ(runs, 0);
+}
+
+TEST_F(UnknownTurnTest, APositionIsThatOfTheEntry) {
+  lose_answers();
+  ASSERT_FALSE(session.append("notes", Body::from_text("1")));
+  answer_truly();
+
+  const Position second = must(session.append("notes", Body::from_text("2")));
+
+  EXPECT_EQ(session.state().head, second);
+}
+
+}  // namespace
+}  // namespace perdure
