@@ -114,6 +114,7 @@ Result<void> add_approval(SessionParts& parts, Draft& draft, Position call, cons
 }
 
 Result<void> Session::resolve(Position call, const Decision& decision) {
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
   Draft draft = parts_->held.draft();
   if (auto added = add_decision(*parts_, draft, call, decision); !added) return forward(added);
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
@@ -122,6 +123,7 @@ Result<void> Session::resolve(Position call, const Decision& decision) {
 
 Result<void> Session::approve(Position call, bool allow, const std::string& who,
                               const std::string& why) {
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
   Draft draft = parts_->held.draft();
   const Word word{.allow = allow, .who = who, .why = why};
   if (auto added = add_approval(*parts_, draft, call, word); !added) return forward(added);

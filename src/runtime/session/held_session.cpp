@@ -77,7 +77,8 @@ Result<void> HeldSession::load() {
 Result<Receipt> HeldSession::commit(Draft draft) {
   if (is_released_) return fail(ErrorCode::lease_lost, "this session was closed here");
   if (is_lost_) return fail(ErrorCode::lease_lost, "another worker has taken this session over");
-  if (auto known = find_out(); !known) return forward(known);
+  // The draft was put together without knowing whether it goes on from that one.
+  if (unknown_) return fail(ErrorCode::commit_unknown, "an earlier commit is not known yet");
   Batch& batch = draft.batch;
   batch.id = mint<BatchTag>(world_.ids);
   batch.expected_head = head_;
@@ -113,8 +114,7 @@ Result<Receipt> HeldSession::commit_surely(const Batch& batch) {
   }
 }
 
-// Whether the batch of which nobody knows was committed. It is committed now, if it was not. Only
-// a clear answer ends the question.
+// Only a clear answer ends the question.
 Result<void> HeldSession::find_out() {
   if (!unknown_) return {};
   const Batch batch = *unknown_;

@@ -52,8 +52,13 @@ class HeldSession {
 
   [[nodiscard]] Draft draft() const { return Draft(next_); }
 
+  /// Whether a commit whose answer was lost was made; it is made now, if it was not. To be called
+  /// before the state is looked at for what is written next.
+  /// Fails: as Store::commit; what can still not be known stays so.
+  [[nodiscard]] Result<void> find_out();
+
   /// Commits the draft, and folds it. A commit whose answer is lost is repeated; if that does
-  /// not help, nothing else is committed before it is known.
+  /// not help, nothing else is committed before it is found out.
   /// Fails: as Store::commit.
   Result<Receipt> commit(Draft draft);
 
@@ -73,7 +78,6 @@ class HeldSession {
  private:
   [[nodiscard]] Result<Receipt> commit_surely(const Batch& batch);
   [[nodiscard]] Result<Receipt> commit_with_blobs(const Batch& batch);
-  [[nodiscard]] Result<void> find_out();
   [[nodiscard]] Result<void> take_in(Batch batch, const Receipt& receipt);
 
   World world_;

@@ -74,6 +74,7 @@ void take(SessionParts& parts, Draft& draft, const InboxMessage& mail) {
 }  // namespace
 
 Result<std::size_t> Session::take_inbox() {
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
   std::size_t taken = 0;
   for (;;) {
     auto mails = parts_->held.world().store.inbox().list(id(), mails_max);

@@ -34,6 +34,7 @@ namespace perdure {
 namespace {
 
 Result<Position> commit_one(HeldSession& held, NewEntry entry) {
+  if (auto known = held.find_out(); !known) return forward(known);
   Draft draft = held.draft();
   const Position position = draft.add(std::move(entry));
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
@@ -86,6 +87,7 @@ Result<Position> Session::set(const Plan& plan) {
 }
 
 Result<std::int64_t> Session::count(const std::string& counter, std::int64_t by) {
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
   Counters counters = state().counters;
   auto number = add(counters, counter, by);
   if (!number) return number;
@@ -95,6 +97,7 @@ Result<std::int64_t> Session::count(const std::string& counter, std::int64_t by)
 }
 
 Result<Version> Session::checkpoint(const NewCheckpoint& note) {
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
   Draft draft = parts_->held.draft();
   draft.batch.checkpoint = note;
   auto receipt = parts_->held.commit(std::move(draft));
@@ -103,6 +106,7 @@ Result<Version> Session::checkpoint(const NewCheckpoint& note) {
 }
 
 Result<void> Session::set_status(const StatusChange& change) {
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
   if (parts_->held.has_ended() && change.status != status()) {
     return fail(ErrorCode::conflict,
                 fmt::format("the session is {}: reopen it first", to_string(status())));
@@ -114,6 +118,7 @@ Result<void> Session::set_status(const StatusChange& change) {
 }
 
 Result<void> Session::reopen(const std::string& who, const std::string& why) {
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
   if (!parts_->held.has_ended()) {
     return fail(ErrorCode::conflict,
                 fmt::format("the session is {}: there is nothing to reopen", to_string(status())));
@@ -153,7 +158,10 @@ Result<void> Session::close() {
 }
 
 Result<void> Session::rewind(Point point) {
-  if (!state().open_calls.empty()) {
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
+  auto open = dispatch::open_calls(parts_->held);
+  if (!open) return forward(open);
+  if (!open->empty()) {
     return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
                 call_name(id(), state().open_calls.begin()->first));
   }

@@ -163,6 +163,7 @@ Result<Answered> build_answer(SessionParts& parts, const Message& response, cons
 
 Result<void> Session::ask(const RequestSpec& request, std::optional<Message> input) {
   HeldSession& held = parts_->held;
+  if (auto known = held.find_out(); !known) return forward(known);
   if (auto goes_on = held.check_goes_on(); !goes_on) return goes_on;
   if (held.state().request) {
     if (parts_->has_asked_ahead && !input) return {};
@@ -185,6 +186,7 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
 
 Result<Position> Session::answer(Message response, const Usage& usage, const AnswerExtras& extras) {
   HeldSession& held = parts_->held;
+  if (auto known = held.find_out(); !known) return forward(known);
   if (!held.state().request) {
     return fail(ErrorCode::conflict, "no request is open: ask first");
   }
@@ -208,6 +210,7 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
 }
 
 Result<CallsReport> Session::run_calls() {
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
   if (auto goes_on = parts_->held.check_goes_on(); !goes_on) return forward(goes_on);
   return parts_->dispatcher.run();
 }
