@@ -85,9 +85,12 @@ Result<std::size_t> Session::take_inbox() {
       draft.add({.channel = "inbox", .kind = mail.kind, .body = mail.body});
       take(*parts_, draft, mail);
       draft.batch.consumed.push_back(mail.id);
+      // What it does depends on the state: the next one must see what this one did.
+      if (mail.kind != "message") break;
     }
+    const std::size_t moved = draft.batch.consumed.size();
     if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
-    taken += mails->size();
+    taken += moved;
   }
 }
 
