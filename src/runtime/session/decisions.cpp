@@ -100,6 +100,10 @@ Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
 Result<void> add_approval(SessionParts& parts, Draft& draft, Position call, const Word& word) {
   auto view = find_open(parts.held, call);
   if (!view) return forward(view);
+  if (view->row.state != CallState::intended) {
+    return fail(ErrorCode::conflict, fmt::format("call {} was made already",
+                                                 call_name(parts.held.lease().session, call)));
+  }
   const Approval approval{
       .call = call,
       .args_digest = view->open.args_digest,
