@@ -88,7 +88,8 @@ Result<Dispatcher::Step> Dispatcher::advance(const std::vector<CallView>& calls)
     record(draft, first, {.outcome = *std::move(late)});
     return commit(std::move(draft));
   }
-  if (first.open.is_retried) return run_again(first);
+  const bool can_run = first.tool != nullptr && first.args;
+  if (first.open.is_retried && can_run) return run_again(first);
   return recover(first);
 }
 
