@@ -15,6 +15,7 @@
 #include "dispatch/admission.hpp"
 #include "dispatch/attempts.hpp"
 #include "dispatch/decide.hpp"
+#include "dispatch/recorded.hpp"
 #include "dispatch/records.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
@@ -36,6 +37,11 @@ struct Cases : F... {
 };
 
 bool is_intended(const CallView& call) { return call.row.state == CallState::intended; }
+
+bool is_settled(const CallView& call) {
+  return !is_intended(call) && call.row.state != CallState::dispatched &&
+         call.row.state != CallState::in_doubt;
+}
 
 }  // namespace
 
@@ -83,6 +89,7 @@ Result<CallsReport> Dispatcher::run() {
 Result<Dispatcher::Step> Dispatcher::advance(const std::vector<CallView>& calls) {
   const CallView& first = calls.front();
   if (is_intended(first)) return begin(calls);
+  if (is_settled(first)) return tell_outcome(first);
   if (auto late = attempts_.take_late(first.call())) {
     Draft draft = held_.draft();
     record(draft, first, {.outcome = *std::move(late)});
@@ -126,6 +133,19 @@ Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
   if (!receipt) return forward(receipt);
   began(*std::move(chosen));
   return Step::went_on;
+}
+
+// It came to its end on a line that the session has left since, in the middle of this turn.
+Result<Dispatcher::Step> Dispatcher::tell_outcome(const CallView& call) {
+  auto result = recorded_result(held_.world().store, call.row);
+  if (!result) return forward(result);
+  const Recorded gone{.text = "This call was made; its result is no longer kept."};
+  const Recorded& known = *result ? **result : gone;
+  Draft draft = held_.draft();
+  Records(held_, draft)
+      .tell(call, call.row.state, {.content = known.text, .is_error = known.is_error});
+  ++report_.replayed;
+  return commit(std::move(draft));
 }
 
 CallFacts Dispatcher::facts_of(const CallView& call) const {

@@ -54,6 +54,7 @@ class Dispatcher {
 
   [[nodiscard]] Result<Step> advance(const std::vector<CallView>& calls);
   [[nodiscard]] Result<Step> begin(const std::vector<CallView>& calls);
+  [[nodiscard]] Result<Step> tell_outcome(const CallView& call);
   [[nodiscard]] Result<Step> recover(const CallView& call);
   [[nodiscard]] Result<Step> act_on(const CallView& call, const Decision& decision);
   [[nodiscard]] Result<Step> run_again(const CallView& call);

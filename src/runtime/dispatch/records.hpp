@@ -33,6 +33,10 @@ class Records {
 
   /// A result for the model, and the state the call ends in.
   void settle(const CallView& call, CallState state, const Told& told, const Reason& reason = {});
+  /// A result for the model of a call that is settled already.
+  void tell(const CallView& call, CallState state, const Told& told) {
+    add_result(call, state, told);
+  }
   /// It is in doubt; `has_ended`: its attempt has come back, to us.
   void doubt(const CallView& call, const std::string& why, bool has_ended);
   /// Tells the model that nobody knows.
