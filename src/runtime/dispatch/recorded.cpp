@@ -2,6 +2,7 @@
 
 #include "dispatch/recorded.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -59,19 +60,22 @@ std::optional<Recorded> result_in(const Entry& entry, const Call& call) {
   return std::nullopt;
 }
 
-std::optional<std::string> args_in(const Entry& entry, const Call& call) {
-  if (entry.channel == book_channel) return entry.body.bytes();
-  if (entry.channel == "calls") {
-    auto intent = intent_from_json(entry.body.bytes());
-    return intent ? std::move(intent->args) : std::nullopt;
+// Which block it was, the intent says: a provider may give all calls of a message one id. Where it
+// cannot be read, the id has to do.
+const ToolCallBlock* find_asked(const Message& message, const Call& call,
+                                const std::optional<Intent>& intent) {
+  for (std::size_t i = 0; i < message.blocks.size(); ++i) {
+    const auto* block = std::get_if<ToolCallBlock>(&message.blocks[i]);
+    const bool is_it = intent ? i == intent->block : block && block->id == call.provider_id;
+    if (is_it) return block;
   }
-  auto message = message_from_json(entry.body.bytes());
-  if (!message) return std::nullopt;
-  for (Block& block : message->blocks) {
-    auto* asked = std::get_if<ToolCallBlock>(&block);
-    if (asked != nullptr && asked->id == call.provider_id) return std::move(asked->args);
-  }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<Intent> intent_in(const std::optional<Entry>& entry) {
+  if (!entry) return std::nullopt;
+  auto intent = intent_from_json(entry->body.bytes());
+  return intent ? std::optional(*std::move(intent)) : std::nullopt;
 }
 
 }  // namespace
@@ -79,7 +83,15 @@ std::optional<std::string> args_in(const Entry& entry, const Call& call) {
 Result<std::optional<std::string>> recorded_args(Store& store, const Call& call) {
   auto entry = find_entry(store, call.session, call.args);
   if (!entry) return forward(entry);
-  return *entry ? args_in(**entry, call) : std::nullopt;
+  if (!*entry) return std::nullopt;
+  if ((*entry)->channel == book_channel) return (*entry)->body.bytes();
+  auto intended = find_entry(store, call.session, call.position);
+  if (!intended) return forward(intended);
+  auto intent = intent_in(*intended);
+  if (intent && intent->args) return std::move(intent->args);
+  const auto message = message_from_json((*entry)->body.bytes());
+  const ToolCallBlock* block = message ? find_asked(*message, call, intent) : nullptr;
+  return block != nullptr ? std::optional(block->args) : std::nullopt;
 }
 
 Result<std::optional<Recorded>> recorded_result(Store& store, const Call& call) {
