@@ -11,6 +11,7 @@
 #include "dispatch/recorded.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/approval.hpp"
@@ -28,15 +29,26 @@ Waiting waiting_for(const CallView& call, Waiting::For what, std::string why) {
   return {.call = call.call(), .tool = call.open.tool, .what = what, .why = std::move(why)};
 }
 
-std::optional<Refuse> find_block(const HeldSession& held, const CallView& call) {
+bool may_have_taken_effect(const Call& call) {
+  const bool is_unresolved =
+      call.state == CallState::dispatched || call.state == CallState::in_doubt;
+  return is_unresolved && call.effect != EffectClass::read_only;
+}
+
+// What a fork shares with its parent is told to its model, too; it blocks until the parent knows.
+Result<std::optional<Refuse>> find_block(HeldSession& held, const CallView& call) {
   for (const auto& [position, other] : held.state().open_calls) {
-    if (!other.is_told || position == call.call() || other.tool != call.open.tool) continue;
+    if (position == call.call() || other.tool != call.open.tool) continue;
     const bool by_arguments = call.tool->blocking == Blocking::same_arguments;
     if (by_arguments && other.args_digest != call.open.args_digest) continue;
+    auto inherited = find_inherited(held, position);
+    if (!inherited) return forward(inherited);
+    if (*inherited ? !may_have_taken_effect(**inherited) : !other.is_told) continue;
+    const SessionId& whose = *inherited ? (*inherited)->session : held.lease().session;
     return Refuse{
         fmt::format("An earlier call of {} is in doubt ({}): it may have taken effect. "
                     "Until somebody resolves it, this tool is not called.",
-                    other.tool, call_name(held.lease().session, position))};
+                    other.tool, call_name(whose, position))};
   }
   return std::nullopt;
 }
@@ -117,8 +129,11 @@ Result<Admission> admit(HeldSession& held, const CallView& call) {
     return Admission(Refuse{fmt::format("There is no tool {} any more.", call.open.tool)});
   }
   if (!call.args) return Admission(Refuse{"Its arguments can no longer be read."});
-  if (auto blocked = find_block(held, call)) return Admission(*std::move(blocked));
-  if (call.row.key && call.tool->repeat != Repeat::each_call) {
+  auto blocked = find_block(held, call);
+  if (!blocked) return forward(blocked);
+  if (*blocked) return Admission(**std::move(blocked));
+  // As the rule was when it was intended: its key was made by that one.
+  if (call.row.key && call.open.repeat != to_string(Repeat::each_call)) {
     auto holder = held.world().store.ledger().find_holder(*call.row.key);
     if (!holder) return forward(holder);
     if (*holder) return by_holder(held, call, **holder);

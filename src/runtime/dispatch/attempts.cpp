@@ -36,7 +36,8 @@ struct Answer {
 
 // All calls under the key but this one.
 Result<std::vector<Call>> others_of(Store& store, const CallView& call) {
-  if (!call.row.key || call.tool->repeat == Repeat::each_call) return std::vector<Call>{};
+  const bool is_alone = call.open.repeat == to_string(Repeat::each_call);
+  if (!call.row.key || is_alone) return std::vector<Call>{};
   auto calls = store.ledger().by_key(*call.row.key);
   if (!calls) return calls;
   std::erase_if(*calls, [&](const Call& other) {

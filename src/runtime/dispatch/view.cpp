@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
 
@@ -31,6 +34,22 @@ Result<std::vector<CallView>> open_calls(HeldSession& held) {
     calls.push_back(std::move(view));
   }
   return calls;
+}
+
+Result<std::optional<Call>> find_inherited(HeldSession& held, Position call) {
+  Store& store = held.world().store;
+  SessionId session = held.lease().session;
+  for (;;) {
+    auto row = store.ledger().read(session, call);
+    if (row && session == held.lease().session) return std::nullopt;
+    if (row) return *std::move(row);
+    if (row.error().code != ErrorCode::not_found) return forward(row);
+    auto summary = store.sessions().read(session);
+    if (!summary && summary.error().code != ErrorCode::not_found) return forward(summary);
+    const bool shares_log = summary && summary->parent && summary->parent->lineage == Lineage::fork;
+    if (!shares_log) return std::nullopt;
+    session = summary->parent->session;
+  }
 }
 
 bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched) {

@@ -30,6 +30,10 @@ struct CallView {
 /// get those of its parent: they belong to the session that issued them.
 [[nodiscard]] Result<std::vector<CallView>> open_calls(HeldSession& held);
 
+/// What became of a call that is open in our log and was issued by a session that this one was
+/// forked from. Empty: it is our own, or its session is gone.
+[[nodiscard]] Result<std::optional<Call>> find_inherited(HeldSession& held, Position call);
+
 /// Whether a commit failed only because another call holds the key of one that it dispatches: not a
 /// mistake, but the race that keys are for.
 [[nodiscard]] bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched);

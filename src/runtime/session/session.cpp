@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
@@ -163,7 +164,7 @@ Result<void> Session::rewind(Point point) {
   if (!open) return forward(open);
   if (!open->empty()) {
     return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
-                call_name(id(), state().open_calls.begin()->first));
+                call_name(id(), open->front().call()));
   }
   Draft draft = parts_->held.draft();
   draft.batch.branch_from = point;

@@ -66,12 +66,13 @@ bool has_calls(const Message& message) {
 
 bool ends_turn(const Message& response) { return !response.is_partial && !has_calls(response); }
 
-// A call that the model was told of as unknown does not keep it from being asked.
-bool has_unanswered(const State& state) {
-  for (const auto& [position, call] : state.open_calls) {
-    if (!call.is_told) return true;
-  }
-  return false;
+// A call that the model was told of as unknown does not keep it from being asked; nor does one of
+// the session that this one was forked from: it is not ours to end.
+Result<bool> has_unanswered(HeldSession& held) {
+  auto calls = dispatch::open_calls(held);
+  if (!calls) return forward(calls);
+  return std::ranges::any_of(*calls,
+                             [](const dispatch::CallView& call) { return !call.open.is_told; });
 }
 
 bool is_checkpoint_due(const SessionParts& parts) {
@@ -165,12 +166,14 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
   HeldSession& held = parts_->held;
   if (auto known = held.find_out(); !known) return forward(known);
   if (auto goes_on = held.check_goes_on(); !goes_on) return goes_on;
+  auto unanswered = has_unanswered(held);
+  if (!unanswered) return forward(unanswered);
+  if (*unanswered) {
+    return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
+  }
   if (held.state().request) {
     if (parts_->has_asked_ahead && !input) return {};
     return fail(ErrorCode::conflict, "a request is open: answer it first");
-  }
-  if (has_unanswered(held.state())) {
-    return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
   }
   Draft draft = held.draft();
   if (input) {
