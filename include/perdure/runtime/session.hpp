@@ -150,7 +150,7 @@ class Session {
   Result<void> close();
 
   /// Goes on from an old point, in this session: what came after it stays readable, on its own
-  /// line. Effects are not undone.
+  /// line. Effects are not undone, and what was paid stays paid.
   /// Fails: `not_found`; `conflict` while a call is unresolved.
   Result<void> rewind(Point point);
 

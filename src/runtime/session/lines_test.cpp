@@ -82,6 +82,24 @@ TEST_P(LinesTest, ARewindIntoATurnDoesNotForgetWhatItsCallsCameTo) {
   EXPECT_TRUE(session->ask({}));
 }
 
+TEST_P(LinesTest, ARewindGivesNoMoneyBack) {
+  begin({});
+  session.reset();
+  session = must(runtime->create({.budget_micros = 1'000}));
+  for (int turn = 0; turn < 3; ++turn) {
+    must(session->ask({.reserve_micros = 250}, user_says("go")));
+    must(session->answer(assistant_says("done"), {.cost_micros = 200}));
+  }
+
+  must(session->rewind(Point::version(1)));
+
+  EXPECT_EQ(session->state().transcript.size(), 2U);
+  EXPECT_EQ(session->state().budget.totals.spent, 600);
+  EXPECT_EQ(session->state().budget.available(), 400);
+  must(session->rewind(Point::version(1)));
+  EXPECT_EQ(session->state().budget.available(), 400);
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, LinesTest, testing::Values("memory", "sqlite"),
                          [](const auto& named) { return named.param; });
 

@@ -15,6 +15,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/counters.hpp"
 #include "perdure/runtime/difference.hpp"
 #include "perdure/runtime/message.hpp"
@@ -46,6 +47,18 @@ Result<void> check_is_users(const std::string& channel) {
   if (!is_reserved(channel)) return {};
   return fail(ErrorCode::invalid_argument,
               fmt::format("channel {} is the runtime's own: take another name", channel));
+}
+
+// What was paid since stays paid, on whichever line.
+Result<void> keep_paid(Draft& draft, Budget budget, const BudgetTotals& now) {
+  const std::int64_t since = now.recorded() - budget.totals.recorded();
+  if (since <= 0) return {};
+  auto entry = enter(
+      budget,
+      {.change = BudgetChange::spend, .micros = since, .what = "paid on the line that was left"});
+  if (!entry) return forward(entry);
+  draft.add(appending("budget", std::string(to_string(entry->change)), to_json(*entry)));
+  return {};
 }
 
 }  // namespace
@@ -166,8 +179,11 @@ Result<void> Session::rewind(Point point) {
     return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
                 call_name(id(), open->front().call()));
   }
+  auto there = state_at(point);
+  if (!there) return forward(there);
   Draft draft = parts_->held.draft();
   draft.batch.branch_from = point;
+  if (auto kept = keep_paid(draft, there->budget, state().budget.totals); !kept) return kept;
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
 }
