@@ -5,6 +5,7 @@
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/mail.hpp"
@@ -30,6 +31,24 @@ TEST_P(Hole30, AWordGivenWhileNoProcessRunsIsHeardByTheNextOne) {
   EXPECT_FALSE(report.calls.waiting);
   EXPECT_EQ(runs("pay"), 1);
   EXPECT_EQ(session->status(), Status::active);
+}
+
+TEST_P(Hole30, APauseInTheMiddleOfATurnOutlivesItsProcess) {
+  begin({tool("pay")});
+  behaviour["pay"] = [&](const CallContext&) -> ToolOutcome {
+    must(Mail(*store, id).pause(mint<MessageTag>(ids), "ann", "lunch"));
+    return Succeeded{"paid"};
+  };
+  turn({{"pay", "{}"}});
+  must(session->take_inbox());
+  restart_and_resume();
+  EXPECT_EQ(session->status(), Status::paused);
+  EXPECT_EQ(code_of(session->ask()), ErrorCode::conflict);
+
+  must(session->set_status({.status = Status::active}));
+
+  EXPECT_TRUE(session->ask());
+  EXPECT_EQ(runs("pay"), 1) << "what was paid before the pause is not paid after it";
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, Hole30, testing::ValuesIn(every_backend()), backend_name);
