@@ -27,7 +27,7 @@ help: ## Show this list.
 	@echo 'Variables: JOBS=$(JOBS)  PREFIX=/where/to  LINT=changed|all'
 
 .PHONY: demo
-demo: build/release/build.ninja ## Kill a writing process 25 times and show that nothing is lost.
+demo: build/release/build.ninja ## Kill a writer 25 times, and an agent while it pays; show that nothing is lost or done twice.
 	@cmake --build --preset release -j $(JOBS) --target perdure_demo
 	@$(DEMO)
 

@@ -37,11 +37,28 @@ class Demo(unittest.TestCase):
             self.assertEqual(said[fault], 0)
         self.assertEqual(os.listdir(self.temp), [], "the demonstration leaves files behind")
 
+    def test_json_says_that_nothing_was_done_twice(self):
+        done = run("--kills", "1", "--json", temp=self.temp)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        said = json.loads(done.stdout)
+        self.assertEqual((said["session_deaths"], said["verified"], said["in_doubt"]), (2, 1, 1))
+        self.assertEqual((said["charges"], said["emails"]), (1, 1))
+        self.assertEqual((said["model_requests"], said["spent_micros"]), (3, 3 * 4_200))
+
     def test_text_is_for_a_person_and_free_of_control_characters(self):
         done = run("--kills", "2", temp=self.temp)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("Nothing is missing, doubled or reordered.", done.stdout)
         self.assertIn("make test", done.stdout)
+        lines = done.stdout.splitlines()
+        for expected in (
+            "  life 2  verify      the bank is asked by the call's key: it has the charge",
+            "  life 3  in doubt    send_email: nobody can tell whether it took effect; the session waits",
+            '    the call        send_email {"to":"ann","text":"Invoice 7 is paid."}',
+            "    said            succeeded, by demo: looked into the outbox",
+            "          answer      Invoice 7 is paid, and Ann knows.",
+        ):
+            self.assertIn(expected, lines)
         self.assertRegex(done.stdout, r"seed \d+")
         self.assertNotRegex(done.stdout, r"[\x00-\x09\x0b-\x1f]")
 

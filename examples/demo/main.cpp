@@ -1,6 +1,7 @@
-// perdure_demo: kills a writing process again and again, and shows that nothing is lost.
+// perdure_demo: kills a writing process again and again, and shows that nothing is lost; then an
+// agent in the middle of a payment and of an email, and shows that nothing is done twice.
 //
-// The same program is killer, judge and, started by itself with --writer, the victim.
+// The same program is killer, judge and, started by itself with --writer or --agent, the victim.
 
 #include <charconv>
 #include <cstdio>
@@ -13,6 +14,9 @@
 #include <string>
 #include <string_view>
 
+#include "invoice/agent.hpp"
+#include "invoice/episode.hpp"
+#include "invoice/show.hpp"
 #include "report.hpp"
 #include "writer.hpp"
 
@@ -23,7 +27,9 @@ constexpr std::string_view usage =
     "usage: perdure_demo [--kills N] [--seed N] [--keep PATH] [--json]\n"
     "\n"
     "Kills a process that writes to a Perdure store, at random moments, and checks that\n"
-    "everything it was told is safe is there, once and in order. Exit code 1 if not.\n"
+    "everything it was told is safe is there, once and in order. Then kills an agent right\n"
+    "after it has paid, and right after it has sent an email, and checks that it does neither\n"
+    "twice. Exit code 1 if anything is not as promised.\n"
     "\n"
     "  --kills N     how often (25)\n"
     "  --seed N      repeat the random choices of another run\n"
@@ -97,6 +103,19 @@ class Folder {
   std::filesystem::path path_;
 };
 
+invoice::Episode run_second_part(const std::string& store_path, const std::string& world,
+                                 const Options& options) {
+  if (options.json) {
+    const invoice::Audience nobody{.hears = [](int, const std::string&, const std::string&) {},
+                                   .sees = [](const invoice::Question&) {}};
+    return invoice::run_episode(store_path, world, nobody);
+  }
+  invoice::print_opening();
+  invoice::Episode episode = invoice::run_episode(store_path, world, invoice::printing_audience());
+  invoice::print(episode);
+  return episode;
+}
+
 int run(const std::string& program, const Options& options) {
   const Folder folder;
   const bool is_kept = !options.keep.empty();
@@ -122,8 +141,13 @@ int run(const std::string& program, const Options& options) {
                       .is_kept = is_kept,
                       .record = std::move(record),
                       .verdict = verdict.value_or(Verdict{})};
-  options.json ? print_json(report) : print(report);
-  return report.is_good() ? 0 : 1;
+  if (!options.json) print(report);
+  const invoice::Episode episode =
+      run_second_part(plan.store_path, folder.path().string(), options);
+  if (options.json) print_json(report, episode);
+  const bool is_good = report.is_good() && episode.is_good();
+  if (is_good && !options.json) print_next(report);
+  return is_good ? 0 : 1;
 }
 
 }  // namespace
@@ -133,6 +157,8 @@ int main(int count, char** words) {
   const auto arguments = std::span(words, static_cast<std::size_t>(count)).subspan(1);
   if (arguments.size() == 2 && std::string_view(arguments[0]) == "--writer")
     return demo::write_turns(arguments[1]);
+  if (arguments.size() == 3 && std::string_view(arguments[0]) == "--agent")
+    return invoice::run_agent(arguments[1], arguments[2]);
   const auto options = demo::read_options(arguments);
   if (!options) return 2;
   if (options->help) {

@@ -1,29 +1,16 @@
-// Colour and the moving line are for a terminal only; NO_COLOR (no-color.org) turns colour off.
+// The moving line is for a terminal only.
 
 #include "report.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "paint.hpp"
 #include "perdure/core/json.hpp"
 
 namespace demo {
 namespace {
-
-bool is_terminal() { return isatty(STDOUT_FILENO) == 1; }
-
-std::string paint(const char* code, const std::string& text) {
-  const char* no_color = std::getenv("NO_COLOR");
-  if (!is_terminal() || (no_color != nullptr && *no_color != '\0')) return text;
-  return fmt::format("\033[{}m{}\033[0m", code, text);
-}
-
-std::string bold(const std::string& text) { return paint("1", text); }
-std::string dim(const std::string& text) { return paint("2", text); }
-std::string judged(const std::string& text, bool good) { return paint(good ? "32" : "1;31", text); }
 
 std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
@@ -56,20 +43,6 @@ Spread spread(const std::vector<Milliseconds>& times) {
   std::ranges::sort(sorted);
   if (sorted.empty()) return {};
   return {.min = sorted.front(), .median = sorted[sorted.size() / 2], .max = sorted.back()};
-}
-
-void print_next(const Report& report) {
-  const std::string query =
-      "\"SELECT version, created_at, budget_spent_usd FROM checkpoints LIMIT 5\"";
-  fmt::print("\nTry next\n");
-  if (report.is_kept) {
-    fmt::print("  sqlite3 {} {}\n", report.plan.store_path, query);
-  } else {
-    fmt::print("  {} --keep demo.db\n", report.program);
-    fmt::print("  sqlite3 demo.db {}\n", query);
-  }
-  fmt::print("  make test        {}\n",
-             dim("every test: a death at each write, death during recovery, …"));
 }
 
 }  // namespace
@@ -113,19 +86,33 @@ void print(const Report& report) {
   for (const std::string& trouble : record.troubles) fmt::print("  {}\n", judged(trouble, false));
   if (report.is_good()) {
     fmt::print("{}\n", judged("Nothing is missing, doubled or reordered.", true));
-    return print_next(report);
+    return;
   }
   fmt::print("{} Run it again with --seed {} --keep PATH, and please report it.\n",
              judged("The store broke its promise.", false), plan.seed);
 }
 
-void print_json(const Report& report) {
+void print_next(const Report& report) {
+  const std::string path = report.is_kept ? report.plan.store_path : "demo.db";
+  fmt::print("\nTry next\n");
+  if (!report.is_kept) fmt::print("  {} --keep demo.db\n", report.program);
+  fmt::print("  sqlite3 {} \"SELECT tool_name, args_json, status, result_text FROM tool_calls\"\n",
+             path);
+  fmt::print(
+      "  sqlite3 {} \"SELECT version, created_at, budget_spent_usd FROM checkpoints LIMIT 5\"\n",
+      path);
+  fmt::print("  make test        {}\n",
+             dim("every test: a death at each write, death during recovery, …"));
+}
+
+void print_json(const Report& report, const invoice::Episode& episode) {
   using perdure::Json;
   const auto& [program, plan, is_kept, record, verdict] = report;
   const Spread times = spread(record.recoveries);
   Json::Array troubles;
   for (const std::string& trouble : record.troubles) troubles.emplace_back(trouble);
-  const Json json(Json::Object{{"good", report.is_good()},
+  for (const std::string& trouble : episode.troubles) troubles.emplace_back(trouble);
+  const Json json(Json::Object{{"good", report.is_good() && episode.is_good()},
                                {"seed", plan.seed},
                                {"kills", record.kills},
                                {"acknowledged", std::uint64_t{record.acknowledged.size()}},
@@ -142,6 +129,13 @@ void print_json(const Report& report) {
                                {"recovery_ms_min", times.min},
                                {"recovery_ms_median", times.median},
                                {"recovery_ms_max", times.max},
+                               {"session_deaths", episode.deaths},
+                               {"verified", episode.verified},
+                               {"in_doubt", std::uint64_t{episode.questions.size()}},
+                               {"charges", episode.charges},
+                               {"emails", episode.emails},
+                               {"model_requests", episode.requests},
+                               {"spent_micros", episode.spent_micros},
                                {"troubles", troubles}});
   fmt::print("{}\n", json.text());
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "invoice/episode.hpp"
 #include "trial.hpp"
 #include "verdict.hpp"
 
@@ -23,6 +24,8 @@ void print_opening(const Plan& plan);
 /// One line that is written over itself; nothing unless a person watches.
 void print_progress(const Plan& plan, const Record& record);
 void print(const Report& report);
-void print_json(const Report& report);
+void print_next(const Report& report);
+/// Both parts in one object.
+void print_json(const Report& report, const invoice::Episode& episode);
 
 }  // namespace demo

@@ -24,13 +24,13 @@ class Trial {
 
   Record run(const Progress& progress) {
     while (record_.kills < plan_.kills && record_.troubles.empty()) {
-      Victim victim(plan_.store_path);
+      Victim victim({"--writer", plan_.store_path});
       live(victim, victim.started() + random_life());
       record_.kills += victim.has_ended() ? 0 : 1;
       bury(victim);
       progress(record_);
     }
-    Victim last(plan_.store_path);
+    Victim last({"--writer", plan_.store_path});
     const std::size_t recovered = record_.recoveries.size();
     while (record_.recoveries.size() == recovered && record_.troubles.empty()) {
       const auto line = last.read_line(last.started() + patience);

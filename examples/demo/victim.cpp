@@ -15,7 +15,12 @@
 
 namespace demo {
 
-Victim::Victim(const std::string& store_path) {
+Victim::Victim(const std::vector<std::string>& arguments) {
+  std::vector<std::string> owned{"perdure_demo"};
+  owned.insert(owned.end(), arguments.begin(), arguments.end());
+  std::vector<char*> words;
+  for (std::string& word : owned) words.push_back(word.data());
+  words.push_back(nullptr);
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     throw std::system_error(errno, std::generic_category(), "no pipe");
@@ -27,7 +32,7 @@ Victim::Victim(const std::string& store_path) {
     // Somebody may kill the killer: nothing is left running then.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(ends[1], STDOUT_FILENO);
-    execl("/proc/self/exe", "perdure_demo", "--writer", store_path.c_str(), nullptr);
+    execv("/proc/self/exe", words.data());
     _exit(127);
   }
   close(ends[1]);
@@ -64,8 +69,14 @@ std::optional<std::string> Victim::read_line(Time deadline) {
 void Victim::kill() {
   if (pid_ < 0) return;
   ::kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  (void)wait();
+}
+
+int Victim::wait() {
+  int status = -1;
+  if (pid_ >= 0) waitpid(pid_, &status, 0);
   pid_ = -1;
+  return status;
 }
 
 }  // namespace demo

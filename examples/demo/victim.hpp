@@ -1,4 +1,4 @@
-// A writer process as its killer sees it.
+// This program once more, as its killer sees it.
 
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 namespace demo {
 
@@ -13,8 +14,8 @@ using Time = std::chrono::steady_clock::time_point;
 
 class Victim {
  public:
-  /// Starts this program once more, as a writer.
-  explicit Victim(const std::string& store_path);
+  /// Starts it with these arguments.
+  explicit Victim(const std::vector<std::string>& arguments);
   ~Victim();
   Victim(const Victim&) = delete;
   Victim& operator=(const Victim&) = delete;
@@ -24,7 +25,9 @@ class Victim {
   [[nodiscard]] std::optional<std::string> read_line(Time deadline);
   /// SIGKILL; what it said before can still be read.
   void kill();
-  /// It ended by itself.
+  /// Its status, as waitpid gives it, once it has ended.
+  [[nodiscard]] int wait();
+  /// It ended by itself: there is nothing more to read.
   [[nodiscard]] bool has_ended() const { return ended_; }
 
  private:
