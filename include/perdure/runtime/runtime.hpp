@@ -90,7 +90,10 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// Fails: `already_exists`; `invalid_argument`.
+  /// A session that has nothing in its log, because whoever created it died before its first
+  /// commit, is begun as if it were not there.
+  /// Fails: `already_exists`; `lease_held` while another worker is about to begin it;
+  /// `invalid_argument`.
   [[nodiscard]] Result<Session> create(const SessionSpec& spec = {});
 
   /// Takes the session up where its log ends. A dead owner is no obstacle; for a living one it

@@ -1,7 +1,7 @@
 // Beginning, taking up, forking.
 //
 // A session is created and then committed to. A process that dies in between leaves an
-// empty session, which opens like any other: what its first commit lacks is written then.
+// empty session, which opens like any other; created again, it gets its setup and its limit.
 
 #include "perdure/runtime/runtime.hpp"
 
@@ -70,6 +70,12 @@ bool is_made_again(Store& store, const SessionId& session, const Call& call) {
   return !read || read->repeat == to_string(Repeat::each_call);
 }
 
+// Its process died between its row and its first commit.
+bool has_no_facts(Store& store, const SessionId& id) {
+  const auto row = store.sessions().read(id);
+  return row && row->next == 1 && !row->parent;
+}
+
 }  // namespace
 
 Runtime::Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker)
@@ -114,9 +120,15 @@ Result<Session> Runtime::hold(Lease lease, std::optional<Holder> before) {
 Result<Session> Runtime::create(const SessionSpec& spec) {
   const SessionId id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids);
   auto row = store_.sessions().create({.id = id, .annotation = spec.annotation});
-  if (!row) return forward(row);
+  if (!row && row.error().code != ErrorCode::already_exists) return forward(row);
+  if (!row && !has_no_facts(store_, id)) return forward(row);
   auto lease = store_.ownership().acquire(id, worker_->id());
   if (!lease) return forward(lease);
+  // Whoever began it may have gone on, or ended, since we looked.
+  if (!row && !has_no_facts(store_, id)) {
+    [[maybe_unused]] const auto released = store_.ownership().release(*lease);
+    return forward(row);
+  }
   auto parts = parts_of(*std::move(lease), std::nullopt);
   Draft draft = parts->held.draft();
   draft.add(replacing("origin", "origin", to_json(origin_of(id, spec.agent_digest))));

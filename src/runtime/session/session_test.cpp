@@ -205,6 +205,24 @@ TEST_P(SessionTest, WhoseFirstCommitWasCutOffOpensLikeAnyOther) {
   EXPECT_EQ(session->state().origin->root, "ses_early");
 }
 
+TEST_P(SessionTest, WhoseFirstCommitWasCutOffGetsItsSetupAndItsLimitWhenItIsCreatedAgain) {
+  const auto id = SessionId::parse("ses_early").value();
+  ASSERT_TRUE(store->sessions().create({.id = id}));
+  const SessionSpec spec{
+      .id = id, .setup = perdure::Setup{.model = "m"}, .budget_micros = 5'000'000};
+
+  {
+    const auto session = runtime->create(spec);
+    ASSERT_TRUE(session) << session.error().message;
+    EXPECT_EQ(session->state().setup->model, "m");
+    EXPECT_EQ(session->state().budget.available(), 5'000'000);
+  }
+
+  const auto again = runtime->create(spec);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, ErrorCode::already_exists);
+}
+
 TEST_P(SessionTest, StartsWithItsBudget) {
   const auto session = runtime->create({.budget_micros = 5'000'000}).value();
   EXPECT_EQ(session.state().budget.available(), 5'000'000);
