@@ -87,5 +87,24 @@ TEST_F(UnknownCommitTest, StaysUnknownWhileTheStoreDoesNotAnswer) {
   EXPECT_EQ(in_the_log(), 2U);
 }
 
+TEST_F(UnknownCommitTest, OfAResponseIsTakenInBeforeItIsGivenAgain) {
+  ASSERT_TRUE(session.ask({.reserve_micros = 10}, user_says("go")));
+  answer(ErrorCode::commit_unknown, true);
+  ASSERT_FALSE(session.answer(assistant_says("done"), {.cost_micros = 7}));
+  answer_truly();
+  const auto again = session.answer(assistant_says("done"), {.cost_micros = 7});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, ErrorCode::conflict);
+  EXPECT_EQ(in_the_log(), 2U);
+  EXPECT_EQ(session.state().budget.totals.spent, 7);
+}
+
+TEST_F(UnknownCommitTest, OfACountIsTakenInBeforeTheNextCount) {
+  answer(ErrorCode::commit_unknown, false);
+  ASSERT_FALSE(session.count("things"));
+  answer_truly();
+  EXPECT_EQ(session.count("things"), 2);
+}
+
 }  // namespace
 }  // namespace perdure
