@@ -62,11 +62,6 @@ class HeldSession {
   /// Fails: as Store::commit.
   Result<Receipt> commit(Draft draft);
 
-  /// Commits the batch of which nobody knows whether it was made, if there is one, and takes it in:
-  /// until then the state is not to be relied on. Whoever decides by the state calls this first.
-  /// Fails: as Store::commit.
-  [[nodiscard]] Result<void> find_out();
-
   [[nodiscard]] const World& world() const { return world_; }
   [[nodiscard]] const Lease& lease() const { return lease_; }
   [[nodiscard]] const std::optional<Holder>& before() const { return before_; }
