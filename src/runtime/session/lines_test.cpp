@@ -8,6 +8,7 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/message.hpp"
@@ -15,6 +16,9 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+#include "session/parts.hpp"
 
 namespace perdure {
 namespace {
@@ -98,6 +102,22 @@ TEST_P(LinesTest, ARewindGivesNoMoneyBack) {
   EXPECT_EQ(session->state().budget.available(), 400);
   must(session->rewind(Point::version(1)));
   EXPECT_EQ(session->state().budget.available(), 400);
+}
+
+TEST_P(LinesTest, AForkOfALongSessionListsAllThatItWouldDoAgain) {
+  begin({});
+  const Position before = session->state().head;
+  HeldSession& held = session->parts().held;
+  Draft draft = held.draft();
+  for (int i = 0; i < 1'200; ++i) {
+    const Intent intent{.tool = "pay", .repeat = std::string(to_string(Repeat::each_call))};
+    const Position call = draft.add(appending("calls", "intent", to_json(intent)));
+    draft.batch.calls.emplace_back(Intend{.call = call, .args = call, .tool = "pay"});
+    draft.batch.calls.emplace_back(Dispatch{.call = call});
+    draft.batch.calls.emplace_back(Settle{.call = call, .state = CallState::succeeded});
+  }
+  must(held.commit(std::move(draft)));
+  EXPECT_EQ(must(runtime->fork(id, Point::position(before))).effects_after.size(), 1'200U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, LinesTest, testing::Values("memory", "sqlite"),

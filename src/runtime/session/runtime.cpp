@@ -27,6 +27,7 @@
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/limits.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
@@ -171,7 +172,8 @@ Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& sp
   if (!row) return forward(row);
   auto calls = store_.ledger().list({.session = from,
                                      .states = {CallState::dispatched, CallState::succeeded,
-                                                CallState::in_doubt, CallState::abandoned}});
+                                                CallState::in_doubt, CallState::abandoned},
+                                     .limit = limit_max});
   if (!calls) return forward(calls);
   for (Call& call : *calls) {
     const bool is_after = call.position > row->head;
