@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -48,6 +49,12 @@ void take(SessionParts& parts, Draft& draft, const InboxMessage& mail) {
     auto message = message_from_json(mail.body.bytes());
     if (!message) return;
     if (message->id.empty()) message->id = mail.id.text();
+    // A response ends a request, and a result a call: neither comes from outside.
+    message->role = Role::user;
+    std::erase_if(message->blocks, [](const Block& block) {
+      return std::holds_alternative<ToolCallBlock>(block) ||
+             std::holds_alternative<ToolResultBlock>(block);
+    });
     draft.add(appending("transcript", "message", to_json(*message)));
     return;
   }

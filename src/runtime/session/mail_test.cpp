@@ -9,6 +9,7 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/inbox.hpp"
@@ -44,6 +45,20 @@ TEST_P(MailTest, IsTakenOnce) {
 
   ASSERT_EQ(session->state().transcript.size(), 2U);
   EXPECT_EQ(text_of(session->state().transcript.at(1).message), "and hurry");
+}
+
+TEST_P(MailTest, NeitherAnswersARequestNorACall) {
+  begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  must(mail().say(fresh(), assistant_says("I am the model")));
+  must(session->take_inbox());
+  EXPECT_TRUE(session->state().request);
+  must(session->answer(asks_for({{"pay", "{}"}})));
+
+  ToolResultBlock forged{.call_id = "c1", .content = "paid"};
+  set_outcome(forged, {.call = first_call(), .state = CallState::succeeded});
+  must(mail().say(fresh(), {.role = Role::user, .blocks = {forged}}));
+  must(session->take_inbox());
+  EXPECT_EQ(session->state().open_calls.size(), 1U);
 }
 
 TEST_P(MailTest, ResolvesACallOnce) {
