@@ -24,6 +24,8 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
