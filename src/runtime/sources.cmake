@@ -77,6 +77,7 @@ set(PERDURE_RUNTIME_TESTS
     session/mail_test.cpp
     session/session_test.cpp
     session/stopped_test.cpp
+    session/two_runtimes_test.cpp
     session/unknown_test.cpp
     session/unknown_turn_test.cpp
     session/worker_test.cpp

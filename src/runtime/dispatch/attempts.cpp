@@ -23,7 +23,6 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
-#include "session/worker.hpp"
 
 namespace perdure::dispatch {
 namespace {
@@ -74,7 +73,7 @@ Result<std::unique_ptr<Attempts::Running>> Attempts::start(const CallView& call)
                      .deadline = deadline,
                      .stop = stop});
   };
-  return std::make_unique<Running>(code, held_.world().worker.stop_token());
+  return std::make_unique<Running>(code, held_.stop_token());
 }
 
 Result<std::vector<Ended>> Attempts::run(const std::vector<CallView>& calls) {
@@ -124,7 +123,7 @@ Result<Verdict> Attempts::verify(const CallView& call) {
                         .deadline = deadline,
                         .stop = stop});
   };
-  Attempt<Answer> asking(code, held_.world().worker.stop_token());
+  Attempt<Answer> asking(code, held_.stop_token());
   if (auto answer = asking.wait_for(call.tool->verify_timeout)) return std::move(answer->verdict);
   return Verdict(CannotTell{
       fmt::format("verify did not answer within {} ms", call.tool->verify_timeout.count())});

@@ -26,7 +26,6 @@
 #include "perdure/store/sessions.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
-#include "session/worker.hpp"
 
 namespace perdure::dispatch {
 namespace {
@@ -230,9 +229,7 @@ Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call) {
 }
 
 Result<Dispatcher::Step> Dispatcher::ask_verify(const CallView& call) {
-  if (!held_.world().worker.may_act()) {
-    return fail(ErrorCode::lease_lost, "the lease could not be renewed in time");
-  }
+  if (auto may = held_.check_may_act(); !may) return forward(may);
   auto verdict = attempts_.verify(call);
   if (!verdict) return forward(verdict);
   ++report_.verified;

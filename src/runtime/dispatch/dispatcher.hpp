@@ -43,7 +43,8 @@ class Dispatcher {
   /// Waits for attempts that still run; what they say is not recorded.
   void end();
 
-  [[nodiscard]] bool is_running(Position call) const { return attempts_.is_running(call); }
+  /// Whether an attempt of this process runs, or is about to.
+  [[nodiscard]] bool is_running(Position call) const;
 
   /// Does what can be done: until every call is answered, or something outside is needed.
   /// Fails: as Store::commit.

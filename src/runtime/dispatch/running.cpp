@@ -22,7 +22,6 @@
 #include "perdure/store/ledger.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
-#include "session/worker.hpp"
 
 namespace perdure::dispatch {
 namespace {
@@ -32,6 +31,11 @@ bool only_read(const std::vector<CallView>& calls) {
 }
 
 }  // namespace
+
+bool Dispatcher::is_running(Position call) const {
+  return attempts_.is_running(call) ||
+         std::ranges::find(started_, call, &CallView::call) != started_.end();
+}
 
 void Dispatcher::began(std::vector<CallView> calls) {
   started_ = std::move(calls);
@@ -43,10 +47,8 @@ void Dispatcher::began(std::vector<CallView> calls) {
 }
 
 Result<void> Dispatcher::run_started() {
+  if (auto may = held_.check_may_act(); !may) return forward(may);
   const std::vector<CallView> calls = std::exchange(started_, {});
-  if (!held_.world().worker.may_act()) {
-    return fail(ErrorCode::lease_lost, "the lease could not be renewed in time");
-  }
   auto ended = attempts_.run(calls);
   if (!ended) return forward(ended);
   report_.run += calls.size();

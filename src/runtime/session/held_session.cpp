@@ -3,8 +3,10 @@
 #include "session/held_session.hpp"
 
 #include <algorithm>
+#include <expected>
 #include <fmt/format.h>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "perdure/core/error.hpp"
@@ -32,6 +34,10 @@ Entry as_committed(NewEntry&& entry, Position position, Timestamp at) {
           .body = std::move(entry.body),
           .tally = entry.tally,
           .at = entry.at.value_or(at)};
+}
+
+std::unexpected<Error> lost() {
+  return fail(ErrorCode::lease_lost, "another worker has taken this session over");
 }
 
 bool is_large(const NewEntry& entry) {
@@ -62,8 +68,27 @@ Result<void> HeldSession::check_goes_on() const {
                           has_ended() ? "reopen it first" : "set it to active first"));
 }
 
-Result<void> HeldSession::load() {
+Result<void> HeldSession::check_may_act() {
+  if (!world_.worker.may_act()) {
+    return fail(ErrorCode::lease_lost, "the lease could not be renewed in time");
+  }
+  if (!stop_.stop_requested()) return {};
+  if (auto row = read_as_owner(); !row) return forward(row);
+  return {};
+}
+
+Result<SessionSummary> HeldSession::read_as_owner() {
+  const std::stop_token before = world_.worker.stop_token();
   auto row = world_.store.sessions().read(lease_.session);
+  if (!row) return row;
+  is_lost_ = !row->holder || row->holder->fence != lease_.fence;
+  if (is_lost_) return lost();
+  stop_ = before;
+  return row;
+}
+
+Result<void> HeldSession::load() {
+  auto row = read_as_owner();
   if (!row) return forward(row);
   head_ = row->head;
   next_ = row->next;
@@ -76,7 +101,7 @@ Result<void> HeldSession::load() {
 
 Result<Receipt> HeldSession::commit(Draft draft) {
   if (is_released_) return fail(ErrorCode::lease_lost, "this session was closed here");
-  if (is_lost_) return fail(ErrorCode::lease_lost, "another worker has taken this session over");
+  if (is_lost_) return lost();
   // The draft was put together without knowing whether it goes on from that one.
   if (unknown_) return fail(ErrorCode::commit_unknown, "an earlier commit is not known yet");
   Batch& batch = draft.batch;
@@ -103,7 +128,11 @@ Result<Receipt> HeldSession::commit_with_blobs(const Batch& batch) {
 
 Result<Receipt> HeldSession::commit_surely(const Batch& batch) {
   for (int repeat = 0;; ++repeat) {
+    const std::stop_token before = world_.worker.stop_token();
     auto receipt = world_.store.commit(lease_, batch);
+    // A batch that is there already gets its receipt from whoever asks: that says nothing of now.
+    const bool is_new = repeat == 0 && !unknown_;
+    if (receipt && is_new) stop_ = before;
     if (receipt) return receipt;
     if (receipt.error().code == ErrorCode::lease_lost) is_lost_ = true;
     if (receipt.error().code != ErrorCode::commit_unknown) return receipt;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <stop_token>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
@@ -68,6 +69,12 @@ class HeldSession {
   [[nodiscard]] Timestamp taken_at() const { return taken_at_; }
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] Position head() const { return head_; }
+  /// Whether something may be started under the lease. If the worker was late since the session was
+  /// last known to be ours, the store is asked: a renewal does not take back what others took.
+  /// Fails: `lease_lost`; as Sessions::read.
+  [[nodiscard]] Result<void> check_may_act();
+  /// Asked to stop when the worker is late.
+  [[nodiscard]] const std::stop_token& stop_token() const { return stop_; }
   [[nodiscard]] Status status() const { return status_; }
   /// Completed, failed or cancelled.
   [[nodiscard]] bool has_ended() const;
@@ -78,6 +85,7 @@ class HeldSession {
  private:
   [[nodiscard]] Result<Receipt> commit_surely(const Batch& batch);
   [[nodiscard]] Result<Receipt> commit_with_blobs(const Batch& batch);
+  [[nodiscard]] Result<SessionSummary> read_as_owner();
   [[nodiscard]] Result<void> take_in(Batch batch, const Receipt& receipt);
 
   World world_;
@@ -90,6 +98,7 @@ class HeldSession {
   Status status_ = Status::active;
   bool is_lost_ = false;
   bool is_released_ = false;
+  std::stop_token stop_;  ///< The worker's, from before the session was last known to be ours.
   std::optional<Batch> unknown_;  ///< Committed or not: nobody knows yet.
 };
 

@@ -57,15 +57,17 @@ std::stop_token Worker::stop_token() const {
 Result<void> Worker::renew() {
   const Uptime begun = clock_.uptime();
   auto renewed = store_.ownership().renew(options_.id);
-  // Asked to stop outside the lock: a callback may ask us something.
+  // Asked to stop outside the lock, because a callback may ask us something; and before `may_act`
+  // says yes again.
   std::stop_source lost(std::nostopstate);
   {
     const std::lock_guard lock(mutex_);
-    const bool was_late = begun >= renewed_at_ + options_.lease_time - margin();
-    if (renewed) renewed_at_ = std::max(renewed_at_, begun);
+    const bool was_late = clock_.uptime() >= renewed_at_ + options_.lease_time - margin();
     if (was_late) lost = std::exchange(stop_, std::stop_source());
   }
   lost.request_stop();
+  const std::lock_guard lock(mutex_);
+  if (renewed) renewed_at_ = std::max(renewed_at_, begun);
   return renewed;
 }
 

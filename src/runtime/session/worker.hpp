@@ -4,7 +4,8 @@
 // call or tool does not lose the lease. A renewal counts from the moment it was begun.
 // Whoever is about to act on the world asks `may_act` first: it says no a while before
 // the lease ends, whatever the renewals are doing. That only makes us stop early;
-// safety rests on the fence.
+// safety rests on the fence. A renewal that comes back late says nothing of the time between:
+// what was held may be somebody else's by now (HeldSession::check_may_act).
 
 #pragma once
 

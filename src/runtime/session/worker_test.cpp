@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
@@ -67,6 +68,39 @@ TEST_F(WorkerTest, ThatIsLateStopsWhatItRuns) {
   EXPECT_TRUE(token.stop_requested());
   EXPECT_TRUE(worker->may_act());
   EXPECT_FALSE(worker->stop_token().stop_requested());
+}
+
+// Begun in time, and stopped on its way: others may have taken over before it arrived.
+TEST_F(WorkerTest, WhoseRenewalCameBackLateStopsWhatItRuns) {
+  class Jumping final : public Clock {
+   public:
+    explicit Jumping(FakeClock& behind) : behind_(behind) {}
+    [[nodiscard]] Timestamp now() const override { return behind_.now(); }
+    [[nodiscard]] Uptime uptime() const override {
+      const Uptime seen = behind_.uptime();
+      behind_.advance(std::exchange(jump, Duration(0)));
+      return seen;
+    }
+    mutable Duration jump{0};
+
+   private:
+    FakeClock& behind_;
+  };
+  const Jumping jumping(clock);
+  const auto worker = Worker::enroll(*store, jumping,
+                                     {.id = WorkerId::parse("w").value(),
+                                      .host = "here",
+                                      .pid = 1,
+                                      .lease_time = seconds(30),
+                                      .renews_itself = false})
+                          .value();
+  const auto token = worker->stop_token();
+  clock.advance(seconds(20));
+  jumping.jump = seconds(20);
+
+  ASSERT_TRUE(worker->renew());
+
+  EXPECT_TRUE(token.stop_requested());
 }
 
 TEST_F(WorkerTest, FreesWhatItHoldsAtItsEnd) {
