@@ -128,6 +128,26 @@ void ChildProcess::kill() const {
   if (!ending_) ::kill(pid_, SIGKILL);
 }
 
+bool ChildProcess::wait_until_stopped() {
+  if (ending_) return false;
+  int status = 0;
+  waitpid(pid_, &status, WUNTRACED);
+  if (WIFSTOPPED(status)) return true;
+  note_end(status);
+  return false;
+}
+
+void ChildProcess::go_on() const {
+  if (!ending_) ::kill(pid_, SIGCONT);
+}
+
+void ChildProcess::note_end(int status) {
+  Ending ending;
+  if (WIFEXITED(status)) ending.code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);
+  ending_ = ending;
+}
+
 Ending ChildProcess::wait() {
   if (ending_) return *ending_;
   // Its output ends when it does: that is the signal with a deadline.
@@ -141,11 +161,8 @@ Ending ChildProcess::wait() {
   if (!ended) kill();
   int status = 0;
   waitpid(pid_, &status, 0);
-  Ending ending;
-  if (WIFEXITED(status)) ending.code = WEXITSTATUS(status);
-  if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);
-  ending_ = ending;
-  return ending;
+  note_end(status);
+  return *ending_;
 }
 
 }  // namespace perdure

@@ -39,11 +39,17 @@ class ChildProcess {
   void tell(const std::string& line) const;
 
   void kill() const;
+  /// Returns when it is stopped (SIGSTOP) or has ended: whether it is stopped.
+  [[nodiscard]] bool wait_until_stopped();
+  /// Lets it run again.
+  void go_on() const;
+  [[nodiscard]] pid_t pid() const { return pid_; }
   /// Waits for the end. Kills a process that does not end in a minute.
   Ending wait();
 
  private:
   std::optional<std::string> take_line();
+  void note_end(int status);
 
   pid_t pid_ = -1;
   int input_ = -1;

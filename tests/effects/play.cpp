@@ -110,7 +110,7 @@ Result<Message> buy_response(const Player& player, const State& state) {
 }
 
 Result<Session> take_up(const Player& player, CallsReport& report) {
-  auto resumed = player.runtime.resume(player.session);
+  auto resumed = player.runtime.resume(player.session, {}, player.wait);
   if (resumed) {
     report = resumed->report.calls;
     return std::move(resumed->session);
@@ -122,6 +122,7 @@ Result<Session> take_up(const Player& player, CallsReport& report) {
 // True: a decision is needed.
 Result<bool> run_calls(const Player& player, Session& session, CallsReport& report) {
   while (report.waiting && report.waiting->what == Waiting::For::time) {
+    player.say(fmt::format("later {}", report.waiting->call));
     const Duration left =
         report.waiting->until ? *report.waiting->until - player.clock.now() : Duration(1000);
     player.clock.advance(std::max(left, Duration(1)));

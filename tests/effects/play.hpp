@@ -12,6 +12,7 @@
 #include "doubles/fake_clock.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "world/client.hpp"
@@ -40,8 +41,11 @@ struct Player {
   WorldClient world;
   FakeClock& clock;
   Manner manner = Manner::goes_on;
-  /// Called with "asking OP" before a response is bought, and "answered OP" once it is committed.
+  /// Called with "asking OP" before a response is bought, "answered OP" once it is committed, and
+  /// "later CALL" before the clock is moved to wait for one.
   std::function<void(const std::string&)> say{};
+  /// For an owner that lives.
+  Duration wait{0};
 };
 
 /// Plays to the end of the turn, or until somebody has to decide. Waits for time by moving the

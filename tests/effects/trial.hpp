@@ -29,12 +29,18 @@ class Trial {
   explicit Trial(Manner manner) : manner_(manner), world_(folder_.path()) {}
 
   [[nodiscard]] World& world() { return world_; }
+  [[nodiscard]] const World& world() const { return world_; }
+  [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] const SessionId& session() const { return id_; }
+  [[nodiscard]] Manner manner() const { return manner_; }
 
   /// Plays, dying as told. True: it came to its end, or to a question.
   bool play(const Death& death);
   /// Plays on, and answers questions truthfully, until it is done.
   void finish();
   void judge();
+  /// What a player says, also one that somebody else started.
+  void hear(const std::string& line);
 
   [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
   /// How many places there were to die at, in a run that came to its end.
@@ -42,7 +48,6 @@ class Trial {
 
  private:
   void wrong(const std::string& what) { complaints_.push_back(what); }
-  void hear(const std::string& line);
   void decide(Position call);
   void judge_ledger();
   void judge_money();
