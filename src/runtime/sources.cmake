@@ -73,6 +73,7 @@ set(PERDURE_RUNTIME_TESTS
     saver/recent_test.cpp
     saver/store_saver_test.cpp
     session/asked_ahead_test.cpp
+    session/fork_test.cpp
     session/lines_test.cpp
     session/mail_test.cpp
     session/session_test.cpp
