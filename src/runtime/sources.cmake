@@ -31,12 +31,17 @@ set(PERDURE_RUNTIME_SOURCES
     saver/thread_log.cpp
     saver/trial.cpp
     saver/turn.cpp
+    scratchpad/folder.cpp
+    scratchpad/mirror.cpp
+    scratchpad/mirror_state.cpp
+    session/children.cpp
     session/decisions.cpp
     session/held_session.cpp
     session/mail.cpp
     session/read_state.cpp
     session/recovery.cpp
     session/runtime.cpp
+    session/scratch.cpp
     session/session.cpp
     session/turn.cpp
     session/worker.cpp
@@ -48,6 +53,7 @@ set(PERDURE_RUNTIME_SOURCES
     values/approval.cpp
     values/budget.cpp
     values/budget_json.cpp
+    values/child.cpp
     values/call_records.cpp
     values/counters.cpp
     values/fields.cpp
@@ -72,10 +78,14 @@ set(PERDURE_RUNTIME_TESTS
     saver/gist_test.cpp
     saver/recent_test.cpp
     saver/store_saver_test.cpp
+    scratchpad/folder_test.cpp
+    scratchpad/mirror_test.cpp
     session/asked_ahead_test.cpp
+    session/children_test.cpp
     session/fork_test.cpp
     session/lines_test.cpp
     session/mail_test.cpp
+    session/scratch_test.cpp
     session/session_test.cpp
     session/stopped_test.cpp
     session/two_runtimes_test.cpp
@@ -90,6 +100,7 @@ set(PERDURE_RUNTIME_TESTS
     values/approval_test.cpp
     values/budget_test.cpp
     values/call_records_test.cpp
+    values/child_test.cpp
     values/counters_test.cpp
     values/fields_test.cpp
     values/message_test.cpp

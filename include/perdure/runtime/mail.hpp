@@ -12,6 +12,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/child.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/store.hpp"
@@ -32,6 +33,8 @@ class Mail {
   Result<void> resolve(const MessageId& id, Position call, const Decision& decision);
   Result<void> pause(const MessageId& id, const std::string& who, const std::string& why);
   Result<void> cancel(const MessageId& id, const std::string& who, const std::string& why);
+  /// A child tells its parent how it ended.
+  Result<void> child_result(const MessageId& id, const ChildEnd& end);
 
  private:
   Result<void> post(const MessageId& id, std::string_view kind, const Json& body);

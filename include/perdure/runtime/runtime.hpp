@@ -24,6 +24,7 @@
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -38,6 +39,8 @@ struct RuntimeOptions {
   bool renews_itself = true;
   Tools tools{};
   Policy policy{};
+  /// What a scratchpad root that is a relative path is relative to; empty: the working directory.
+  std::string scratchpad_base{};
   /// Both must outlive the runtime.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
@@ -120,7 +123,7 @@ class Runtime {
   Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker);
 
   [[nodiscard]] std::unique_ptr<SessionParts> parts_of(Lease lease, std::optional<Holder> before);
-  [[nodiscard]] Result<Session> hold(Lease lease, std::optional<Holder> before);
+  [[nodiscard]] Result<Session> hold(Lease lease, SessionSummary row);
 
   Store& store_;
   const RuntimeOptions options_;

@@ -24,9 +24,11 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/child.hpp"
 #include "perdure/runtime/difference.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/commit.hpp"
@@ -98,8 +100,20 @@ class Session {
   /// Returns the new number. Fails: `invalid_argument` for a bad name, or beyond 64 bits.
   Result<std::int64_t> count(const std::string& counter, std::int64_t by = 1);
 
+  /// A note beside the conversation (scratchpad.hpp): any bytes, as a blob if they are many.
+  /// Fails: `invalid_argument` for a bad key, or beyond scratch_value_bytes_max.
+  Result<void> set_scratch(const std::string& key, const std::string& text);
+  /// A key that is not there is not an error. Fails: as set_scratch.
+  Result<void> erase_scratch(const std::string& key);
+  /// Fails: as Blobs::get.
+  [[nodiscard]] Result<std::optional<std::string>> find_scratch(const std::string& key) const;
+  /// What lies in the folder that mirrors the scratchpad and was not taken in, and what could not
+  /// be mirrored, as of the last look: a request, a resume, a change.
+  [[nodiscard]] std::vector<ScratchProblem> scratch_problems() const;
+
   /// The user's message, if there is one, and the request about to be made, with its reserved
-  /// cost. Make the request when this has returned, not before.
+  /// cost; and what others changed in the scratchpad's folder. Make the request when this has
+  /// returned, not before.
   /// Fails: `conflict`, about "budget", beyond what is available; `conflict` while a request is
   /// open, or a call has no outcome that the model may be told; `conflict` in a session that is
   /// paused or has ended.
@@ -125,6 +139,19 @@ class Session {
   /// Allows or refuses a call before it is made.
   /// Fails: `not_found`; `conflict` if it was made already.
   Result<void> approve(Position call, bool allow, const std::string& who, const std::string& why);
+
+  /// A session of its own that works for this one, and a part of this one's budget for it: both or
+  /// neither. Without a grant it may spend nothing, or anything if this one has no limit. It
+  /// shares the scope of effects. A child of this session by that id, spawned before, is returned.
+  /// Fails: `conflict`, about "budget", beyond what is available; `conflict` in a session that is
+  /// paused or has ended; `already_exists` for the id of another session; `invalid_argument`.
+  Result<SessionId> spawn(const ChildSpec& spec);
+
+  /// Ends the session with a result. A child tells its parent what it spent (Mail); the rest of
+  /// its grant returns. May be repeated: the parent hears of it once.
+  /// Fails: `conflict` while a call is unresolved; `invalid_argument` for a status that is no end;
+  /// as Inbox::post, and then the session has ended all the same.
+  Result<void> finish(const std::string& result, Status as = Status::completed);
 
   /// Moves what others left in the inbox into the log, and does what it says. Returns how many.
   Result<std::size_t> take_inbox();

@@ -21,6 +21,7 @@
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/child.hpp"
 #include "perdure/runtime/counters.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/origin.hpp"
@@ -105,6 +106,8 @@ struct State {
   Approvals approvals{};
   Scratchpad scratchpad{};
   std::optional<Origin> origin{};
+  std::map<std::string, Child, std::less<>> children{};  ///< By session id, ended or not.
+  std::optional<ChildEnd> end{};                         ///< What its parent is told.
   std::optional<OpenRequest> request{};
   std::map<Position, OpenCall> open_calls{};
   /// After a `replace` entry one item, and what was appended since.

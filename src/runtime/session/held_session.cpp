@@ -46,6 +46,11 @@ bool is_large(const NewEntry& entry) {
 
 }  // namespace
 
+void complete(Message& message, const HeldSession& held) {
+  if (message.id.empty()) message.id = mint<MessageTag>(held.world().ids).text();
+  if (message.created_at == Timestamp{}) message.created_at = held.world().clock.now();
+}
+
 HeldSession::~HeldSession() {
   // Where this fails, the worker's end frees it.
   [[maybe_unused]] const auto released = release();

@@ -10,6 +10,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -101,6 +102,9 @@ class HeldSession {
   std::stop_token stop_;  ///< The worker's, from before the session was last known to be ours.
   std::optional<Batch> unknown_;  ///< Committed or not: nobody knows yet.
 };
+
+/// Gives the message an id and a time if it has none.
+void complete(Message& message, const HeldSession& held);
 
 /// The head as it is now: what is committed or rewound later does not move it.
 [[nodiscard]] inline Point at_position(Position head) {

@@ -1,4 +1,4 @@
-// Kinds: `message`, `approve`, `resolve`, `pause`, `cancel`. Bodies are JSON objects; one of another
+// Kinds: `message`, `approve`, `resolve`, `pause`, `cancel`, `child_result`. Bodies are JSON objects; one of another
 // kind, or that makes no sense, is only moved to the log.
 
 #include "perdure/runtime/mail.hpp"
@@ -14,6 +14,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/child.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/body.hpp"
@@ -21,6 +22,7 @@
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "session/children.hpp"
 #include "session/decide_calls.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
@@ -44,7 +46,11 @@ Position call_at(const Json& body) {
 }
 
 // What a mail does besides being moved; nothing where it makes no sense or comes too late.
-void take(SessionParts& parts, Draft& draft, const InboxMessage& mail) {
+void take(SessionParts& parts, Draft& draft, Accounts& accounts, const InboxMessage& mail) {
+  if (mail.kind == "child_result") {
+    if (const auto end = child_end_from_json(mail.body.bytes())) add_result(draft, accounts, *end);
+    return;
+  }
   if (mail.kind == "message") {
     auto message = message_from_json(mail.body.bytes());
     if (!message) return;
@@ -74,7 +80,11 @@ void take(SessionParts& parts, Draft& draft, const InboxMessage& mail) {
   } else if (mail.kind == "pause" && !parts.held.has_ended()) {
     draft.batch.status = StatusChange{.status = Status::paused, .wait_reason = why};
   } else if (mail.kind == "cancel" && !parts.held.has_ended()) {
-    draft.batch.status = StatusChange{.status = Status::cancelled, .wait_reason = why};
+    const StatusChange change{.status = Status::cancelled, .wait_reason = why};
+    draft.batch.status = change;
+    if (!parts.parent) return;
+    [[maybe_unused]] const auto ended =
+        add_end(parts, draft, accounts.budget, {.change = change, .result = why});
   }
 }
 
@@ -88,9 +98,10 @@ Result<std::size_t> Session::take_inbox() {
     if (!mails) return forward(mails);
     if (mails->empty()) return taken;
     Draft draft = parts_->held.draft();
+    Accounts accounts = accounts_of(parts_->held);
     for (const InboxMessage& mail : *mails) {
       draft.add({.channel = "inbox", .kind = mail.kind, .body = mail.body});
-      take(*parts_, draft, mail);
+      take(*parts_, draft, accounts, mail);
       draft.batch.consumed.push_back(mail.id);
       // What it does depends on the state: the next one must see what this one did.
       if (mail.kind != "message") break;
@@ -98,6 +109,7 @@ Result<std::size_t> Session::take_inbox() {
     const std::size_t moved = draft.batch.consumed.size();
     if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
     taken += moved;
+    if (auto told = tell_parent(*parts_); !told) return forward(told);
   }
 }
 
@@ -130,6 +142,13 @@ Result<void> Mail::resolve(const MessageId& id, Position call, const Decision& d
                            {"result", decision.result},
                            {"who", decision.who},
                            {"why", decision.why}});
+}
+
+Result<void> Mail::child_result(const MessageId& id, const ChildEnd& end) {
+  return store_.inbox().post({.session = session_,
+                              .id = id,
+                              .kind = "child_result",
+                              .body = Body::from_text(to_json(end))});
 }
 
 Result<void> Mail::pause(const MessageId& id, const std::string& who, const std::string& why) {

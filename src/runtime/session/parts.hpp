@@ -2,11 +2,15 @@
 
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "dispatch/dispatcher.hpp"
 #include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
+#include "scratchpad/mirror.hpp"
 #include "session/held_session.hpp"
 
 namespace perdure {
@@ -20,6 +24,10 @@ struct SessionParts {
   bool has_asked_ahead = false;     ///< The open request was written with its predecessor's calls.
   std::int64_t turns_since_checkpoint = 0;
   std::optional<Timestamp> last_checkpoint{};
+  std::optional<Parent> parent{};  ///< Of a child.
+  std::string scratch_base{};
+  std::string scratch_root{};  ///< Empty: the scratchpad has no folder.
+  std::unique_ptr<scratch::Mirror> mirror{};
 };
 
 }  // namespace perdure

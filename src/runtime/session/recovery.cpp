@@ -13,9 +13,11 @@
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
+#include "session/children.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
+#include "session/scratch.hpp"
 
 namespace perdure {
 namespace {
@@ -38,6 +40,28 @@ Result<bool> give_up_request(HeldSession& held) {
   return true;
 }
 
+// The input, and what others changed in the scratchpad's folder.
+Result<void> take_input(Session& session, std::optional<Message> input) {
+  SessionParts& parts = session.parts();
+  Draft draft = parts.held.draft();
+  if (auto added = add_outside_edits(parts, draft); !added) return added;
+  if (input) {
+    complete(*input, parts.held);
+    draft.add(appending("transcript", "message", to_json(*input)));
+  }
+  if (!draft.batch.entries.empty()) {
+    if (auto receipt = parts.held.commit(std::move(draft)); !receipt) return forward(receipt);
+  }
+  mirror_scratchpad(parts);
+  return {};
+}
+
+// An ended session does nothing more; but its parent may not have heard of it.
+Result<Resumed> look_at(Session session, const RecoveryReport& report) {
+  if (auto told = tell_parent(session.parts()); !told) return forward(told);
+  return Resumed{std::move(session), report};
+}
+
 }  // namespace
 
 Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> input, Duration wait) {
@@ -50,20 +74,19 @@ Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> inpu
   report.steps = static_cast<std::uint64_t>(held.state().totals.steps);
   auto goes_on = held.check_goes_on();
   if (held.has_ended() && input) return forward(goes_on);
-  if (held.has_ended()) return Resumed{*std::move(session), report};
+  if (held.has_ended()) return look_at(*std::move(session), report);
   auto lost = give_up_request(held);
   if (!lost) return forward(lost);
   report.lost_a_response = *lost;
   if (auto taken = session->take_inbox(); !taken) return forward(taken);
+  if (auto asked = ask_children(session->parts()); !asked) return forward(asked);
   // What lay in the inbox may have stopped it.
   if (held.check_goes_on()) {
     auto calls = session->run_calls();
     if (!calls) return forward(calls);
     report.calls = *std::move(calls);
   }
-  if (input) {
-    if (auto appended = session->append(*std::move(input)); !appended) return forward(appended);
-  }
+  if (auto taken = take_input(*session, std::move(input)); !taken) return forward(taken);
   report.took = options_.clock->uptime() - begin;
   return Resumed{*std::move(session), std::move(report)};
 }

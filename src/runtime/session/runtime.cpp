@@ -32,9 +32,11 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "session/children.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
+#include "session/scratch.hpp"
 #include "session/worker.hpp"
 
 namespace perdure {
@@ -55,10 +57,6 @@ std::unexpected<Error> held_by(Store& store, const SessionId& id, Error error) {
                     holder.worker.text(), holder.host, holder.pid, to_iso8601(holder.since));
   }
   return std::unexpected(std::move(error));
-}
-
-Origin origin_of(const SessionId& id, const std::string& agent_digest) {
-  return {.root = id.text(), .agent_digest = agent_digest};
 }
 
 // Whether a fork would make the call again. What is done once in the tree is replayed.
@@ -99,22 +97,25 @@ Result<std::unique_ptr<Runtime>> Runtime::start(Store& store, const RuntimeOptio
 Result<void> Runtime::renew() { return worker_->renew(); }
 
 std::unique_ptr<SessionParts> Runtime::parts_of(Lease lease, std::optional<Holder> before) {
-  return std::make_unique<SessionParts>(
+  auto parts = std::make_unique<SessionParts>(
       HeldSession::World{store_, *worker_, *options_.clock, *options_.ids, options_.tools,
                          options_.policy},
       std::move(lease), std::move(before));
+  parts->scratch_base = options_.scratchpad_base;
+  return parts;
 }
 
-Result<Session> Runtime::hold(Lease lease, std::optional<Holder> before) {
-  const SessionId id = lease.session;
-  auto parts = parts_of(std::move(lease), std::move(before));
+Result<Session> Runtime::hold(Lease lease, SessionSummary row) {
+  auto parts = parts_of(std::move(lease), std::move(row.holder));
   HeldSession& held = parts->held;
   if (auto loaded = held.load(); !loaded) return forward(loaded);
   if (!held.state().origin) {
     Draft draft = held.draft();
-    draft.add(replacing("origin", "origin", to_json(origin_of(id, {}))));
+    if (auto added = add_beginning(held, row.parent, draft); !added) return forward(added);
     if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
   }
+  if (row.parent && row.parent->lineage == Lineage::child) parts->parent = row.parent;
+  follow_metadata(*parts, row.metadata);
   return Session(std::move(parts));
 }
 
@@ -132,7 +133,8 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
   }
   auto parts = parts_of(*std::move(lease), std::nullopt);
   Draft draft = parts->held.draft();
-  draft.add(replacing("origin", "origin", to_json(origin_of(id, spec.agent_digest))));
+  draft.add(replacing("origin", "origin",
+                      to_json(Origin{.root = id.text(), .agent_digest = spec.agent_digest})));
   if (spec.setup) draft.add(replacing("setup", "setup", to_json(*spec.setup)));
   if (spec.budget_micros) {
     Budget budget;
@@ -141,6 +143,7 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
     draft.add(appending("budget", std::string(to_string(limit->change)), to_json(*limit)));
   }
   if (auto receipt = parts->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  follow_metadata(*parts, row->metadata);
   return Session(std::move(parts));
 }
 
@@ -153,7 +156,7 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait) {
     auto row = store_.sessions().read(id);
     if (!row) return forward(row);
     auto lease = store_.ownership().acquire(id, worker_->id());
-    if (lease) return hold(*std::move(lease), std::move(row->holder));
+    if (lease) return hold(*std::move(lease), *std::move(row));
     if (lease.error().code != ErrorCode::lease_held) return forward(lease);
     const Duration left = deadline - options_.clock->uptime();
     if (left <= Duration(0)) return held_by(store_, id, std::move(lease).error());

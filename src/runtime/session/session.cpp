@@ -30,9 +30,11 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "session/children.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
+#include "session/scratch.hpp"
 
 namespace perdure {
 namespace {
@@ -76,9 +78,7 @@ const State& Session::state() const { return parts_->held.state(); }
 Status Session::status() const { return parts_->held.status(); }
 
 Result<Position> Session::append(Message message) {
-  const auto& world = parts_->held.world();
-  if (message.id.empty()) message.id = mint<MessageTag>(world.ids).text();
-  if (message.created_at == Timestamp{}) message.created_at = world.clock.now();
+  complete(message, parts_->held);
   return commit_one(parts_->held, appending("transcript", "message", to_json(message)));
 }
 
@@ -129,8 +129,13 @@ Result<void> Session::set_status(const StatusChange& change) {
   }
   Draft draft = parts_->held.draft();
   draft.batch.status = change;
+  if (parts_->parent && is_end(change.status) && !parts_->held.has_ended()) {
+    Budget budget = state().budget;
+    auto added = add_end(*parts_, draft, budget, {.change = change, .result = change.wait_reason});
+    if (!added) return added;
+  }
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return tell_parent(*parts_);
 }
 
 Result<void> Session::reopen(const std::string& who, const std::string& why) {
@@ -149,6 +154,7 @@ Result<void> Session::reopen(const std::string& who, const std::string& why) {
 Result<void> Session::annotate(const Annotation& part) {
   auto row = parts_->held.world().store.sessions().annotate(id(), part);
   if (!row) return forward(row);
+  follow_metadata(*parts_, row->metadata);
   return {};
 }
 
@@ -187,6 +193,8 @@ Result<void> Session::rewind(Point point) {
   draft.batch.branch_from = point;
   if (auto kept = keep_paid(draft, there->budget, state().budget.totals); !kept) return kept;
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (parts_->mirror) parts_->mirror->touch_all();
+  mirror_scratchpad(*parts_);
   return {};
 }
 

@@ -27,14 +27,10 @@
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
+#include "session/scratch.hpp"
 
 namespace perdure {
 namespace {
-
-void complete(Message& message, const HeldSession& held) {
-  if (message.id.empty()) message.id = mint<MessageTag>(held.world().ids).text();
-  if (message.created_at == Timestamp{}) message.created_at = held.world().clock.now();
-}
 
 void add_budget(Draft& draft, const BudgetEntry& entry) {
   draft.add(appending("budget", std::string(to_string(entry.change)), to_json(entry)));
@@ -176,6 +172,7 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
     return fail(ErrorCode::conflict, "a request is open: answer it first");
   }
   Draft draft = held.draft();
+  if (auto added = add_outside_edits(*parts_, draft); !added) return added;
   if (input) {
     complete(*input, held);
     draft.add(appending("transcript", "message", to_json(*input)));
@@ -184,6 +181,7 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
   if (auto added = add_request(draft, held, budget, request); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
   parts_->has_asked_ahead = false;
+  mirror_scratchpad(*parts_);
   return {};
 }
 

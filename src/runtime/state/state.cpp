@@ -15,6 +15,7 @@
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/child.hpp"
 #include "perdure/runtime/counters.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/origin.hpp"
@@ -137,6 +138,26 @@ Skip fold_scratchpad(State& state, const Entry& entry) {
   });
 }
 
+Skip fold_children(State& state, const Entry& entry) {
+  if (entry.kind == "spawn") {
+    const auto spawn = child_spawn_from_json(entry.body.bytes());
+    if (!spawn) return because(spawn.error());
+    state.children[spawn->child] = {.spawned = entry.position, .limit_micros = spawn->limit_micros};
+    return {};
+  }
+  if (entry.kind != "result" && entry.kind != "end") return SkipReason::other_kind;
+  auto end = child_end_from_json(entry.body.bytes());
+  if (!end) return because(end.error());
+  if (entry.kind == "end") {
+    state.end = *std::move(end);
+    return {};
+  }
+  const auto child = state.children.find(end->child);
+  if (child == state.children.end()) return SkipReason::refused;
+  child->second.end = *std::move(end);
+  return {};
+}
+
 // What came in is told by what the session made of it, on the other channels.
 Skip fold_inbox(State& /*state*/, const Entry& /*entry*/) { return {}; }
 
@@ -157,6 +178,7 @@ constexpr std::array reserved_channels = {
     Channel{"scratchpad", fold_scratchpad},
     Channel{"inbox", fold_inbox},
     Channel{"origin", fold_origin},
+    Channel{"children", fold_children},
 };
 
 const Channel* find_reserved(std::string_view name) {

@@ -76,6 +76,7 @@ std::string to_json(const ScratchEntry& entry) {
       values::add_bytes(writer, "text", std::get<std::string>(*entry.value));
     }
   }
+  if (!entry.by.empty()) values::add_bytes(writer, "by", entry.by);
   values::add_unknown(writer, entry.unknown);
   return writer.finish();
 }
@@ -89,6 +90,7 @@ Result<ScratchEntry> scratch_entry_from_json(std::string_view kind, std::string_
         fields.require("key");
         fields.take_bytes("key", entry.key);
         if (kind == "set") take_value(fields, entry);
+        fields.take_bytes("by", entry.by);
         if (auto checked = check_scratch_key(entry.key); !checked) {
           fields.fail_with(std::move(checked).error());
         }

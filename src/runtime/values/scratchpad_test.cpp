@@ -73,6 +73,7 @@ RC_GTEST_PROP(ScratchpadProperty, EntriesComeBackWithAnyBytes, (const std::strin
     default:
       break;
   }
+  if (*rc::gen::arbitrary<bool>()) entry.by = "outside";
   const std::string kind(kind_of(entry));
   values::check_codec(entry,
                       [&](std::string_view json) { return scratch_entry_from_json(kind, json); });
