@@ -297,9 +297,9 @@ TEST_P(ChildrenTest, ThatAreCancelledOrFailGiveBackToo) {
 }
 
 TEST_P(ChildrenTest, DoNotEndWhileACallIsOpenNorInAStatusThatIsNoEnd) {
-  const Tool pay{.name = "pay", .side_effects = {.mutate = true}, .run = [](const CallContext&) {
-                   return ToolOutcome(Succeeded{});
-                 }};
+  const Tool pay{.name = "pay",
+                 .side_effects = SideEffects{.mutate = true},
+                 .run = [](const CallContext&) { return ToolOutcome(Succeeded{}); }};
   const auto asking = must(Runtime::start(
       store, {.host = "here",
               .pid = 8,
