@@ -1,4 +1,5 @@
-// Forks of a session with calls: what they share, what they are told of, and what is not theirs.
+// Going back in a session with calls: what a fork shares, what it is told of, what is not its own;
+// and what a rewind does not undo.
 
 #include <gtest/gtest.h>
 #include <string>
@@ -88,6 +89,23 @@ TEST_P(ForkTest, LeavesACallInDoubtToTheSessionThatMadeItAndGoesOn) {
   EXPECT_EQ(runs["send"], 1);
   EXPECT_EQ(state_of(call), CallState::in_doubt);
   EXPECT_FALSE(session->ask());
+}
+
+TEST_P(ForkTest, ARewindIntoATurnTellsWhatItsCallsCameToSince) {
+  begin({tool("one"), tool("two")}, {.cadence = {.at = Cadence::At::call}});
+  must(session->answer(asks_for({{"one", args}, {"two", args}})));
+  must(session->run_calls());
+  must(session->ask());
+  must(session->answer(assistant_says("done")));
+
+  must(session->rewind(Point::version(1)));  // After the first call; the second had begun.
+  ASSERT_EQ(session->state().open_calls.size(), 1U);
+  const CallsReport report = must(session->run_calls());
+
+  EXPECT_EQ(report, CallsReport{});
+  EXPECT_EQ(runs["two"], 1);
+  EXPECT_EQ(result_of(2, 1), "two done");
+  EXPECT_TRUE(session->ask({}, user_says("go on")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, ForkTest, testing::Values("memory", "sqlite"),
