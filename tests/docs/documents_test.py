@@ -1,20 +1,32 @@
 """What documents show is what the repository holds: documents_test.py [--root DIR].
 
 Of README.md and docs/*.md: a fenced block after a line `<!-- path -->` must be that file, byte for
-byte, and every C++ block must have such a line, so that none can rot unseen. Of docs/guarantees.md:
-every row names tests, and each of them exists.
+byte; after `<!-- path [name] -->` it must be the part of it that stands between the lines `// [name]`
+and `// [end]`, less its indentation; `[main]` is the function main, at the end of the file. Every C++
+block must have such a line, so that none can rot unseen. Of docs/guarantees.md: every row names
+tests, and each of them exists.
 """
 
 import argparse
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(
-    r"^(?:<!-- (?P<path>[^\n]+?) -->\n)?```(?P<language>[a-z+]*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
+    r"^(?:<!-- (?P<path>[^\n]+?)(?: \[(?P<part>\w+)\])? -->\n)?```(?P<language>[a-z+]*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 TEST_NAME = re.compile(r"`(\w+)\.(\w+)`")
+
+
+def part_of(text: str, name: str | None) -> str | None:
+    """The part of a source by that name, all of it without one; None if there is no such part."""
+    if name is None:
+        return text
+    shape = r"^(int main\(.*)" if name == "main" else rf"^ *// \[{name}\]\n(.*?)^ *// \[end\]$"
+    part = re.search(shape, text, re.DOTALL | re.MULTILINE)
+    return textwrap.dedent(part[1]) if part else None
 
 
 def block_findings(root: pathlib.Path, document: pathlib.Path) -> list[str]:
@@ -30,8 +42,12 @@ def block_findings(root: pathlib.Path, document: pathlib.Path) -> list[str]:
         file = root / block["path"]
         if not file.is_file():
             found.append(f"{name}:{line}: there is no file {block['path']}")
-        elif file.read_text(encoding="utf-8") != block["code"]:
-            found.append(f"{name}:{line}: the block is not {block['path']}; copy the file in")
+            continue
+        shown = part_of(file.read_text(encoding="utf-8"), block["part"])
+        if shown is None:
+            found.append(f"{name}:{line}: {block['path']} has no part [{block['part']}]")
+        elif shown != block["code"]:
+            found.append(f"{name}:{line}: the block is not what {block['path']} has; copy it in")
     return found
 
 
