@@ -43,6 +43,24 @@ TEST_P(ForkTest, IsToldOfEffectsAfterThePointThatItWouldMakeAgain) {
   EXPECT_EQ(must(session->state_at(Point::head())), untouched);
 }
 
+TEST_P(ForkTest, IsToldOfTheLastOfManyEffects) {
+  begin({});
+  constexpr int many = 1001;
+  Batch batch{.id = mint<BatchTag>(ids), .expected_head = session->state().head};
+  const std::string intent = to_json(Intent{.tool = "send", .repeat = "each_call"});
+  for (Position call = batch.expected_head + 1; call <= batch.expected_head + many; ++call) {
+    batch.entries.push_back(
+        {.channel = "calls", .kind = "intent", .body = Body::from_text(intent)});
+    batch.calls.emplace_back(Intend{.call = call, .args = call, .tool = "send"});
+    batch.calls.emplace_back(Dispatch{.call = call});
+  }
+  must(store->commit(session->lease(), batch));
+
+  const Forked forked = must(runtime->fork(id, Point::position(batch.expected_head)));
+
+  EXPECT_EQ(forked.effects_after.size(), std::size_t{many});
+}
+
 TEST_P(ForkTest, GetsTheResultOfWhatIsDoneOnceInTheTree) {
   begin({once("pay")});
   const Position before = session->state().head;
