@@ -120,7 +120,8 @@ TEST_P(ForkTest, ARewindIntoATurnTellsWhatItsCallsCameToSince) {
   ASSERT_EQ(session->state().open_calls.size(), 1U);
   const CallsReport report = must(session->run_calls());
 
-  EXPECT_EQ(report, CallsReport{});
+  EXPECT_EQ(report.replayed, 1U);
+  EXPECT_EQ(report.run, 0U);
   EXPECT_EQ(runs["two"], 1);
   EXPECT_EQ(result_of(2, 1), "two done");
   EXPECT_TRUE(session->ask({}, user_says("go on")));
