@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -10,6 +11,10 @@
 #include "sqlite/connection.hpp"
 
 namespace perdure::sqlite {
+
+/// Which call holds a key (rules::holds_key): those that were refused it are not read.
+inline constexpr std::string_view where_holds_key =
+    "WHERE c.key = ? AND c.state IN ('dispatched', 'in_doubt', 'succeeded', 'abandoned')";
 
 /// The commit the changes belong to, after its entries were appended.
 struct CallScope {

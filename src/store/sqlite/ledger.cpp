@@ -17,6 +17,7 @@
 #include "rules/calls.hpp"
 #include "rules/checks.hpp"
 #include "rules/retention.hpp"
+#include "sqlite/calls.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"
@@ -69,8 +70,11 @@ Result<Call> SqliteLedger::read(const SessionId& session, Position call) {
 
 Result<std::optional<Call>> SqliteLedger::find_holder(const Digest& key) {
   return access_.readers.read([&](Connection& db) -> Result<std::optional<Call>> {
-    for (Call& call : calls_by_key(db, key)) {
-      if (rules::holds_key(call.state)) return std::move(call);
+    if (Rows rows = db.query(sql(select_call, where_holds_key), blob_view(key)); rows.next()) {
+      return read_call(rows);
+    }
+    if (Rows claims = db.query(select_claim, blob_view(key)); claims.next()) {
+      return read_call(claims);
     }
     return std::nullopt;
   });
