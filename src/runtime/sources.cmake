@@ -81,6 +81,7 @@ set(PERDURE_RUNTIME_TESTS
     scratchpad/folder_test.cpp
     scratchpad/mirror_test.cpp
     session/asked_ahead_test.cpp
+    session/cadence_test.cpp
     session/children_test.cpp
     session/fork_test.cpp
     session/lines_test.cpp

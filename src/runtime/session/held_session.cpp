@@ -101,6 +101,19 @@ Result<void> HeldSession::load() {
   auto state = read_state(world_.store, lease_.session, at_position(row->head));
   if (!state) return forward(state);
   state_ = *std::move(state);
+  return find_last_name(row->created_at);
+}
+
+std::int64_t HeldSession::turns_since_named() const { return state_.totals.turns - named_turns_; }
+
+// Only a cadence that counts needs to know what earlier owners named.
+Result<void> HeldSession::find_last_name(Timestamp created_at) {
+  if (world_.policy.cadence.at != Cadence::At::period) return {};
+  auto latest = world_.store.log().checkpoints(lease_.session, {.limit = 1});
+  if (!latest) return forward(latest);
+  named_at_ = latest->empty() ? created_at : latest->front().at;
+  const std::int64_t turns = latest->empty() ? 0 : latest->front().tally.turns;
+  named_turns_ = std::min(turns, state_.totals.turns);  // It may be on a line that was left.
   return {};
 }
 
@@ -177,6 +190,10 @@ Result<void> HeldSession::take_in(Batch batch, const Receipt& receipt) {
   }
   head_ = receipt.head;
   next_ = std::max(next_, position);
+  if (receipt.version) {
+    named_at_ = receipt.at;
+    named_turns_ = state_.totals.turns;
+  }
   return {};
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stop_token>
 
@@ -39,7 +40,8 @@ class HeldSession {
       : world_(world),
         lease_(std::move(lease)),
         before_(std::move(before)),
-        taken_at_(world.clock.now()) {}
+        taken_at_(world.clock.now()),
+        named_at_(taken_at_) {}
   /// Gives the lease up.
   ~HeldSession();
   HeldSession(const HeldSession&) = delete;
@@ -77,6 +79,9 @@ class HeldSession {
   /// Asked to stop when the worker is late.
   [[nodiscard]] const std::stop_token& stop_token() const { return stop_; }
   [[nodiscard]] Status status() const { return status_; }
+  /// When a version was last named, in this line or another, by whomever; else its beginning.
+  [[nodiscard]] Timestamp named_at() const { return named_at_; }
+  [[nodiscard]] std::int64_t turns_since_named() const;
   /// Completed, failed or cancelled.
   [[nodiscard]] bool has_ended() const;
   /// Nothing may be started in it.
@@ -87,12 +92,15 @@ class HeldSession {
   [[nodiscard]] Result<Receipt> commit_surely(const Batch& batch);
   [[nodiscard]] Result<Receipt> commit_with_blobs(const Batch& batch);
   [[nodiscard]] Result<SessionSummary> read_as_owner();
+  [[nodiscard]] Result<void> find_last_name(Timestamp created_at);
   [[nodiscard]] Result<void> take_in(Batch batch, const Receipt& receipt);
 
   World world_;
   Lease lease_;
   std::optional<Holder> before_;
   Timestamp taken_at_;
+  Timestamp named_at_;
+  std::int64_t named_turns_ = 0;  ///< How many there were then.
   State state_;
   Position head_ = 0;
   Position next_ = 1;

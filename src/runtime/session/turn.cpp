@@ -72,24 +72,19 @@ Result<bool> has_unanswered(HeldSession& held) {
 }
 
 bool is_checkpoint_due(const SessionParts& parts) {
-  const Cadence& cadence = parts.held.world().policy.cadence;
+  const HeldSession& held = parts.held;
+  const Cadence& cadence = held.world().policy.cadence;
   if (cadence.at != Cadence::At::period) return true;
-  if (parts.turns_since_checkpoint + 1 >= cadence.turns) return true;
-  const Timestamp now = parts.held.world().clock.now();
-  return parts.last_checkpoint && now - *parts.last_checkpoint >= cadence.time;
+  if (held.turns_since_named() + 1 >= cadence.turns) return true;
+  return held.world().clock.now() - held.named_at() >= cadence.time;
 }
 
-void end_turn(Draft& draft, SessionParts& parts) {
+void end_turn(Draft& draft, const SessionParts& parts) {
   if (is_checkpoint_due(parts)) {
     draft.batch.checkpoint = NewCheckpoint{.reason = "turn"};
   } else {
     draft.batch.sync = Sync::later;
   }
-}
-
-void note_turn(SessionParts& parts, const Receipt& receipt) {
-  parts.turns_since_checkpoint = receipt.version ? 0 : parts.turns_since_checkpoint + 1;
-  if (receipt.version || !parts.last_checkpoint) parts.last_checkpoint = receipt.at;
 }
 
 // The commit of a response, while it is put together.
@@ -204,7 +199,6 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
     if (!receipt && dispatch::lost_a_claim(receipt.error(), made->begun)) continue;
     if (!receipt) return forward(receipt);
     parts_->has_asked_ahead = made->asks_ahead;
-    if (ends_turn(response)) note_turn(*parts_, *receipt);
     parts_->dispatcher.began(std::move(made->begun));
     return made->position;
   }
