@@ -239,6 +239,23 @@ TEST_P(DispatcherTest, RunsItOnceMoreIfSomebodyDecidesSo) {
   EXPECT_EQ(state_of(first_call()), CallState::succeeded);
 }
 
+TEST_P(DispatcherTest, ARequestThatWasToFollowAnEarlierResponseIsNotMadeLater) {
+  begin({tool("one")});
+  behaviour["one"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
+  must(session->answer(asks_for({{"one", "{}"}}), {}, {.then = RequestSpec{.model = "early"}}));
+  must(session->run_calls());
+  must(session->resolve(first_call(), {.as = Decision::As::succeeded, .who = "ann"}));
+  must(session->run_calls());
+  must(session->ask());
+
+  behaviour.clear();
+  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->run_calls());
+  EXPECT_FALSE(session->state().request);
+  must(session->ask({.model = "late"}));
+  EXPECT_EQ(session->state().request->request.model, "late");
+}
+
 TEST_P(DispatcherTest, WaitsForApprovalAndUsesItOnce) {
   begin({tool("one")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
   must(session->answer(asks_for({{"one", "{}"}})));

@@ -188,7 +188,7 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
   }
   complete(response, held);
   response.role = Role::assistant;
-  parts_->dispatcher.then({});  // What was to follow the calls before these.
+  parts_->dispatcher.then({});  // What was to follow an earlier response did, or never will.
   // What was paid for is recorded in any case.
   for (const bool with_dispatch : {held.check_goes_on().has_value(), false}) {
     auto made = build_answer(*parts_, response, usage, extras, with_dispatch);
