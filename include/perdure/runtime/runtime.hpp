@@ -64,8 +64,8 @@ struct ForkSpec {
 
 struct Forked {
   SessionId id{};
-  /// Calls of the parent after the point that took or may have taken effect, and that the fork
-  /// would make again.
+  /// Calls of the parent that took or may have taken effect, whose outcome lies after the point or
+  /// is not known, and that the fork would make again.
   std::vector<Call> effects_after{};
 };
 

@@ -43,6 +43,17 @@ TEST_P(ForkTest, IsToldOfEffectsAfterThePointThatItWouldMakeAgain) {
   EXPECT_EQ(must(session->state_at(Point::head())), untouched);
 }
 
+TEST_P(ForkTest, IsToldOfACallThatWasIntendedBeforeThePointAndMadeAfterIt) {
+  begin({tool("one"), tool("two")}, {.cadence = {.at = Cadence::At::call}});
+  must(session->answer(asks_for({{"one", args}, {"two", args}})));
+  must(session->run_calls());
+
+  const Forked forked = must(runtime->fork(id, Point::version(1)));
+
+  ASSERT_EQ(forked.effects_after.size(), 1U);
+  EXPECT_EQ(forked.effects_after.front().tool, "two");
+}
+
 TEST_P(ForkTest, IsToldOfTheLastOfManyEffects) {
   begin({});
   constexpr int many = 1001;

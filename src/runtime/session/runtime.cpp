@@ -179,7 +179,8 @@ Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& sp
                                      .limit = limit_max});
   if (!calls) return forward(calls);
   for (Call& call : *calls) {
-    const bool is_after = call.position > row->head;
+    // A call may be intended before the point and made after it: its outcome counts.
+    const bool is_after = !call.result || *call.result > row->head;
     if (is_after && is_made_again(store_, from, call))
       forked.effects_after.push_back(std::move(call));
   }
