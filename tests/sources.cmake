@@ -47,6 +47,6 @@ perdure_test(
   TIMEOUT 600)
 
 foreach(folder book crash counted damage docs faults holes opening power retention saver upgrade views world
-               effects)
+               effects simulation)
   include(${folder}/sources.cmake)
 endforeach()

@@ -1,0 +1,60 @@
+// What the simulation itself knows to have happened, beside the log that is judged by it.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/id.hpp"
+#include "perdure/store/entry.hpp"
+#include "simulation/kinds.hpp"
+
+namespace perdure::simulation {
+
+using CallId = std::pair<std::string, Position>;
+
+/// Runs of tools that were begun, by call.
+struct RunsOfCall {
+  const Kind* kind = nullptr;
+  std::string operation{};
+  std::int64_t runs = 0;
+  std::int64_t retries = 0;  ///< Decisions of people that it be run once more.
+};
+
+/// Tools run on threads: whatever they touch is guarded.
+class CallBooks {
+ public:
+  void note_run(const CallId& call, const Kind& kind, const std::string& operation) {
+    const std::lock_guard lock(mutex_);
+    RunsOfCall& runs = calls_[call];
+    runs.kind = &kind;
+    runs.operation = operation;
+    ++runs.runs;
+  }
+  void note_retry(const CallId& call) {
+    const std::lock_guard lock(mutex_);
+    ++calls_[call].retries;
+  }
+  [[nodiscard]] std::map<CallId, RunsOfCall> all() const {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<CallId, RunsOfCall> calls_;
+};
+
+/// What was bought for one session, and what its log must have.
+struct SessionBooks {
+  std::map<std::string, std::int64_t> bought{};  ///< Response and its cost.
+  std::set<std::string> committed{};             ///< Responses of which a commit returned.
+  std::set<std::string> asked_and_answered{};    ///< Conversations that have their response.
+};
+
+}  // namespace perdure::simulation

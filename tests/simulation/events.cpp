@@ -1,0 +1,183 @@
+// What comes from outside: mail, clocks, other processes, forks.
+
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "doubles/must.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/point.hpp"
+#include "simulation/kinds.hpp"
+#include "simulation/life.hpp"
+#include "simulation/process.hpp"
+
+namespace perdure::simulation {
+
+void Life::befall(Actor& actor) {
+  if (!dice_.chance(25)) return;
+  Process* process = actor.process.get();
+  const bool is_open = process != nullptr && process->session.has_value();
+  const auto roll = dice_.below(100);
+  if (roll < 15) {
+    const Duration by(dice_.below(2 * static_cast<std::uint64_t>(lease_time.count())));
+    say("{} ms pass", by.count());
+    clock_.advance(by);
+  } else if (roll < 20 && has_jumps_) {
+    say("the wall clock is set back");
+    clock_.set_wall(clock_.now() - Duration(dice_.below(600'000)));
+  } else if (roll < 35) {
+    post(actor);
+  } else if (roll < 45 && is_open) {
+    overtake(actor);
+  } else if (roll < 60) {
+    go_on_outdated(actor);
+  } else if (roll < 68 && is_open) {
+    say("process {} lets go", process->number);
+    actor.process.reset();
+  } else if (roll < 74 && is_open) {
+    say("process {} dies", process->number);
+    process->store.die();
+    bury(actor);
+  } else if (roll < 84 && is_open) {
+    scribble(actor, *process);
+  } else if (roll < 92 && is_open) {
+    fork(actor, *process);
+  } else if (is_open) {
+    rewind(actor, *process);
+  }
+}
+
+// The process is stopped past its lease, and does not know.
+void Life::overtake(Actor& actor) {
+  say("process {} is overtaken", actor.process->number);
+  clock_.advance(lease_time + Duration(1));
+  actor.outdated.push_back(std::move(actor.process));
+  take_up(actor);
+  // From here on: whoever came is the owner, also if it died at once.
+  const auto row = must(store_->sessions().read(actor.id));
+  MortalStore& before = actor.outdated.back()->store;
+  const bool is_taken = !row.holder || row.holder->worker != before.worker();
+  if (is_taken) before.outdate();
+}
+
+void Life::go_on_outdated(Actor& actor) {
+  if (actor.outdated.empty()) return;
+  Process& process = *actor.outdated[dice_.below(actor.outdated.size())];
+  if (!process.session || process.store.is_dead()) return;
+  say("process {} goes on", process.number);
+  if (dice_.chance(50)) std::ignore = process.runtime->renew();
+  Session& session = *process.session;
+  bool is_done = false;
+  switch (dice_.below(5)) {
+    case 0:
+      is_done = session.append(user_says("late")).has_value();
+      break;
+    case 1:
+      std::ignore = session.run_calls();
+      break;
+    case 2:
+      is_done = session.checkpoint().has_value();
+      break;
+    case 3:
+      is_done = session.state().request && session.answer(assistant_says("late")).has_value();
+      break;
+    default:
+      is_done = !session.state().request && session.ask().has_value();
+      break;
+  }
+  if (is_done && process.store.is_outdated()) complain("a process that was overtaken wrote");
+}
+
+void Life::post(Actor& actor) {
+  if (!store_->sessions().read(actor.id)) return;
+  Mail mail(*store_, actor.id);
+  const MessageId id = mint<MessageTag>(ids_);
+  const auto call = static_cast<Position>(dice_.between(1, 40));
+  const auto roll = dice_.below(100);
+  say("mail for {}: {}", actor.id.text(), roll);
+  if (roll < 40) {
+    must(mail.say(id, user_says("and another thing")));
+  } else if (roll < 60) {
+    must(mail.pause(id, "a person", "wait"));
+  } else if (roll < 75) {
+    must(mail.cancel(id, "a person", "enough"));
+  } else {
+    // Of a call that may be over, or nobody asked about. To refuse is always safe.
+    must(mail.approve(id, call, false, "a person", "no"));
+  }
+  Process* process = actor.process.get();
+  if (process == nullptr || !process->session || dice_.chance(30)) return;
+  const auto taken = process->session->take_inbox();
+  if (!taken) refused(actor, *process, "take_inbox", taken.error());
+}
+
+void Life::scribble(Actor& actor, Process& process) {
+  Session& session = *process.session;
+  const auto done = [&](const auto& result) {
+    if (!result) refused(actor, process, "a note", result.error());
+  };
+  switch (dice_.below(5)) {
+    case 0:
+      return done(session.append("notes", Body::from_text("{\"n\":1}")));
+    case 1:
+      return done(session.set("mood", Body::from_text("\"good\"")));
+    case 2:
+      return done(session.count("things"));
+    case 3:
+      return done(session.checkpoint({.reason = "asked"}));
+    default:
+      return done(session.set(Setup{.model = fmt::format("sim-{}", dice_.below(9))}));
+  }
+}
+
+Point Life::any_point(const Actor& actor) {
+  const auto row = must(store_->sessions().read(actor.id));
+  const auto roll = dice_.below(3);
+  if (roll == 0 && row.version > 0) return Point::version(dice_.between(1, row.version));
+  if (roll == 1) {
+    const auto line = must(store_->log().read(actor.id, {}));
+    if (!line.empty()) return Point::position(dice_.pick(line).position);
+  }
+  return Point::head();
+}
+
+void Life::fork(Actor& actor, Process& process) {
+  if (actors_.size() >= 3) return;
+  auto made = std::make_unique<Actor>();
+  made->id =
+      SessionId::parse(fmt::format("{}-fork-{}", actors_[0]->id.text(), actors_.size())).value();
+  const bool is_fresh = dice_.chance(40);
+  const Point point = any_point(actor);
+  const auto forked =
+      process.runtime->fork(actor.id, point, {.id = made->id, .fresh_effects = is_fresh});
+  if (!forked) return refused(actor, process, "fork", forked.error());
+  say("{} is forked off at {}{}", made->id.text(), point.number(), is_fresh ? ", afresh" : "");
+  made->root = is_fresh ? made->id.text() : actor.root;
+  made->turns = must(store_->sessions().read(made->id)).tally.turns +
+                static_cast<std::int64_t>(dice_.between(1, 2));
+  actors_.push_back(std::move(made));
+}
+
+void Life::rewind(Actor& actor, Process& process) {
+  Session& session = *process.session;
+  if (process.is_unsure || !session.state().open_calls.empty()) return;
+  judge_.judge_session(actor.id, actor.books);
+  const Point point = any_point(actor);
+  const auto done = session.rewind(point);
+  if (!done) return refused(actor, process, "rewind", done.error());
+  say("{} goes back to {}", actor.id.text(), point.number());
+  process.bought.reset();
+  process.waiting.reset();
+  actor.books.asked_and_answered.clear();
+  actor.books.committed.clear();
+}
+
+}  // namespace perdure::simulation

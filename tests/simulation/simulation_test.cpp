@@ -1,0 +1,62 @@
+// Two thousand lives, each decided by its seed.
+//
+//   SEED=17 simulation_test    lives the 17th again, and tells it
+
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "property/seeds.hpp"
+#include "simulation/life.hpp"
+
+namespace perdure::simulation {
+namespace {
+
+constexpr std::size_t lives = 2000;
+constexpr std::size_t shards = 8;
+
+void tell(const Life& life) {
+  for (const std::string& line : life.story()) std::cout << "  " << line << "\n";
+}
+
+class Simulation : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(Simulation, NoLifeBreaksAPromise) {
+  const auto all = seeds(lives);
+  std::size_t lived = 0;
+  std::size_t violations = 0;
+  for (std::size_t i = GetParam(); i < all.size() && violations < 5; i += shards) {
+    Life life(all[i]);
+    life.live();
+    ++lived;
+    if (all.size() == 1) tell(life);
+    if (life.complaints().empty()) continue;
+    ++violations;
+    if (violations == 1 && all.size() > 1) tell(life);
+    ADD_FAILURE() << "SEED=" << all[i] << ": " << life.complaints().front() << "; "
+                  << reproduce(all[i]);
+  }
+  if (lived > 0) {
+    std::cout << fmt::format("simulation: {} seeds, {} violations\n", lived, violations);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shard, Simulation, testing::Range<std::size_t>(0, shards));
+
+TEST(SimulationItself, LivesTheSameLifeTwice) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Life first(seed);
+    Life second(seed);
+    first.live();
+    second.live();
+    EXPECT_EQ(first.story(), second.story());
+    EXPECT_EQ(first.digest(), second.digest()) << "SEED=" << seed;
+  }
+}
+
+}  // namespace
+}  // namespace perdure::simulation

@@ -1,0 +1,256 @@
+// What a process does with its session: always the next thing that its state asks for, so that
+// after an error it just looks again.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "doubles/must.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/history.hpp"
+#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
+#include "simulation/kinds.hpp"
+#include "simulation/life.hpp"
+#include "simulation/process.hpp"
+
+namespace perdure::simulation {
+namespace {
+
+bool has_rested(const State& state) {
+  if (state.transcript.empty()) return false;
+  const Message& last = state.transcript.back().message;
+  return last.role == Role::assistant && !last.is_partial &&
+         std::ranges::none_of(last.blocks, [](const Block& block) {
+           return std::holds_alternative<ToolCallBlock>(block);
+         });
+}
+
+bool has_work(const State& state) {
+  return std::ranges::any_of(state.open_calls, [](const auto& open) {
+    return !open.second.is_told || open.second.is_retried;
+  });
+}
+
+// What is sent to the model, by name.
+std::string conversation(const State& state) {
+  std::string name;
+  for (const auto& [position, message] : state.transcript) name += message.id + " ";
+  return name;
+}
+
+bool has_ended(Status status) {
+  return status == Status::completed || status == Status::failed || status == Status::cancelled;
+}
+
+}  // namespace
+
+bool Life::is_fine(Actor& actor, Process& process, std::string_view what,
+                   const Result<void>& done) {
+  if (done) {
+    process.refusals = 0;
+    return true;
+  }
+  refused(actor, process, what, done.error());
+  return false;
+}
+
+void Life::advance(Actor& actor, Process& process) {
+  Session& session = *process.session;
+  if (process.is_unsure && (is_calm_ || dice_.chance(60))) return find_out(actor, process);
+  if (has_ended(session.status())) {
+    say("somebody reopens it");
+    is_fine(actor, process, "reopen", session.reopen("a person", "not yet"));
+  } else if (session.status() == Status::paused) {
+    say("somebody lets it go on");
+    is_fine(actor, process, "set_status", session.set_status({.status = Status::active}));
+  } else if (process.waiting) {
+    attend(actor, process);
+  } else if (has_work(session.state())) {
+    run_calls(actor, process);
+  } else if (process.bought) {
+    answer(actor, process);
+  } else if (session.state().request) {
+    buy(actor, process);
+  } else if (has_rested(session.state()) && session.state().totals.turns >= actor.turns) {
+    rest(actor, process);
+  } else {
+    ask(actor, process);
+  }
+}
+
+// Any write finds out; this one does nothing else.
+void Life::find_out(Actor& actor, Process& process) {
+  const auto version = process.session->checkpoint({.reason = "found out"});
+  if (!version) return refused(actor, process, "checkpoint", version.error());
+  process.is_unsure = false;
+  process.refusals = 0;
+  say("process {} knows again", process.number);
+  // What was bought may have been in it.
+  for (const auto& [position, message] : process.session->state().transcript) {
+    if (process.bought && message.id == process.bought->message.id) process.bought.reset();
+  }
+}
+
+void Life::ask(Actor& actor, Process& process) {
+  Session& session = *process.session;
+  std::optional<Message> input;
+  if (session.state().transcript.empty() || has_rested(session.state())) {
+    input = user_says("go on");
+  }
+  const auto asked = session.ask({.model = "sim", .reserve_micros = reserve_micros}, input);
+  if (!asked && asked.error().code == ErrorCode::conflict && asked.error().subject == "budget") {
+    say("{} is out of money", actor.id.text());
+    actor.is_done = session.state().open_calls.empty();
+    for (const auto& [position, call] : session.state().open_calls) {
+      return decide(actor, process, position);
+    }
+    actor.process.reset();
+    return;
+  }
+  if (is_fine(actor, process, "ask", asked)) say("process {} asks", process.number);
+}
+
+void Life::buy(Actor& actor, Process& process) {
+  const State& state = process.session->state();
+  const std::string name = conversation(state);
+  if (actor.books.asked_and_answered.contains(name)) {
+    complain("a response that was committed is bought again");
+  }
+  const std::uint64_t number = prices_.size() + 1;
+  process.bought = model_.respond(well_formed(state), number);
+  process.bought_for = name;
+  const std::string& id = process.bought->message.id;
+  prices_[id] = process.bought->usage.cost_micros;
+  actor.books.bought[id] = process.bought->usage.cost_micros;
+  say("process {} buys {} for {}", process.number, id, process.bought->usage.cost_micros);
+  if (!is_calm_ && dice_.chance(4)) {
+    say("process {} dies with it", process.number);
+    process.store.die();
+    bury(actor);
+    return;
+  }
+  answer(actor, process);
+}
+
+void Life::answer(Actor& actor, Process& process) {
+  const Response& response = *process.bought;
+  const auto answered = process.session->answer(response.message, response.usage, response.extras);
+  if (!answered) return refused(actor, process, "answer", answered.error());
+  say("process {} has {} at {}{}", process.number, response.message.id, *answered,
+      response.message.is_partial ? ", cut off" : "");
+  actor.books.committed.insert(response.message.id);
+  actor.books.asked_and_answered.insert(process.bought_for);
+  process.bought.reset();
+  process.refusals = 0;
+}
+
+void Life::run_calls(Actor& actor, Process& process) {
+  auto report = process.session->run_calls();
+  if (!report) return refused(actor, process, "run_calls", report.error());
+  process.waiting = report->waiting;
+  process.refusals = 0;
+  say("process {} ran {}, verified {}, replayed {}, refused {}{}", process.number, report->run,
+      report->verified, report->replayed, report->refused,
+      report->waiting ? ", and waits: " + report->waiting->why : "");
+}
+
+void Life::rest(Actor& actor, Process& process) {
+  for (const auto& [position, call] : process.session->state().open_calls) {
+    return decide(actor, process, position);
+  }
+  const auto completed = process.session->set_status({.status = Status::completed});
+  if (!is_fine(actor, process, "set_status", completed)) return;
+  say("{} is done", actor.id.text());
+  actor.is_done = true;
+  actor.process.reset();
+}
+
+// Does what the session waits for.
+void Life::attend(Actor& actor, Process& process) {
+  const Waiting waiting = *std::exchange(process.waiting, std::nullopt);
+  switch (waiting.what) {
+    case Waiting::For::approval:
+      return approve(actor, process, waiting.call);
+    case Waiting::For::decision:
+      return decide(actor, process, waiting.call);
+    case Waiting::For::time:
+      if (!waiting.until) return complain("it waits for a time that it does not name");
+      return wait_until(actor, process, *waiting.until);
+  }
+}
+
+void Life::wait_until(Actor& /*actor*/, Process& process, Timestamp until) {
+  const Duration left = until - clock_.now();
+  const bool is_early = !is_calm_ && dice_.chance(20);
+  const Duration by = std::max(is_early ? left / 2 : left, Duration(1));
+  say("{} ms pass", by.count());
+  clock_.advance(by);
+  std::ignore = process.runtime->renew();
+}
+
+void Life::approve(Actor& actor, Process& process, Position call) {
+  const bool allow = dice_.chance(75);
+  say("somebody {} call {}", allow ? "allows" : "refuses", call);
+  if (dice_.chance(50)) {
+    is_fine(actor, process, "approve", process.session->approve(call, allow, "a person", "asked"));
+    return;
+  }
+  Mail mail(*store_, actor.id);
+  must(mail.approve(mint<MessageTag>(ids_), call, allow, "a person", "asked"));
+  const auto taken = process.session->take_inbox();
+  if (!taken) refused(actor, process, "take_inbox", taken.error());
+}
+
+// People ask the world, and wait until nothing is under way any more.
+Decision Life::truthful(Actor& actor, Process& process, const OpenCall& call) {
+  const Kind* kind = find_kind(call.tool);
+  const auto args = parse_json(args_of(process.session->state(), call).value_or("{}"));
+  const std::string operation = operation_of(actor, *kind, args.value_or(Json()), call.call);
+  while (const auto due = world_.last_landing(operation)) {
+    clock_.advance(std::max(*due - clock_.uptime(), Duration(1)));
+    if (!world_.has_landed(operation)) continue;
+  }
+  std::ignore = process.runtime->renew();
+  const bool has_landed = kind->is_read() || world_.has_landed(operation);
+  const auto roll = dice_.below(100);
+  Decision decision{.result = "as the world says", .who = "a person", .why = "asked the world"};
+  if (has_landed) {
+    decision.as = roll < 85 ? Decision::As::succeeded : Decision::As::abandoned;
+  } else if (roll < 40) {
+    decision.as = Decision::As::failed;
+  } else {
+    decision.as = roll < 80 ? Decision::As::retry : Decision::As::abandoned;
+  }
+  return decision;
+}
+
+void Life::decide(Actor& actor, Process& process, Position call) {
+  const auto& open = process.session->state().open_calls;
+  const auto found = open.find(call);
+  if (found == open.end()) return complain("it waits for a call that is not open");
+  const Decision decision = truthful(actor, process, found->second);
+  if (decision.as == Decision::As::retry) calls_.note_retry({actor.id.text(), call});
+  say("somebody decides on call {}: {}", call, to_string(decision.as));
+  if (dice_.chance(50)) {
+    is_fine(actor, process, "resolve", process.session->resolve(call, decision));
+    return;
+  }
+  Mail mail(*store_, actor.id);
+  must(mail.resolve(mint<MessageTag>(ids_), call, decision));
+  const auto taken = process.session->take_inbox();
+  if (!taken) refused(actor, process, "take_inbox", taken.error());
+}
+
+}  // namespace perdure::simulation
