@@ -52,6 +52,7 @@ class CallBooks {
 
 /// What was bought for one session, and what its log must have.
 struct SessionBooks {
+  bool is_fork = false;  ///< It has what its parent spent, on lines that it does not see, too.
   std::map<std::string, std::int64_t> bought{};  ///< Response and its cost.
   std::set<std::string> committed{};             ///< Responses of which a commit returned.
   std::set<std::string> asked_and_answered{};    ///< Conversations that have their response.

@@ -152,14 +152,14 @@ Point Life::any_point(const Actor& actor) {
 void Life::fork(Actor& actor, Process& process) {
   if (actors_.size() >= 3) return;
   auto made = std::make_unique<Actor>();
-  made->id =
-      SessionId::parse(fmt::format("{}-fork-{}", actors_[0]->id.text(), actors_.size())).value();
+  made->id = SessionId::parse(fmt::format("{}-fork-{}", actors_[0]->id.text(), ++forks_)).value();
   const bool is_fresh = dice_.chance(40);
   const Point point = any_point(actor);
   const auto forked =
       process.runtime->fork(actor.id, point, {.id = made->id, .fresh_effects = is_fresh});
   if (!forked) return refused(actor, process, "fork", forked.error());
   say("{} is forked off at {}{}", made->id.text(), point.number(), is_fresh ? ", afresh" : "");
+  made->books.is_fork = true;
   made->root = is_fresh ? made->id.text() : actor.root;
   made->turns = must(store_->sessions().read(made->id)).tally.turns +
                 static_cast<std::int64_t>(dice_.between(1, 2));
@@ -176,6 +176,7 @@ void Life::rewind(Actor& actor, Process& process) {
   say("{} goes back to {}", actor.id.text(), point.number());
   process.bought.reset();
   process.waiting.reset();
+  process.asks_ahead = session.state().request.has_value();
   actor.books.asked_and_answered.clear();
   actor.books.committed.clear();
 }

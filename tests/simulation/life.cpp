@@ -111,7 +111,6 @@ void Life::calm_down() {
 }
 
 void Life::step(Actor& actor) {
-  ++steps_;
   clock_.advance(Duration(dice_.below(2000)));
   if (actor.process && (is_calm_ || dice_.chance(80)))
     std::ignore = actor.process->runtime->renew();
@@ -218,6 +217,10 @@ void Life::refused(Actor& actor, Process& process, std::string_view what, const 
   if (code == ErrorCode::commit_unknown) process.is_unsure = true;
   const bool may_be = code == ErrorCode::unavailable || code == ErrorCode::commit_unknown ||
                       code == ErrorCode::lease_lost;
+  // Who did not find out first learns it now.
+  const bool has_stopped = process.session && process.session->status() != Status::active &&
+                           process.session->status() != Status::waiting;
+  if (code == ErrorCode::conflict && has_stopped) return;
   if (!may_be && !process.store.is_outdated()) {
     return complain(fmt::format("{} gives {}: {}", what, to_string(code), error.message));
   }
@@ -242,6 +245,19 @@ void Life::bury(Actor& actor) {
     graves_[actor.id.text()] = holder;
   }
   must(store_->ownership().retire(dead->store.worker()));
+}
+
+std::vector<std::string> Life::logs() {
+  std::vector<std::string> lines;
+  for (const auto& actor : actors_) {
+    const auto entries = store_->log().read(actor->id, {});
+    if (!entries) continue;
+    for (const Entry& entry : *entries) {
+      lines.push_back(fmt::format("{}:{} {} {} {}", actor->id.text(), entry.position, entry.channel,
+                                  entry.kind, entry.body.bytes()));
+    }
+  }
+  return lines;
 }
 
 std::string Life::digest() {

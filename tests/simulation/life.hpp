@@ -40,6 +40,8 @@ class Life {
 
   [[nodiscard]] const std::vector<std::string>& story() const { return story_; }
   [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
+  /// Every entry in words, for whoever looks for the reason of a complaint.
+  [[nodiscard]] std::vector<std::string> logs();
   /// Of every log, every call and every effect.
   [[nodiscard]] std::string digest();
 
@@ -117,7 +119,7 @@ class Life {
   Judge judge_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::uint64_t processes_ = 0;
-  std::uint64_t steps_ = 0;
+  std::uint64_t forks_ = 0;
   int depth_ = 0;  ///< In a tool's run: 1.
   bool is_calm_ = false;
   std::vector<std::string> story_;

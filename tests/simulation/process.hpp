@@ -39,6 +39,7 @@ struct Process {
   std::optional<Session> session{};
   std::optional<Response> bought{};  ///< Paid for, and not known to be committed.
   std::string bought_for{};          ///< The conversation it answers.
+  bool asks_ahead = false;           ///< The last response said that another request follows.
   std::optional<Waiting> waiting{};
   bool is_unsure = false;  ///< Of a commit; until one returned.
   std::uint64_t ambush_in = 0;

@@ -19,8 +19,10 @@ namespace {
 constexpr std::size_t lives = 2000;
 constexpr std::size_t shards = 8;
 
-void tell(const Life& life) {
+void tell(Life& life) {
   for (const std::string& line : life.story()) std::cout << "  " << line << "\n";
+  if (life.complaints().empty()) return;
+  for (const std::string& line : life.logs()) std::cout << "  log " << line << "\n";
 }
 
 class Simulation : public testing::TestWithParam<std::size_t> {};

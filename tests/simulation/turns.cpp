@@ -68,7 +68,9 @@ bool Life::is_fine(Actor& actor, Process& process, std::string_view what,
 
 void Life::advance(Actor& actor, Process& process) {
   Session& session = *process.session;
-  if (process.is_unsure && (is_calm_ || dice_.chance(60))) return find_out(actor, process);
+  // Who gives a response again may not have another request follow it: it would answer that.
+  const bool must_know = is_calm_ || (process.bought && process.bought->extras.then);
+  if (process.is_unsure && (must_know || dice_.chance(60))) return find_out(actor, process);
   if (has_ended(session.status())) {
     say("somebody reopens it");
     is_fine(actor, process, "reopen", session.reopen("a person", "not yet"));
@@ -112,11 +114,11 @@ void Life::ask(Actor& actor, Process& process) {
   const auto asked = session.ask({.model = "sim", .reserve_micros = reserve_micros}, input);
   if (!asked && asked.error().code == ErrorCode::conflict && asked.error().subject == "budget") {
     say("{} is out of money", actor.id.text());
-    actor.is_done = session.state().open_calls.empty();
-    for (const auto& [position, call] : session.state().open_calls) {
-      return decide(actor, process, position);
-    }
-    actor.process.reset();
+    return rest(actor, process);
+  }
+  if (!asked && session.state().request) {
+    say("process {} has asked already", process.number);
+    process.is_unsure = false;
     return;
   }
   if (is_fine(actor, process, "ask", asked)) say("process {} asks", process.number);
@@ -146,7 +148,17 @@ void Life::buy(Actor& actor, Process& process) {
 
 void Life::answer(Actor& actor, Process& process) {
   const Response& response = *process.bought;
+  process.asks_ahead = response.extras.then.has_value();
   const auto answered = process.session->answer(response.message, response.usage, response.extras);
+  const bool is_there = std::ranges::any_of(
+      process.session->state().transcript,
+      [&](const PlacedMessage& placed) { return placed.message.id == response.message.id; });
+  if (!answered && is_there) {
+    say("process {} finds {} in the log", process.number, response.message.id);
+    process.is_unsure = false;
+    process.bought.reset();
+    return;
+  }
   if (!answered) return refused(actor, process, "answer", answered.error());
   say("process {} has {} at {}{}", process.number, response.message.id, *answered,
       response.message.is_partial ? ", cut off" : "");
@@ -161,14 +173,20 @@ void Life::run_calls(Actor& actor, Process& process) {
   if (!report) return refused(actor, process, "run_calls", report.error());
   process.waiting = report->waiting;
   process.refusals = 0;
+  if (process.session->state().request && !process.asks_ahead) {
+    complain("a request is open that nobody wanted");
+  }
   say("process {} ran {}, verified {}, replayed {}, refused {}{}", process.number, report->run,
       report->verified, report->replayed, report->refused,
       report->waiting ? ", and waits: " + report->waiting->why : "");
 }
 
 void Life::rest(Actor& actor, Process& process) {
-  for (const auto& [position, call] : process.session->state().open_calls) {
-    return decide(actor, process, position);
+  if (!process.session->state().open_calls.empty()) {
+    run_calls(actor, process);
+    const bool is_here = actor.process.get() == &process && process.session && !process.waiting;
+    if (!is_here || process.session->state().open_calls.empty()) return;
+    return decide(actor, process, process.session->state().open_calls.begin()->first);
   }
   const auto completed = process.session->set_status({.status = Status::completed});
   if (!is_fine(actor, process, "set_status", completed)) return;
