@@ -168,7 +168,7 @@ void Life::fork(Actor& actor, Process& process) {
 
 void Life::rewind(Actor& actor, Process& process) {
   Session& session = *process.session;
-  if (process.is_unsure || !session.state().open_calls.empty()) return;
+  if (process.is_unsure || !own_calls(actor, process).empty()) return;
   judge_.judge_session(actor.id, actor.books);
   const Point point = any_point(actor);
   const auto done = session.rewind(point);

@@ -77,6 +77,8 @@ class Life {
   void attend(Actor& actor, Process& process);
   void wait_until(Actor& actor, Process& process, Timestamp until);
   void decide(Actor& actor, Process& process, Position call);
+  /// Open calls without those that a fork shares: they belong to the session that made them.
+  [[nodiscard]] std::vector<OpenCall> own_calls(const Actor& actor, const Process& process);
   void approve(Actor& actor, Process& process, Position call);
   [[nodiscard]] Decision truthful(Actor& actor, Process& process, const OpenCall& call);
   bool is_fine(Actor& actor, Process& process, std::string_view what, const Result<void>& done);

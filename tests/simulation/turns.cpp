@@ -37,10 +37,9 @@ bool has_rested(const State& state) {
          });
 }
 
-bool has_work(const State& state) {
-  return std::ranges::any_of(state.open_calls, [](const auto& open) {
-    return !open.second.is_told || open.second.is_retried;
-  });
+bool has_work(const std::vector<OpenCall>& calls) {
+  return std::ranges::any_of(calls,
+                             [](const OpenCall& open) { return !open.is_told || open.is_retried; });
 }
 
 // What is sent to the model, by name.
@@ -79,7 +78,7 @@ void Life::advance(Actor& actor, Process& process) {
     is_fine(actor, process, "set_status", session.set_status({.status = Status::active}));
   } else if (process.waiting) {
     attend(actor, process);
-  } else if (has_work(session.state())) {
+  } else if (has_work(own_calls(actor, process))) {
     run_calls(actor, process);
   } else if (process.bought) {
     answer(actor, process);
@@ -181,12 +180,21 @@ void Life::run_calls(Actor& actor, Process& process) {
       report->waiting ? ", and waits: " + report->waiting->why : "");
 }
 
+std::vector<OpenCall> Life::own_calls(const Actor& actor, const Process& process) {
+  std::vector<OpenCall> calls;
+  for (const auto& [position, open] : process.session->state().open_calls) {
+    if (store_->ledger().read(actor.id, position)) calls.push_back(open);
+  }
+  return calls;
+}
+
 void Life::rest(Actor& actor, Process& process) {
-  if (!process.session->state().open_calls.empty()) {
+  if (!own_calls(actor, process).empty()) {
     run_calls(actor, process);
     const bool is_here = actor.process.get() == &process && process.session && !process.waiting;
-    if (!is_here || process.session->state().open_calls.empty()) return;
-    return decide(actor, process, process.session->state().open_calls.begin()->first);
+    if (!is_here) return;
+    const auto left = own_calls(actor, process);
+    return left.empty() ? void() : decide(actor, process, left.front().call);
   }
   const auto completed = process.session->set_status({.status = Status::completed});
   if (!is_fine(actor, process, "set_status", completed)) return;

@@ -37,6 +37,13 @@ struct Cases : F... {
 
 bool is_intended(const CallView& call) { return call.row.state == CallState::intended; }
 
+// One of them claims the key; the other follows, and replays it.
+bool shares_a_key(const std::vector<CallView>& chosen, const CallView& call) {
+  return call.row.key && std::ranges::any_of(chosen, [&](const CallView& other) {
+           return other.row.key == call.row.key;
+         });
+}
+
 bool is_settled(const CallView& call) {
   return !is_intended(call) && call.row.state != CallState::dispatched &&
          call.row.state != CallState::in_doubt;
@@ -49,6 +56,7 @@ Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
   std::vector<CallView> chosen;
   for (const CallView& call : calls) {
     if (!chosen.empty() && !call.is_read_only()) break;
+    if (shares_a_key(chosen, call)) break;
     auto admission = admit(held_, call);
     if (!admission) return forward(admission);
     if (!std::holds_alternative<Admit>(*admission)) break;
@@ -73,8 +81,9 @@ Result<CallsReport> Dispatcher::run() {
     }
     auto calls = open_calls(held_);
     if (!calls) return forward(calls);
-    std::erase_if(*calls,
-                  [](const CallView& call) { return call.open.is_told && !call.open.is_retried; });
+    std::erase_if(*calls, [](const CallView& call) {
+      return call.open.is_told && !call.open.is_retried && !is_settled(call);
+    });
     if (calls->empty()) {
       if (auto woken = wake(); !woken) return forward(woken);
       return report_;

@@ -154,6 +154,18 @@ TEST_P(OperationTest, InDoubtBlocksOnlyItsArgumentsIfTheToolSaysSo) {
   EXPECT_EQ(runs["pay"], 2);
 }
 
+TEST_P(OperationTest, ThatIsReadTwiceInOneResponseIsReadOnce) {
+  Tool read = tool("read", {.read = true});
+  read.repeat = Repeat::once_per_session;
+  begin({std::move(read)});
+  must(session->answer(asks_for({{"read", "{}"}, {"read", "{}"}})));
+
+  const CallsReport report = must(session->run_calls());
+
+  EXPECT_EQ(report.replayed, 1U);
+  EXPECT_EQ(runs["read"], 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, OperationTest, testing::Values("memory", "sqlite"),
                          [](const auto& named) { return named.param; });
 

@@ -86,6 +86,22 @@ TEST_P(LinesTest, ARewindIntoATurnDoesNotForgetWhatItsCallsCameTo) {
   EXPECT_TRUE(session->ask({}));
 }
 
+TEST_P(LinesTest, ARewindToADoubtTellsWhatWasDecidedSince) {
+  begin({tool("one")}, {.on_doubt = OnDoubt::tell_model});
+  behaviour["one"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
+  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->run_calls());
+  const Version doubtful = must(session->checkpoint());
+  must(session->resolve(first_call(), {.as = Decision::As::succeeded, .result = "it came"}));
+
+  must(session->rewind(Point::version(doubtful)));
+  ASSERT_EQ(session->state().open_calls.size(), 1U);
+  must(session->run_calls());
+
+  EXPECT_TRUE(session->state().open_calls.empty());
+  EXPECT_EQ(runs["one"], 1);
+}
+
 TEST_P(LinesTest, ARewindGivesNoMoneyBack) {
   begin({});
   session.reset();

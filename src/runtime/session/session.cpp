@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,16 +54,22 @@ Result<void> check_is_users(const std::string& channel) {
               fmt::format("channel {} is the runtime's own: take another name", channel));
 }
 
-// What was paid since stays paid, on whichever line.
-Result<void> keep_paid(Draft& draft, Budget budget, const BudgetTotals& now) {
-  const std::int64_t since = now.recorded() - budget.totals.recorded();
-  if (since <= 0) return {};
-  auto entry = enter(
-      budget,
-      {.change = BudgetChange::spend, .micros = since, .what = "paid on the line that was left"});
-  if (!entry) return forward(entry);
-  draft.add(appending("budget", std::string(to_string(entry->change)), to_json(*entry)));
-  return {};
+// What was spent on the line that is left stays spent, and what is not known of it unconfirmed.
+std::optional<BudgetEntry> carried_over(const Budget& there, const Budget& now) {
+  BudgetTotals after = there.totals;
+  after.limit = now.totals.limit;
+  after.spent = now.totals.spent;
+  after.granted = now.totals.granted;
+  after.unconfirmed = now.totals.unconfirmed + now.totals.reserved;
+  for (const auto& [id, reservation] : there.reservations) {
+    const bool is_open_again = !reservation.is_unconfirmed && now.reservations.contains(id);
+    if (is_open_again) after.unconfirmed -= reservation.micros;
+  }
+  if (after == there.totals) return std::nullopt;
+  return BudgetEntry{.change = BudgetChange::spend,
+                     .micros = 0,
+                     .what = "spent on a line that was left",
+                     .after = after};
 }
 
 }  // namespace
@@ -191,7 +198,9 @@ Result<void> Session::rewind(Point point) {
   if (!there) return forward(there);
   Draft draft = parts_->held.draft();
   draft.batch.branch_from = point;
-  if (auto kept = keep_paid(draft, there->budget, state().budget.totals); !kept) return kept;
+  if (const auto kept = carried_over(there->budget, state().budget)) {
+    draft.add(appending("budget", std::string(to_string(kept->change)), to_json(*kept)));
+  }
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   if (parts_->mirror) parts_->mirror->touch_all();
   mirror_scratchpad(*parts_);
