@@ -169,6 +169,19 @@ TEST_P(AttemptsTest, OfWhichNobodyKnowsAreToldToTheModelOnce) {
   EXPECT_EQ(history[2].blocks.size(), 1U) << "one result for one call";
 }
 
+TEST_P(AttemptsTest, ThatAreAboutToBeMadeAreNotDecidedAbout) {
+  begin({tool("pay")});
+  must(session->answer(asks_for({{"pay", "{}"}})));
+
+  const auto early =
+      session->resolve(first_call(), {.as = Decision::As::failed, .who = "ann", .why = "no"});
+
+  ASSERT_FALSE(early) << "it is dispatched: nothing says that it will not happen";
+  EXPECT_EQ(early.error().code, ErrorCode::conflict);
+  EXPECT_FALSE(must(session->run_calls()).waiting);
+  EXPECT_EQ(state_of(first_call()), CallState::succeeded);
+}
+
 // Deciding that it be run again does not bring the tool back.
 TEST_P(AttemptsTest, OfAToolThatIsGoneAreNotMadeOnAnybodysWord) {
   begin({tool("pay")});
