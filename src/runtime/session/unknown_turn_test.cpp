@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/counting_ids.hpp"
@@ -91,6 +92,19 @@ TEST_F(UnknownTurnTest, NothingRunsOnADispatchOfWhichNobodyKnows) {
   ASSERT_FALSE(session.answer(asks_for({{"pay", "{}"}})));
   EXPECT_FALSE(session.run_calls());
   EXPECT_EQ(runs, 0);
+}
+
+TEST_F(UnknownTurnTest, WhatIsPaidForAndWhatWasDoneIsOnDiskWhenItIsSaidToBe) {
+  std::vector<Sync> syncs;
+  store.on_commit([&](const Lease& lease, const Batch& batch) {
+    syncs.push_back(batch.sync);
+    return behind->commit(lease, batch);
+  });
+  must(session.answer(asks_for({{"pay", "{}"}}), {.cost_micros = 10}));
+  must(session.run_calls());
+  must(session.ask({.reserve_micros = 10}));
+  must(session.answer(assistant_says("paid"), {.cost_micros = 10}));
+  EXPECT_EQ(syncs, std::vector<Sync>(4, Sync::now)) << "response, outcome, request, response";
 }
 
 TEST_F(UnknownTurnTest, APositionIsThatOfTheEntry) {
