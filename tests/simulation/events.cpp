@@ -15,6 +15,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/point.hpp"
+#include "runtime/session/held_session.hpp"
 #include "simulation/kinds.hpp"
 #include "simulation/life.hpp"
 #include "simulation/process.hpp"
@@ -160,7 +161,9 @@ void Life::fork(Actor& actor, Process& process) {
   if (!forked) return refused(actor, process, "fork", forked.error());
   say("{} is forked off at {}{}", made->id.text(), point.number(), is_fresh ? ", afresh" : "");
   made->books.is_fork = true;
-  made->root = is_fresh ? made->id.text() : actor.root;
+  // A point of the parent may lie before the decision that its effects are its own.
+  const auto origin = must(read_state(*store_, made->id, Point::head())).origin;
+  made->root = is_fresh || !origin ? made->id.text() : origin->root;
   made->turns = must(store_->sessions().read(made->id)).tally.turns +
                 static_cast<std::int64_t>(dice_.between(1, 2));
   actors_.push_back(std::move(made));

@@ -52,12 +52,18 @@ bool is_settled(CallState state) {
          state != CallState::in_doubt;
 }
 
+bool has_failed(Store& store, const Sent& sent) {
+  return must(store.ledger().read(sent.session, sent.call)).state == CallState::failed;
+}
+
 }  // namespace
 
 void Judge::judge_effects() {
   std::map<std::string, int> counts;
   for (const Effect& effect : world_.effects()) {
-    if (!effect.is_excused) ++counts[effect.sent.operation];
+    // A person said that it failed while a stopped process was yet to send it.
+    const bool is_given_up = effect.sent.is_outdated && has_failed(store_, effect.sent);
+    if (!effect.is_excused && !is_given_up) ++counts[effect.sent.operation];
   }
   for (const auto& [operation, count] : counts) {
     if (count > 1) wrong(fmt::format("{} took effect {} times", operation, count));
@@ -126,7 +132,8 @@ void Judge::judge_ledger(const SessionId& id) {
   std::set<std::string> landed;
   for (const Effect& effect : world_.effects()) {
     landed.insert(effect.sent.operation);
-    if (!effect.is_excused) ++effects[{effect.sent.session.text(), effect.sent.call}];
+    const bool counts = !effect.is_excused && !effect.sent.is_outdated;
+    if (counts) ++effects[{effect.sent.session.text(), effect.sent.call}];
   }
   const auto books = calls_.all();
   for (const Call& call : must(store_.ledger().list({.session = id}))) {

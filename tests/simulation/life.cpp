@@ -214,16 +214,19 @@ void Life::refused(Actor& actor, Process& process, std::string_view what, const 
     if (actor.process.get() == &process) bury(actor);
     return;
   }
-  if (code == ErrorCode::commit_unknown) process.is_unsure = true;
   const bool may_be = code == ErrorCode::unavailable || code == ErrorCode::commit_unknown ||
                       code == ErrorCode::lease_lost;
   // Who did not find out first learns it now.
   const bool has_stopped = process.session && process.session->status() != Status::active &&
                            process.session->status() != Status::waiting;
-  if (code == ErrorCode::conflict && has_stopped) return;
+  if (code == ErrorCode::conflict && (has_stopped || process.is_unsure)) {
+    process.is_unsure = false;
+    return;
+  }
   if (!may_be && !process.store.is_outdated()) {
     return complain(fmt::format("{} gives {}: {}", what, to_string(code), error.message));
   }
+  if (code == ErrorCode::commit_unknown) process.is_unsure = true;
   if (process.store.is_outdated()) return;
   std::ignore = process.runtime->renew();
   if (++process.refusals > 6) {

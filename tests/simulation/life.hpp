@@ -93,6 +93,7 @@ class Life {
                                const VerifyContext& call);
   void check_run(const Process& process, const Sent& sent, const CallContext& call);
   void check_twins(const Sent& sent);
+  void check_blocking(const Sent& sent);
   bool strike(Actor& actor, Process& process, Ambush death, Ambush overtaken);
 
   // events.cpp: what comes from outside.

@@ -75,6 +75,7 @@ ToolOutcome Life::run_tool(Actor& actor, Process& process, const Kind& kind,
   check_run(process, sent, call);
   if (kind.is_read()) return world_.send(sent);
   if (kind.repeat != Repeat::each_call) check_twins(sent);
+  check_blocking(sent);
   calls_.note_run({actor.id.text(), call.call}, kind, sent.operation);
   if (strike(actor, process, Ambush::death_before_send, Ambush::overtaken_before_send)) {
     return Doubtful{"nobody hears this"};
@@ -125,6 +126,16 @@ void Life::check_twins(const Sent& sent) {
     complain(fmt::format("{} is run by {}:{} while {} has it, {}", sent.operation,
                          sent.session.text(), sent.call, call_name(row.session, row.position),
                          to_string(row.state)));
+  }
+}
+
+// While a call of a tool is in doubt, no other of that tool is made in the session.
+void Life::check_blocking(const Sent& sent) {
+  for (const Call& row : must(store_->ledger().list({.session = sent.session}))) {
+    const bool is_other = row.position != sent.call && row.tool == sent.kind->name;
+    if (!is_other || row.state != CallState::in_doubt) continue;
+    complain(fmt::format("{} is run while {} is in doubt", sent.operation,
+                         call_name(row.session, row.position)));
   }
 }
 

@@ -129,6 +129,13 @@ void Life::buy(Actor& actor, Process& process) {
   if (actor.books.asked_and_answered.contains(name)) {
     complain("a response that was committed is bought again");
   }
+  for (const Call& call : must(store_->ledger().list({.session = actor.id}))) {
+    const bool may_be =
+        call.state == CallState::in_doubt && policy_.on_doubt == OnDoubt::tell_model;
+    const bool is_open = call.state == CallState::intended || call.state == CallState::dispatched ||
+                         call.state == CallState::in_doubt;
+    if (is_open && !may_be) complain("the model is asked while a call has no outcome");
+  }
   const std::uint64_t number = prices_.size() + 1;
   process.bought = model_.respond(well_formed(state), number);
   process.bought_for = name;
