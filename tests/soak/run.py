@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the crash, power, fault, damage, property and fuzz tests for long, with seeds nobody chose.
+"""Runs the crash, power, fault, damage, property, simulation and fuzz tests for long, with fresh seeds.
 
 usage: run.py [--minutes N] [--seed N] [--full] [--programs DIR]
 
 Round after round until the time is up, each with the next seed: SIGKILL under load from two
 processes, deaths during recovery and while the WAL is written back (other samples each round),
-power cuts with several disks each, failing calls, random operation sequences, and the fuzz
-targets, whose executions are counted. The first failure ends it, and the command that repeats it
+power cuts with several disks each, failing calls, random operation sequences, simulated lives of
+sessions, and the fuzz targets, whose executions are counted. The first failure ends it, and the command that repeats it
 is printed. --full instead sweeps every pair of deaths and of power cuts, every fault and every
 damage once, which takes hours.
 """
@@ -26,6 +26,7 @@ SAMPLED = "--gtest_filter=UnderLoad.*:*RecoverySweep*:*LargeSweep*"
 LOAD_ROUNDS = 200
 DISKS = 4
 SEQUENCES = 100
+LIVES = 4000  # of the simulation, each round
 FUZZ_SECONDS = 30  # for each target, each round
 FULL = ("damage_sweep_test", "faults_test", "memory_test", "power_test", "crash_test")
 # "power: 724 cuts, 969 disks, 0 violations": what a test says it swept.
@@ -41,8 +42,10 @@ def commands(programs: pathlib.Path, seed: int) -> list[Command]:
     fuzz = [sys.executable, str(ROOT / "fuzz" / "run.py"), "--runs=0", f"--seconds={FUZZ_SECONDS}", f"--seed={seed}"]
     damage = [str(programs / "damage_sweep_test"), f"--seed={seed}"]
     sequences = {"SEED": str(seed), "PERDURE_PROPERTY_RUNS": str(SEQUENCES)}
+    lives = {"SEED": str(seed * LIVES), "PERDURE_PROPERTY_RUNS": str(LIVES)}
     plain = [crash, power, *faults, damage, fuzz]
-    return [*(({}, each) for each in plain), (sequences, [str(programs / "store_property_test")])]
+    seeded = [(sequences, [str(programs / "store_property_test")]), (lives, [str(programs / "simulation_test")])]
+    return [*(({}, each) for each in plain), *seeded]
 
 
 def full_commands(programs: pathlib.Path, seed: int) -> list[Command]:
