@@ -9,8 +9,8 @@ perdure_test_program(effects_owner SOURCES effects/owner_child.cpp effects/play.
 
 perdure_test(
   effects_test
-  SOURCES effects/late_test.cpp effects/sweep_test.cpp effects/play.cpp effects/trial.cpp
-          ${PERDURE_WORLD}
+  SOURCES effects/late_test.cpp effects/memory_trial.cpp effects/sweep_test.cpp effects/play.cpp
+          effects/trial.cpp simulation/mortal_store.cpp ${PERDURE_WORLD}
   PROGRAMS effects_player world_server
   LABELS effects
   TIMEOUT 600)

@@ -5,19 +5,37 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "effects/memory_trial.hpp"
 #include "effects/play.hpp"
 #include "effects/trial.hpp"
 
 namespace perdure::effects {
 namespace {
 
-class EffectsSweep : public testing::TestWithParam<Manner> {
+struct Case {
+  std::string backend;
+  Manner manner;
+
+  [[nodiscard]] std::string name() const {
+    return fmt::format("{}_{}", backend, to_string(manner));
+  }
+};
+
+class EffectsSweep : public testing::TestWithParam<Case> {
  protected:
+  [[nodiscard]] static std::unique_ptr<Trial> begin() {
+    const auto& [backend, manner] = GetParam();
+    if (backend == "memory") return std::make_unique<MemoryTrial>(manner);
+    return std::make_unique<Trial>(manner);
+  }
+
   void try_deaths(const std::vector<Death>& deaths) {
-    Trial trial(GetParam());
+    const auto begun = begin();
+    Trial& trial = *begun;
     std::string what;
     for (const Death& death : deaths) {
       what += fmt::format(" write {} moment {};", death.write, death.moment);
@@ -32,7 +50,8 @@ class EffectsSweep : public testing::TestWithParam<Manner> {
   }
 
   Death all_points() {
-    Trial trial(GetParam());
+    const auto begun = begin();
+    Trial& trial = *begun;
     trial.finish();
     trial.judge();
     EXPECT_TRUE(trial.complaints().empty()) << trial.complaints().front();
@@ -40,8 +59,8 @@ class EffectsSweep : public testing::TestWithParam<Manner> {
   }
 
   ~EffectsSweep() override {
-    std::cout << fmt::format("effects: {}: {} deaths, {} violations\n", to_string(GetParam()),
-                             places_, violations_);
+    std::cout << fmt::format("effects: {}: {} deaths, {} violations\n", GetParam().name(), places_,
+                             violations_);
   }
 
  private:
@@ -71,9 +90,12 @@ TEST_P(EffectsSweep, NoDeathDuringRecoveryDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, EffectsSweep,
-                         testing::Values(Manner::goes_on, Manner::reissues, Manner::rewords),
-                         [](const auto& named) { return std::string(to_string(named.param)); });
+INSTANTIATE_TEST_SUITE_P(
+    Every, EffectsSweep,
+    testing::Values(Case{"sqlite", Manner::goes_on}, Case{"sqlite", Manner::reissues},
+                    Case{"sqlite", Manner::rewords}, Case{"memory", Manner::goes_on},
+                    Case{"memory", Manner::reissues}, Case{"memory", Manner::rewords}),
+    [](const auto& named) { return named.param.name(); });
 
 }  // namespace
 }  // namespace perdure::effects

@@ -44,6 +44,8 @@ bool Trial::play(const Death& death) {
   return ending.is_clean();
 }
 
+std::shared_ptr<Store> Trial::look() { return must(open_store(file_)); }
+
 void Trial::finish() {
   for (int runs = 0; runs < 20 && !is_done_; ++runs) {
     waits_.reset();
@@ -82,7 +84,7 @@ void Trial::hear(const std::string& line) {
 }
 
 void Trial::decide(Position call) {
-  const auto store = must(open_store(file_));
+  const auto store = look();
   const State state = must(read_state(*store, id_, Point::head()));
   const auto open = state.open_calls.find(call);
   if (open == state.open_calls.end()) return wrong("it waits for a call that is not open");
@@ -98,7 +100,7 @@ void Trial::decide(Position call) {
 }
 
 void Trial::judge_ledger() {
-  const auto store = must(open_store(file_));
+  const auto store = look();
   const State state = must(read_state(*store, id_, Point::head()));
   for (const Call& call : must(store->ledger().list({.session = id_}))) {
     const bool is_open = call.state == CallState::intended || call.state == CallState::dispatched ||
@@ -117,7 +119,7 @@ void Trial::judge_money() {
     if (!tally.op.starts_with("response-")) continue;
     paid += response_micros * static_cast<std::int64_t>(tally.effects.size());
   }
-  const auto store = must(open_store(file_));
+  const auto store = look();
   const State state = must(read_state(*store, id_, Point::head()));
   if (state.budget.totals.recorded() < paid) {
     wrong(fmt::format("{} was paid, and {} is recorded", paid, state.budget.totals.recorded()));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/store.hpp"
 #include "world/world.hpp"
 
 namespace perdure::effects {
@@ -27,6 +29,9 @@ struct Death {
 class Trial {
  public:
   explicit Trial(Manner manner) : manner_(manner), world_(folder_.path()) {}
+  virtual ~Trial() = default;
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
 
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] const World& world() const { return world_; }
@@ -35,7 +40,7 @@ class Trial {
   [[nodiscard]] Manner manner() const { return manner_; }
 
   /// Plays, dying as told. True: it came to its end, or to a question.
-  bool play(const Death& death);
+  virtual bool play(const Death& death);
   /// Plays on, and answers questions truthfully, until it is done.
   void finish();
   void judge();
@@ -47,6 +52,9 @@ class Trial {
   [[nodiscard]] Death points() const { return points_; }
 
  private:
+  /// The store, for a look from outside.
+  [[nodiscard]] virtual std::shared_ptr<Store> look();
+
   void wrong(const std::string& what) { complaints_.push_back(what); }
   void decide(Position call);
   void judge_ledger();
