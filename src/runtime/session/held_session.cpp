@@ -3,6 +3,7 @@
 #include "session/held_session.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <expected>
 #include <fmt/format.h>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"

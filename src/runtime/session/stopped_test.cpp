@@ -15,7 +15,15 @@
 namespace perdure {
 namespace {
 
-using StoppedTest = TurnsTest;
+class StoppedTest : public TurnsTest {
+ protected:
+  void post_stop(bool cancels) {
+    Mail mail(*store, id);
+    const auto message = must(MessageId::parse("msg_stop"));
+    if (cancels) must(mail.cancel(message, "ann", "enough"));
+    if (!cancels) must(mail.pause(message, "ann", "wait"));
+  }
+};
 
 ErrorCode code_of(const auto& result) { return result.error().code; }
 
@@ -36,6 +44,44 @@ TEST_P(StoppedTest, APauseKeepsCallsFromBeingMade) {
   must(session->set_status({.status = Status::active}));
   must(session->run_calls());
   EXPECT_EQ(runs["one"], 1);
+}
+
+TEST_P(StoppedTest, MailThatStopsItKeepsACallFromRunningThatWasDispatched) {
+  for (const bool cancels : {false, true}) {
+    begin({tool("one")});
+    must(session->answer(asks_for({{"one", "{}"}, {"one", "{}"}})));
+    post_stop(cancels);
+    must(session->take_inbox());
+    runs.clear();
+
+    const auto refused = session->run_calls();
+
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(code_of(refused), ErrorCode::conflict);
+    EXPECT_EQ(runs["one"], 0);
+    if (cancels) must(session->reopen("ann", "go on"));
+    if (!cancels) must(session->set_status({.status = Status::active}));
+    must(session->run_calls());
+    EXPECT_EQ(runs["one"], 2);
+  }
+}
+
+TEST_P(StoppedTest, MailThatStopsItIsHeededBeforeARecovery) {
+  for (const bool cancels : {false, true}) {
+    Tool one = tool("one");
+    one.honours_key = true;
+    begin({one});
+    must(session->answer(asks_for({{"one", "{}"}, {"one", "{}"}})));
+    post_stop(cancels);
+    restart();
+    runs.clear();
+
+    const auto resumed = must(runtime->resume(id));
+
+    EXPECT_EQ(resumed.session.status(), cancels ? Status::cancelled : Status::paused);
+    EXPECT_EQ(runs["one"], 0);
+    EXPECT_EQ(resumed.session.state().open_calls.size(), 2U);
+  }
 }
 
 TEST_P(StoppedTest, NoModelIsAskedInASessionThatHasEnded) {

@@ -14,7 +14,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/entry.hpp"
-#include "rules/calls.hpp"
 #include "rules/checks.hpp"
 #include "rules/retention.hpp"
 #include "sqlite/calls.hpp"
