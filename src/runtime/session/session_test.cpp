@@ -177,6 +177,21 @@ TEST_P(SessionTest, GoesOnFromAnOldPoint) {
   EXPECT_EQ(runtime->open(id).value().state(), live);
 }
 
+TEST_P(SessionTest, WhatWasPaidAfterAnOldPointStaysPaid) {
+  auto session = runtime->create({.budget_micros = 1000}).value();
+  const Version first = session.checkpoint().value();
+  ASSERT_TRUE(session.ask({.reserve_micros = 400}, user_says("one")));
+  ASSERT_TRUE(session.answer({.blocks = {TextBlock{.text = "done"}}}, {.cost_micros = 300}));
+  ASSERT_TRUE(session.spawn({.grant_micros = 200}));
+
+  ASSERT_TRUE(session.rewind(Point::version(first)));
+
+  EXPECT_EQ(session.state().budget.available(), 500);
+  EXPECT_TRUE(session.state().transcript.empty());
+  ASSERT_TRUE(session.rewind(Point::version(first)));
+  EXPECT_EQ(session.state().budget.available(), 500);
+}
+
 TEST_P(SessionTest, AForkSharesWhatWasAndTheScopeOfEffects) {
   auto session = runtime->create().value();
   ASSERT_TRUE(session.append(user_says("one")));
