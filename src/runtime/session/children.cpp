@@ -42,6 +42,11 @@ Result<void> add_change_of(Budget& budget, Draft& draft, BudgetEntry wanted) {
 
 bool is_missing(const Error& error) { return error.code == ErrorCode::not_found; }
 
+// Unlike a body that is gone or damaged.
+bool may_pass(const Error& error) {
+  return !is_missing(error) && error.code != ErrorCode::corrupted;
+}
+
 // The parent's log no longer says what the child may spend: it may spend nothing.
 Result<ChildSpawn> without_record(const HeldSession& held, const Parent& parent) {
   ChildSpawn spawn{
@@ -69,7 +74,8 @@ Result<ChildSpawn> read_spawn(const HeldSession& held, const Parent& parent) {
   if (!entries && !is_missing(entries.error())) return forward(entries);
   if (!entries || entries->empty()) return without_record(held, parent);
   auto text = text_of_body(held, entries->front().body);
-  if (!text) return forward(text);
+  if (!text && may_pass(text.error())) return forward(text);
+  if (!text) return without_record(held, parent);
   auto spawn = child_spawn_from_json(*text);
   if (!spawn || spawn->child != held.lease().session.text()) return without_record(held, parent);
   return spawn;

@@ -183,6 +183,16 @@ TEST_P(ChildrenTest, WithoutAGrantSpendNothing) {
   EXPECT_EQ(c.ask({.reserve_micros = 1}).error().subject, "budget");
 }
 
+TEST_P(ChildrenTest, WhoseRecordIsGoneSpendNothing) {
+  const Session p = parent();
+  must(store.sessions().create(
+      {.id = named("c"),
+       .origin = NewSession::Origin{.session = p.id(), .lineage = Lineage::child}}));
+  Session c = must(runtime->open(named("c")));
+  EXPECT_EQ(c.state().origin->root, "p");
+  EXPECT_EQ(c.ask({.reserve_micros = 1}).error().subject, "budget");
+}
+
 TEST_P(ChildrenTest, OfASessionWithoutALimitHaveNone) {
   Session p = must(runtime->create({.id = named("p")}));
   must(p.spawn({.id = named("c")}));
