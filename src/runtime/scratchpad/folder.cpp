@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <dirent.h>
+#include <expected>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>

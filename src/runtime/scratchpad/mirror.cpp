@@ -182,8 +182,8 @@ std::optional<Verdict> Mirror::judge_key(const std::string& key, const Content& 
       return std::ranges::find(left->second, content) != left->second.end();
     if (!content) return true;
     if (has_state_) return false;
-    auto had = truth.ever_had(key, *content);
-    if (!had) unknown = std::move(had).error();
+    const auto had = truth.ever_had(key, *content);
+    if (!had) unknown = had.error();
     return had && *had;
   };
   const Verdict verdict = judge(seen, content_in(truth.pad, key), is_ours);

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "scratchpad/folder.hpp"

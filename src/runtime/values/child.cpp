@@ -2,6 +2,7 @@
 
 #include "perdure/runtime/child.hpp"
 
+#include <cstddef>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
 #include "values/fields.hpp"
 

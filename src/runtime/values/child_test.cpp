@@ -38,11 +38,15 @@ TEST(ChildRecords, RefuseWhatMakesNoSense) {
   for (const char* const text :
        {R"({"child":"c"})", R"({"child":"c","root":"r","limit_micros":-1})",
         R"({"child":"c","root":"r","setup":1})"}) {
-    EXPECT_EQ(child_spawn_from_json(text).error().code, ErrorCode::invalid_argument) << text;
+    const auto read = child_spawn_from_json(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().code, ErrorCode::invalid_argument) << text;
   }
   for (const char* const text : {R"({"child":"c"})", R"({"child":"c","spent_micros":-1})",
                                  R"({"child":"c","spent_micros":1,"status":"gone"})"}) {
-    EXPECT_EQ(child_end_from_json(text).error().code, ErrorCode::invalid_argument) << text;
+    const auto read = child_end_from_json(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().code, ErrorCode::invalid_argument) << text;
   }
 }
 
