@@ -19,6 +19,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
