@@ -23,7 +23,9 @@
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
@@ -190,7 +192,7 @@ Result<void> ask_children(SessionParts& parts) {
 
 Result<SessionId> Session::spawn(const ChildSpec& spec) {
   HeldSession& held = parts_->held;
-  const SessionId child = spec.id ? *spec.id : mint<SessionTag>(held.world().ids);
+  SessionId child = spec.id ? *spec.id : mint<SessionTag>(held.world().ids);
   if (state().children.contains(child.text())) return child;
   if (auto goes_on = held.check_goes_on(); !goes_on) return forward(goes_on);
   Draft draft = held.draft();
