@@ -197,6 +197,25 @@ TEST_P(AttemptsTest, OfAToolThatIsGoneAreNotMadeOnAnybodysWord) {
   EXPECT_EQ(report.waiting->what, Waiting::For::decision);
 }
 
+TEST_P(AttemptsTest, ThatBrokeOffAreInDoubtThoughTheModelWasToldOfAnEarlierOne) {
+  const Policy policy{.on_doubt = OnDoubt::tell_model};
+  begin({tool("one")}, policy);
+  behaviour["one"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
+  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->run_calls());
+  must(session->resolve(first_call(), {.as = Decision::As::retry, .who = "ann"}));
+  clock.advance(Duration(31'000));
+  ASSERT_FALSE(session->run_calls());
+  ASSERT_EQ(state_of(first_call()), CallState::dispatched);
+  restart(policy);
+
+  auto resumed = must(runtime->resume(id));
+
+  EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
+  EXPECT_EQ(runs["one"], 1);
+  EXPECT_TRUE(resumed.session.ask());
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, AttemptsTest, testing::Values("memory", "sqlite"),
                          [](const auto& named) { return named.param; });
 

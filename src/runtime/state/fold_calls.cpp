@@ -46,6 +46,7 @@ Skip fold_attempt(State& state, const Entry& entry) {
   call->worker = std::move(attempt->worker);
   call->doubt.reset();
   call->has_ended = false;
+  call->is_told = false;
   call->is_retried = false;
   return {};
 }
