@@ -69,11 +69,8 @@ bool is_made_again(Store& store, const SessionId& session, const Call& call) {
   return !read || read->repeat == to_string(Repeat::each_call);
 }
 
-// Its process died between its row and its first commit.
-bool has_no_facts(Store& store, const SessionId& id) {
-  const auto row = store.sessions().read(id);
-  return row && row->next == 1 && !row->parent;
-}
+// New, or its process died between its row and its first commit.
+bool has_no_facts(const SessionSummary& row) { return row.next == 1 && !row.parent; }
 
 }  // namespace
 
@@ -121,15 +118,20 @@ Result<Session> Runtime::hold(Lease lease, SessionSummary row) {
 
 Result<Session> Runtime::create(const SessionSpec& spec) {
   const SessionId id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids);
-  auto row = store_.sessions().create({.id = id, .annotation = spec.annotation});
-  if (!row && row.error().code != ErrorCode::already_exists) return forward(row);
-  if (!row && !has_no_facts(store_, id)) return forward(row);
+  auto created = store_.sessions().create({.id = id, .annotation = spec.annotation});
+  if (!created && created.error().code != ErrorCode::already_exists) return forward(created);
+  auto row = store_.sessions().read(id);
+  if (!row) return forward(row);
+  if (!created && !has_no_facts(*row)) return forward(created);
   auto lease = store_.ownership().acquire(id, worker_->id());
   if (!lease) return forward(lease);
   // Whoever began it may have gone on, or ended, since we looked.
-  if (!row && !has_no_facts(store_, id)) {
+  row = store_.sessions().read(id);
+  if (!row || !has_no_facts(*row)) {
     [[maybe_unused]] const auto released = store_.ownership().release(*lease);
-    return forward(row);
+    if (!row) return forward(row);
+    return fail(ErrorCode::already_exists,
+                fmt::format("session {} was begun by others", id.text()));
   }
   auto parts = parts_of(*std::move(lease), std::nullopt);
   Draft draft = parts->held.draft();
