@@ -174,14 +174,15 @@ void Life::rewind(Actor& actor, Process& process) {
   if (process.is_unsure || !own_calls(actor, process).empty()) return;
   judge_.judge_session(actor.id, actor.books);
   const Point point = any_point(actor);
+  // Also if nobody hears that it was done.
+  actor.books.asked_and_answered.clear();
+  actor.books.committed.clear();
   const auto done = session.rewind(point);
   if (!done) return refused(actor, process, "rewind", done.error());
   say("{} goes back to {}", actor.id.text(), point.number());
   process.bought.reset();
   process.waiting.reset();
   process.asks_ahead = session.state().request.has_value();
-  actor.books.asked_and_answered.clear();
-  actor.books.committed.clear();
 }
 
 }  // namespace perdure::simulation

@@ -172,7 +172,9 @@ Mishap MortalStore::next_mishap() {
 
 bool MortalStore::fails_to_read() {
   if (is_dead_) return true;
-  return read_fails_in_ > 0 && --read_fails_in_ == 0;
+  if (read_fails_in_ == 0) return false;
+  --read_fails_in_;
+  return read_fails_in_ == 0;
 }
 
 Result<Receipt> MortalStore::commit_behind(const Lease& lease, const Batch& batch) {

@@ -58,11 +58,8 @@ std::optional<BudgetEntry> carried_over(const Budget& there, const Budget& now) 
   after.limit = now.totals.limit;
   after.spent = now.totals.spent;
   after.granted = now.totals.granted;
+  // A request that is open there may be made once more.
   after.unconfirmed = now.totals.unconfirmed + now.totals.reserved;
-  for (const auto& [id, reservation] : there.reservations) {
-    const bool is_open_again = !reservation.is_unconfirmed && now.reservations.contains(id);
-    if (is_open_again) after.unconfirmed -= reservation.micros;
-  }
   if (after == there.totals) return std::nullopt;
   return BudgetEntry{.change = BudgetChange::spend,
                      .micros = 0,
