@@ -38,6 +38,8 @@ set(PERDURE_RUNTIME_SOURCES
     session/decisions.cpp
     session/held_session.cpp
     session/mail.cpp
+    session/name_holder.cpp
+    session/read_line.cpp
     session/read_state.cpp
     session/recovery.cpp
     session/runtime.cpp

@@ -25,22 +25,12 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/turn.hpp"
+#include "session/name_holder.hpp"
 
 namespace perdure::checkpointing {
 namespace {
 
 constexpr const char* lost_owner = "the process that ran it is gone, and did not say";
-
-std::unexpected<Error> named_holder(Store& store, const SessionId& session, Error error) {
-  const auto row = store.sessions().read(session);
-  if (row && row->holder) {
-    const Holder& holder = *row->holder;
-    error.message =
-        fmt::format("session {} is held by worker {} on {}, process {}, since {}", session.text(),
-                    holder.worker.text(), holder.host, holder.pid, to_iso8601(holder.since));
-  }
-  return std::unexpected(std::move(error));
-}
 
 // The store looks a batch's id up before it judges the batch: who is judged was not committed.
 bool says_no(ErrorCode code) {
@@ -60,7 +50,7 @@ Result<std::unique_ptr<HeldLog>> HeldLog::take_up(Store& store, IdSource& ids,
                                                   const WorkerId& worker) {
   auto lease = store.ownership().acquire(session, worker);
   if (!lease && lease.error().code == ErrorCode::lease_held) {
-    return named_holder(store, session, std::move(lease).error());
+    return name_holder(store, session, std::move(lease).error());
   }
   if (!lease) return forward(lease);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.

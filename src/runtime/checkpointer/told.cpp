@@ -25,14 +25,12 @@
 #include "perdure/runtime/origin.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
+#include "session/read_line.hpp"
 
 namespace perdure::checkpointing {
 namespace {
-
-constexpr std::size_t entries_at_once = 512;
 
 bool is_same_json(std::string_view a, std::string_view b) {
   if (a == b) return true;
@@ -154,17 +152,13 @@ void take_in(Told& told, const Entry& entry) {
 
 Result<Told> read_told(Store& store, const SessionId& session, Point as_of) {
   Told told;
-  LogQuery query{.as_of = as_of, .limit = entries_at_once};
-  for (;;) {
-    auto page = store.log().read(session, query);
-    if (!page) return forward(page);
-    for (Entry& entry : *page) {
-      if (auto fetched = fetch(store, entry); !fetched) return forward(fetched);
-      take_in(told, entry);
-    }
-    if (page->size() < entries_at_once) return told;
-    query.from = page->back().position + 1;
-  }
+  auto read = read_line(store, session, as_of, [&](Entry& entry) -> Result<void> {
+    if (auto fetched = fetch(store, entry); !fetched) return fetched;
+    take_in(told, entry);
+    return {};
+  });
+  if (!read) return forward(read);
+  return told;
 }
 
 Result<Checkpointer::Content> content_of(const Told& told) {

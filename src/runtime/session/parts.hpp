@@ -22,7 +22,7 @@ struct SessionParts {
   HeldSession held;
   dispatch::Dispatcher dispatcher;  ///< After `held`: its attempts end before the lease does.
   bool has_asked_ahead = false;     ///< The open request was written with its predecessor's calls.
-  std::optional<Parent> parent{};  ///< Of a child.
+  std::optional<Parent> parent{};   ///< Of a child.
   std::string scratch_base{};
   std::string scratch_root{};  ///< Empty: the scratchpad has no folder.
   std::unique_ptr<scratch::Mirror> mirror{};

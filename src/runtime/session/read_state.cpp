@@ -1,24 +1,20 @@
-// The log, page by page, into a state. Pages keep a long log from being held twice.
+// A blob is read when its text is needed, and only then.
 
-#include <cstddef>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
+#include "session/read_line.hpp"
 
 namespace perdure {
 namespace {
-
-constexpr std::size_t page_entries = 512;
 
 // What the runtime itself put into a blob for its size is read back; a user's channel keeps its
 // references.
@@ -41,24 +37,14 @@ Result<void> load_blob(Store& store, Entry& entry) {
 }  // namespace
 
 Result<State> read_state(Store& store, const SessionId& session, Point as_of) {
-  // It is read in pages: between two of them its owner may leave the line.
-  if (as_of == Point::head()) {
-    auto row = store.sessions().read(session);
-    if (!row) return forward(row);
-    as_of = at_position(row->head);
-  }
   State state;
-  LogQuery query{.as_of = as_of, .limit = page_entries};
-  for (;;) {
-    auto page = store.log().read(session, query);
-    if (!page) return forward(page);
-    for (Entry& entry : *page) {
-      if (auto loaded = load_blob(store, entry); !loaded) return forward(loaded);
-      fold(state, entry);
-    }
-    if (page->size() < page_entries) return state;
-    query.from = page->back().position + 1;
-  }
+  auto read = read_line(store, session, as_of, [&](Entry& entry) -> Result<void> {
+    if (auto loaded = load_blob(store, entry); !loaded) return loaded;
+    fold(state, entry);
+    return {};
+  });
+  if (!read) return forward(read);
+  return state;
 }
 
 }  // namespace perdure

@@ -35,6 +35,7 @@
 #include "session/children.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
+#include "session/name_holder.hpp"
 #include "session/parts.hpp"
 #include "session/scratch.hpp"
 #include "session/worker.hpp"
@@ -45,18 +46,6 @@ namespace {
 std::string machine_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
-// "held by worker W on H, process P, since T": what a person needs to decide.
-std::unexpected<Error> held_by(Store& store, const SessionId& id, Error error) {
-  const auto row = store.sessions().read(id);
-  if (row && row->holder) {
-    const Holder& holder = *row->holder;
-    error.message =
-        fmt::format("session {} is held by worker {} on {}, process {}, since {}", id.text(),
-                    holder.worker.text(), holder.host, holder.pid, to_iso8601(holder.since));
-  }
-  return std::unexpected(std::move(error));
 }
 
 // Whether a fork would make the call again. What is done once in the tree is replayed.
@@ -161,7 +150,7 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait) {
     if (lease) return hold(*std::move(lease), *std::move(row));
     if (lease.error().code != ErrorCode::lease_held) return forward(lease);
     const Duration left = deadline - options_.clock->uptime();
-    if (left <= Duration(0)) return held_by(store_, id, std::move(lease).error());
+    if (left <= Duration(0)) return name_holder(store_, id, std::move(lease).error());
     // An owner that dies writes nothing that could be waited for.
     auto waited = store_.changes().wait(*seen, std::min(left, Duration(200)));
     if (!waited) return forward(waited);
