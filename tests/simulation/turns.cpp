@@ -272,7 +272,7 @@ Decision Life::truthful(Actor& actor, Process& process, const OpenCall& call) {
 void Life::decide(Actor& actor, Process& process, Position call) {
   const auto& open = process.session->state().open_calls;
   const auto found = open.find(call);
-  if (found == open.end()) return complain("it waits for a call that is not open");
+  if (found == open.end()) return say("call {} was decided meanwhile", call);
   const Decision decision = truthful(actor, process, found->second);
   if (decision.as == Decision::As::retry) calls_.note_retry({actor.id.text(), call});
   say("somebody decides on call {}: {}", call, to_string(decision.as));

@@ -216,6 +216,27 @@ TEST_P(AttemptsTest, ThatBrokeOffAreInDoubtThoughTheModelWasToldOfAnEarlierOne) 
   EXPECT_TRUE(resumed.session.ask());
 }
 
+TEST_P(AttemptsTest, FollowInOrderAlsoAfterReadsThatWereInDoubt) {
+  Tool reserve = tool("reserve");
+  reserve.verify = [](const VerifyContext&) -> Verdict { return CannotTell{"away"}; };
+  begin({tool("look", {.read = true}), tool("fetch", {.read = true}), reserve});
+  behaviour["look"] = [](const CallContext& call) -> ToolOutcome {
+    if (call.attempt == 1) return Doubtful{"lost"};
+    return Succeeded{"seen"};
+  };
+  behaviour["fetch"] = behaviour["look"];
+  behaviour["reserve"] = [](const CallContext&) { return Doubtful{"lost"}; };
+  must(session->answer(asks_for(
+      {{"look", "{}"}, {"fetch", "{}"}, {"reserve", R"({"n":1})"}, {"reserve", R"({"n":2})"}})));
+
+  const CallsReport report = must(session->run_calls());
+
+  EXPECT_TRUE(report.waiting);
+  EXPECT_EQ(runs["look"], 2);
+  EXPECT_EQ(runs["fetch"], 2);
+  EXPECT_EQ(runs["reserve"], 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, AttemptsTest, testing::Values("memory", "sqlite"),
                          [](const auto& named) { return named.param; });
 

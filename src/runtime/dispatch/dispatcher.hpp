@@ -64,7 +64,7 @@ class Dispatcher {
   [[nodiscard]] Result<void> run_started();
   [[nodiscard]] Result<bool> record_all(const std::vector<CallView>& calls,
                                         const std::vector<Ended>& ended, bool with_next);
-  [[nodiscard]] Result<std::vector<CallView>> intended_after(const std::vector<CallView>& calls);
+  [[nodiscard]] Result<std::vector<CallView>> open_beside(const std::vector<CallView>& calls);
   void ask_approval(Draft& draft, const Waiting& waiting);
   [[nodiscard]] Result<void> wake();
   [[nodiscard]] CallFacts facts_of(const CallView& call) const;

@@ -70,9 +70,12 @@ Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (record(draft, calls[i], ended[i])) ++settled;
   }
-  const bool are_settled = settled == calls.size();
-  auto rest = intended_after(calls);
+  auto rest = open_beside(calls);
   if (!rest) return forward(rest);
+  // They follow in order: none before all that came earlier are over, or told of.
+  const auto unresolved = std::erase_if(
+      *rest, [](const CallView& call) { return call.row.state != CallState::intended; });
+  const bool are_settled = settled == calls.size() && unresolved == 0;
   std::vector<CallView> chosen;
   if (with_next && are_settled) {
     auto first = dispatch_first(draft, *rest);
@@ -111,12 +114,12 @@ bool Dispatcher::record(Draft& draft, const CallView& call, const Ended& ended) 
   return false;
 }
 
-Result<std::vector<CallView>> Dispatcher::intended_after(const std::vector<CallView>& calls) {
+Result<std::vector<CallView>> Dispatcher::open_beside(const std::vector<CallView>& calls) {
   auto open = open_calls(held_);
   if (!open) return open;
   std::erase_if(*open, [&](const CallView& call) {
-    const bool is_done = std::ranges::find(calls, call.call(), &CallView::call) != calls.end();
-    return is_done || call.row.state != CallState::intended;
+    const bool is_told = call.open.is_told && !call.open.is_retried;
+    return is_told || std::ranges::find(calls, call.call(), &CallView::call) != calls.end();
   });
   return open;
 }
