@@ -178,6 +178,7 @@ void Life::rewind(Actor& actor, Process& process) {
   actor.books.asked_and_answered.clear();
   actor.books.committed.clear();
   const auto done = session.rewind(point);
+  process.may_have_gone_back |= !done;
   if (!done) return refused(actor, process, "rewind", done.error());
   say("{} goes back to {}", actor.id.text(), point.number());
   process.bought.reset();

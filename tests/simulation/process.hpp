@@ -40,6 +40,8 @@ struct Process {
   std::optional<Response> bought{};  ///< Paid for, and not known to be committed.
   std::string bought_for{};          ///< The conversation it answers.
   bool asks_ahead = false;           ///< The last response said that another request follows.
+  /// Nobody knows whether it went back to a point with an open request.
+  bool may_have_gone_back = false;
   std::optional<Waiting> waiting{};
   bool is_unsure = false;  ///< Of a commit; until one returned.
   std::uint64_t ambush_in = 0;

@@ -179,7 +179,8 @@ void Life::run_calls(Actor& actor, Process& process) {
   if (!report) return refused(actor, process, "run_calls", report.error());
   process.waiting = report->waiting;
   process.refusals = 0;
-  if (process.session->state().request && !process.asks_ahead) {
+  const bool is_wanted = process.asks_ahead || process.may_have_gone_back;
+  if (process.session->state().request && !is_wanted) {
     complain("a request is open that nobody wanted");
   }
   say("process {} ran {}, verified {}, replayed {}, refused {}{}", process.number, report->run,
