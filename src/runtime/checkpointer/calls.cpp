@@ -16,16 +16,12 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/checkpointer.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::checkpointing {

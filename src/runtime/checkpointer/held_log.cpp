@@ -14,7 +14,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/core/time.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"

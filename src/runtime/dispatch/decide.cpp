@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 

@@ -19,6 +19,7 @@
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"

@@ -13,6 +13,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"

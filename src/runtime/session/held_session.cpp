@@ -14,6 +14,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"

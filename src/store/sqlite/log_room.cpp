@@ -11,7 +11,7 @@ namespace {
 
 constexpr int piece_bytes = 64 * 1024;
 constexpr std::array<char, piece_bytes> zeros{};
-constexpr sqlite3_int64 room_max = 1024 * 1024;
+constexpr sqlite3_int64 room_max = sqlite3_int64{1024} * 1024;
 
 sqlite3_int64 with_room(sqlite3_int64 length) {
   const sqlite3_int64 wanted = length + std::min(length, room_max);
