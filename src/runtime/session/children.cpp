@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
@@ -101,10 +102,6 @@ Result<std::optional<ChildEnd>> read_end(Store& store, const SessionId& child) {
 
 }  // namespace
 
-bool is_end(Status status) {
-  return status == Status::completed || status == Status::failed || status == Status::cancelled;
-}
-
 Accounts accounts_of(const HeldSession& held) {
   return {.budget = held.state().budget, .children = held.state().children};
 }
@@ -192,6 +189,7 @@ Result<void> ask_children(SessionParts& parts) {
 
 Result<SessionId> Session::spawn(const ChildSpec& spec) {
   HeldSession& held = parts_->held;
+  if (auto known = held.find_out(); !known) return forward(known);
   SessionId child = spec.id ? *spec.id : mint<SessionTag>(held.world().ids);
   if (state().children.contains(child.text())) return child;
   if (auto goes_on = held.check_goes_on(); !goes_on) return forward(goes_on);
@@ -224,10 +222,13 @@ Result<void> Session::finish(const std::string& result, Status as) {
   if (!is_end(as)) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is no end", to_string(as)));
   }
+  if (auto known = parts_->held.find_out(); !known) return known;
   if (parts_->held.has_ended() && state().end) return tell_parent(*parts_);
-  if (!state().open_calls.empty()) {
+  auto open = dispatch::open_calls(parts_->held);
+  if (!open) return forward(open);
+  if (!open->empty()) {
     return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
-                call_name(id(), state().open_calls.begin()->first));
+                call_name(id(), open->front().call()));
   }
   Draft draft = parts_->held.draft();
   Budget budget = state().budget;

@@ -36,7 +36,6 @@ struct Ending {
   StatusChange change{};
   std::string result{};
 };
-[[nodiscard]] bool is_end(Status status);
 
 /// That the session ends so, and what it spent. `budget`: as it is when the draft gets there.
 [[nodiscard]] Result<void> add_end(const SessionParts& parts, Draft& draft, Budget& budget,

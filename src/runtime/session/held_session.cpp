@@ -65,9 +65,11 @@ Result<void> HeldSession::release() {
   return world_.store.ownership().release(lease_);
 }
 
-bool HeldSession::has_ended() const {
-  return status_ == Status::completed || status_ == Status::failed || status_ == Status::cancelled;
+bool is_end(Status status) {
+  return status == Status::completed || status == Status::failed || status == Status::cancelled;
 }
+
+bool HeldSession::has_ended() const { return is_end(status_); }
 
 Result<void> HeldSession::check_goes_on() const {
   if (!has_ended() && status_ != Status::paused) return {};

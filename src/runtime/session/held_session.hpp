@@ -25,6 +25,9 @@ namespace perdure {
 /// Bodies beyond this are blobs, so that reading a log does not mean holding them twice.
 inline constexpr std::size_t inline_bytes_max = std::size_t{1} << 20U;
 
+/// Completed, failed or cancelled.
+[[nodiscard]] bool is_end(Status status);
+
 class HeldSession {
  public:
   struct World {
@@ -83,7 +86,6 @@ class HeldSession {
   /// When a version was last named, in this line or another, by whomever; else its beginning.
   [[nodiscard]] Timestamp named_at() const { return named_at_; }
   [[nodiscard]] std::int64_t turns_since_named() const;
-  /// Completed, failed or cancelled.
   [[nodiscard]] bool has_ended() const;
   /// Nothing may be started in it.
   /// Fails: `conflict` for a session that has ended or is paused.

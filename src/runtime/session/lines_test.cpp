@@ -11,6 +11,7 @@
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/history.hpp"
+#include "perdure/runtime/child.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
@@ -118,6 +119,29 @@ TEST_P(LinesTest, ARewindGivesNoMoneyBack) {
   EXPECT_EQ(session->state().budget.available(), 400);
   must(session->rewind(Point::version(1)));
   EXPECT_EQ(session->state().budget.available(), 400);
+}
+
+TEST_P(LinesTest, ARewindDoesNotBringAGrantBackTwice) {
+  begin({});
+  session.reset();
+  session = must(runtime->create({.budget_micros = 2'000}));
+  const SessionId parent = session->id();
+  const SessionId child_id = must(session->spawn({.grant_micros = 400}));
+  const Version granted = must(session->checkpoint());
+  Session child = must(runtime->open(child_id));
+  must(child.ask({.reserve_micros = 100}, user_says("go")));
+  must(child.answer(assistant_says("done"), {.cost_micros = 100}));
+  must(child.finish("done"));
+  must(session->take_inbox());
+  must(session->spawn({.grant_micros = 500}));
+  ASSERT_EQ(session->state().budget.available(), 1'400);
+
+  must(session->rewind(Point::version(granted)));
+  session.reset();
+  session = must(runtime->resume(parent)).session;
+
+  EXPECT_LE(session->state().budget.available(), 1'400);
+  EXPECT_EQ(session->state().budget.totals.granted, 500);
 }
 
 TEST_P(LinesTest, AForkOfALongSessionListsAllThatItWouldDoAgain) {

@@ -95,6 +95,7 @@ scratch::Truth truth_of(const HeldSession& held) {
 
 Result<void> commit_change(SessionParts& parts, const std::string& key,
                            const std::optional<std::string>& text) {
+  if (auto known = parts.held.find_out(); !known) return forward(known);
   Draft draft = parts.held.draft();
   if (auto added = add_change(parts.held, draft, {.key = key}, text); !added) return added;
   if (auto receipt = parts.held.commit(std::move(draft)); !receipt) return forward(receipt);

@@ -52,12 +52,22 @@ Result<void> check_is_users(const std::string& channel) {
               fmt::format("channel {} is the runtime's own: take another name", channel));
 }
 
+// Grants that are out and stay out: those of the point may come back there, and no other.
+std::int64_t granted_after(const Budget& there, const Budget& now) {
+  std::int64_t granted = now.totals.granted;
+  for (const auto& [child, micros] : now.grants) {
+    if (there.grants.contains(child)) granted -= micros;
+  }
+  for (const auto& [child, micros] : there.grants) granted += micros;
+  return granted;
+}
+
 // What was spent on the line that is left stays spent, and what is not known of it unconfirmed.
 std::optional<BudgetEntry> carried_over(const Budget& there, const Budget& now) {
   BudgetTotals after = there.totals;
   after.limit = now.totals.limit;
   after.spent = now.totals.spent;
-  after.granted = now.totals.granted;
+  after.granted = granted_after(there, now);
   // A request that is open there may be made once more.
   after.unconfirmed = now.totals.unconfirmed + now.totals.reserved;
   if (after == there.totals) return std::nullopt;

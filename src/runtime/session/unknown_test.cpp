@@ -10,6 +10,7 @@
 #include "doubles/must.hpp"
 #include "doubles/watched_store.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/child.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
@@ -97,6 +98,15 @@ TEST_F(UnknownCommitTest, OfAResponseIsTakenInBeforeItIsGivenAgain) {
   EXPECT_EQ(again.error().code, ErrorCode::conflict);
   EXPECT_EQ(in_the_log(), 2U);
   EXPECT_EQ(session.state().budget.totals.spent, 7);
+}
+
+TEST_F(UnknownCommitTest, OfASpawnIsTakenInBeforeItIsRepeated) {
+  const ChildSpec spec{.id = must(SessionId::parse("child")), .grant_micros = 5};
+  answer(ErrorCode::commit_unknown, true);
+  ASSERT_FALSE(session.spawn(spec));
+  answer_truly();
+  EXPECT_TRUE(session.spawn(spec));
+  EXPECT_EQ(session.state().budget.totals.granted, 5);
 }
 
 TEST_F(UnknownCommitTest, OfACountIsTakenInBeforeTheNextCount) {
