@@ -38,7 +38,14 @@ Result<Issued> answer(Store& store, HeldLog& held, const Call& holder, const Dig
       holder.session == held.session() && held.untold.erase(holder.position) == 1;
   if (is_untold) return may_run(store, key, holder.position);
   if (holder.state == CallState::succeeded) return completed(store, holder);
-  return pending(store, holder);
+  auto told = pending(store, holder);
+  if (!told) return forward(told);
+  if (told->state != CallState::dispatched || told->is_running) return *std::move(told);
+  // Whoever ran it may have said so, and gone, between the two looks.
+  auto now = store.ledger().read(holder.session, holder.position);
+  if (!now) return forward(now);
+  if (now->state == CallState::succeeded) return completed(store, *now);
+  return *std::move(told);
 }
 
 // Empty: nobody holds the key.
