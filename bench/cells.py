@@ -11,6 +11,8 @@ import statistics
 import subprocess
 from collections.abc import Callable
 
+from server import Server
+
 TURNS = 1000  # of the lone session; what size and load are judged at
 GROUP_SESSIONS, GROUP_TURNS = 64, 100
 GATED_TURNS = 25  # of those sessions, with a call each
@@ -28,10 +30,11 @@ class Failed(Exception):
 
 
 class Bench:
-    """The programs, a scratch folder, and the workload in it."""
+    """The programs, a scratch folder with the workload in it, and a PostgreSQL server."""
 
-    def __init__(self, programs: pathlib.Path, scratch: pathlib.Path, generator: pathlib.Path):
+    def __init__(self, programs: pathlib.Path, scratch: pathlib.Path, generator: pathlib.Path, server: Server):
         self.programs = programs
+        self.server = server
         self.scratch = scratch
         self.workload = scratch / "workload.tsv"
         self.reverse = False
@@ -236,6 +239,33 @@ def measure_turns(bench: Bench, folder: pathlib.Path) -> Figures:
     return {"turns_throughput": (ours["turns_per_s"], bare["turns_per_s"])}
 
 
+def measure_postgres_session(bench: Bench, _: pathlib.Path) -> Figures:
+    location = bench.server.fresh_location()
+    ours, bare = bench.in_turn(
+        lambda: bench.run("store_bench", "session", location, bench.workload, TURNS),
+        lambda: bench.run("pglimit", "session", bench.server.address(), bench.workload, TURNS, 1),
+    )
+    return {
+        "postgres_session": (ours["p50_us"], bare["all_p50_us"]),
+        "postgres_session_p99": (ours["p99_us"], bare["all_p99_us"]),
+        "postgres_flat": (ours["late_p50_us"], ours["early_p50_us"]),
+    }
+
+
+def measure_postgres_group(bench: Bench, _: pathlib.Path) -> Figures:
+    location, only_checkpoints = bench.server.fresh_location(), 0
+    ours, bare = bench.in_turn(
+        lambda: bench.run("store_bench", "threads", location, bench.workload, GROUP_TURNS, GROUP_SESSIONS),
+        lambda: bench.run("pglimit", "group", bench.server.address(), bench.workload, GROUP_SESSIONS, GROUP_TURNS,
+                          only_checkpoints),
+    )  # fmt: skip
+    return {
+        "postgres_group": (ours["turns_per_s"], bare["turns_per_s"]),
+        "postgres_group_p99": (ours["p99_us"], ours["p50_us"]),
+        "postgres_group_size": (ours["turns"] / ours["transactions"], None),
+    }
+
+
 CELLS: dict[str, Callable[[Bench, pathlib.Path], Figures]] = {
     "session": measure_session,
     "group": measure_group,
@@ -246,4 +276,6 @@ CELLS: dict[str, Callable[[Bench, pathlib.Path], Figures]] = {
     "saver": measure_saver,
     "resume": measure_resume,
     "turns": measure_turns,
+    "postgres-session": measure_postgres_session,
+    "postgres-group": measure_postgres_group,
 }

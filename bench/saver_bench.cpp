@@ -5,7 +5,6 @@
 //                                list of ten at turn 100 and at the end
 //   fresh FILE WORKLOAD TURN     opens the file and puts the state of that turn, both timed
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -69,10 +68,7 @@ std::uint64_t written() {
   return 0;
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return percentile(values, 0.5);
-}
+double median(const std::vector<double>& values) { return percentile(values, 0.5); }
 
 RawJson state_of(std::string text) {
   return value_or_stop("state", RawJson::from_text(std::move(text)));

@@ -128,14 +128,14 @@ Measured run_sessions(Store& store, const std::vector<Lease>& leases,
   sum.wall_s = std::chrono::duration<double>(SteadyClock::now() - start).count();
   sum.cpu_s = cpu_seconds() - cpu_before;
   for (const Measured& part : parts) add(sum, part);
-  std::ranges::sort(sum.latency_us);
   return sum;
 }
 
-double percentile(const std::vector<double>& sorted, double share) {
-  if (sorted.empty()) return 0;
-  return sorted[static_cast<std::size_t>(
-      std::lround(share * static_cast<double>(sorted.size() - 1)))];
+double percentile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[static_cast<std::size_t>(
+      std::lround(share * static_cast<double>(values.size() - 1)))];
 }
 
 }  // namespace perdure::bench

@@ -31,7 +31,8 @@ T value_or_stop(const char* what, Result<T> result) {
 [[nodiscard]] std::vector<Lease> start_sessions(Store& store, std::size_t first, std::size_t count);
 
 struct Measured {
-  std::vector<double> latency_us;  ///< Of each turn, sorted: from texts in hand to its receipt.
+  std::vector<double>
+      latency_us;  ///< Of each turn, session by session: from texts in hand to its receipt.
   double wall_s = 0;
   double cpu_s = 0;  ///< Of this process, user and system.
   std::uint64_t bytes = 0;
@@ -44,7 +45,7 @@ struct Measured {
 [[nodiscard]] Measured run_sessions(Store& store, const std::vector<Lease>& leases,
                                     const std::vector<Turn>& workload, std::size_t turns);
 
-/// Of a sorted list; as pct() of bench.h picks it.
-[[nodiscard]] double percentile(const std::vector<double>& sorted, double share);
+/// As pct() of bench.h picks it.
+[[nodiscard]] double percentile(std::vector<double> values, double share);
 
 }  // namespace perdure::bench

@@ -2,7 +2,8 @@
 // fresh process and prints one line of JSON.
 //
 //   prepare FILE SESSIONS                     an empty store with sessions, for bare_rows
-//   session FILE WORKLOAD TURNS               one session, a sync at every commit
+//   session FILE WORKLOAD TURNS               one session, a sync at every commit; also its first
+//                                             hundred turns, after ten, and its last
 //   cpu     FILE WORKLOAD TURNS               the same without syncs (Durability::process)
 //   threads FILE WORKLOAD TURNS SESSIONS      as many sessions, a thread each
 //   worker  FILE WORKLOAD TURNS SESSIONS N    the same as one of several processes: says
@@ -12,6 +13,7 @@
 //   load FILE | flat FLAT                     session 0 brought back, timed
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -33,6 +35,15 @@ namespace {
 using Arguments = std::vector<std::string>;
 
 void print(const Json& line) { std::printf("%s\n", line.text().c_str()); }
+
+constexpr std::size_t window_begin = 10;
+constexpr std::size_t window_turns = 100;
+
+/// The median of a window of a lone session's turns.
+double median_from(const Measured& measured, std::size_t first) {
+  const auto begin = measured.latency_us.begin() + static_cast<std::ptrdiff_t>(first);
+  return percentile({begin, begin + window_turns}, 0.5);
+}
 
 Json describe(const Measured& measured, const StoreCounters& counters) {
   const auto turns = static_cast<double>(measured.latency_us.size());
@@ -74,6 +85,11 @@ void commit_turns(const Arguments& arguments, const Run& run) {
   StoreCounters counters = store->upkeep().counters();
   counters.transactions -= before.transactions;
   Json line = describe(measured, counters);
+  const std::size_t turns = measured.latency_us.size();
+  if (run.sessions == 1 && turns >= window_begin + window_turns) {
+    line.set("early_p50_us", median_from(measured, window_begin));
+    line.set("late_p50_us", median_from(measured, turns - window_turns));
+  }
   if (run.waits) {
     line.set("latency_us", Json::Array(measured.latency_us.begin(), measured.latency_us.end()));
   }

@@ -4,7 +4,6 @@
 
 #include "upkeep.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -63,7 +62,7 @@ class Live {
   Live(Store& store, const std::vector<Turn>& workload, std::size_t number)
       : store_(store), workload_(workload), lease_(start_sessions(store, number, 1).at(0)) {}
 
-  /// Commits turn after turn while `more` says so; how long each took, sorted.
+  /// Commits turn after turn while `more` says so; how long each took.
   std::vector<double> commit_while(const std::function<bool(std::size_t)>& more) {
     std::vector<double> took_us;
     while (more(took_us.size())) {
@@ -73,7 +72,6 @@ class Live {
       took_us.push_back(
           std::chrono::duration<double, std::micro>(SteadyClock::now() - start).count());
     }
-    std::ranges::sort(took_us);
     return took_us;
   }
 

@@ -28,8 +28,10 @@ perdure_test(
           contract/sessions_test.cpp
           contract/survival_test.cpp
           contract/threads_test.cpp
+          contract/transfer_test.cpp
           contract/upkeep_test.cpp
-  LABELS contract)
+  LABELS contract
+  POSTGRES)
 
 perdure_test(
   store_property_test
@@ -44,9 +46,10 @@ perdure_test(
           property/script_retention.cpp
           property/seeds.cpp
   LABELS property
-  TIMEOUT 600)
+  TIMEOUT 600
+  POSTGRES)
 
-foreach(folder book crash counted damage docs faults holes opening power retention saver upgrade views world
-               effects simulation)
+foreach(folder postgres book copy crash counted damage docs faults holes opening power retention saver upgrade
+               views world effects simulation herd failover)
   include(${folder}/sources.cmake)
 endforeach()

@@ -17,7 +17,7 @@
 #include "json_string.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "utf8.hpp"
+#include "perdure/core/text.hpp"
 
 namespace perdure {
 

@@ -10,6 +10,7 @@
 
 #include "json_string.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/text.hpp"
 #include "utf8.hpp"
 
 namespace perdure {

@@ -16,6 +16,7 @@ set(PERDURE_CORE_SOURCES
     raw_json.cpp
     sha256.cpp
     system_clock.cpp
+    text.cpp
     time.cpp)
 
 set(PERDURE_CORE_TESTS

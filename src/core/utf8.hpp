@@ -1,5 +1,4 @@
-// Well-formed UTF-8, strictly: no overlong forms, no surrogates, nothing beyond
-// U+10FFFF.
+// The sequences of UTF-8, one by one (text.hpp says which are well-formed).
 
 #pragma once
 
@@ -47,18 +46,6 @@ inline const char* skip_ascii_words(const char* p, const char* end) {
     if ((word & 0x8080808080808080) != 0) break;
   }
   return p;
-}
-
-inline bool is_utf8(std::string_view text) {
-  const char* const end = text.data() + text.size();
-  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): `end` bounds it.
-  for (const char* p = skip_ascii_words(text.data(), end); p != end;) {
-    const std::size_t bytes = utf8_sequence_bytes(p, end);
-    if (bytes == 0) return false;
-    p += bytes;
-    if (bytes == 1) p = skip_ascii_words(p, end);
-  }
-  return true;
 }
 
 }  // namespace perdure

@@ -17,6 +17,8 @@
 #include "memory/memory_store.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/store.hpp"
+#include "postgres/address.hpp"
+#include "postgres/postgres_store.hpp"
 #include "rules/checks.hpp"
 #include "sqlite/sqlite_store.hpp"
 
@@ -56,12 +58,13 @@ Result<std::unique_ptr<Store>> open_file(const std::string& location, std::strin
 Result<std::unique_ptr<Store>> open_store(const std::string& location, const OpenOptions& options) {
   if (auto known = rules::check(options.durability); !known) return forward(known);
   if (location == "memory:") return open_memory(options);
+  if (postgres::is_postgres(location)) return postgres::open_postgres(location, options);
   const std::string_view scheme = scheme_of(location);
   if (scheme.empty()) return open_file(location, location, options);
   if (scheme == "sqlite") return open_file(location, location.substr(scheme.size() + 1), options);
   return fail(ErrorCode::unsupported,
               fmt::format("this build cannot open \"{}\": it knows `memory:`, the path of a file, "
-                          "and `sqlite:` before a path",
+                          "`sqlite:` before a path, and `postgres://…`",
                           location));
 }
 

@@ -2,6 +2,11 @@
 
 set(PERDURE_STORE_SOURCES
     body.cpp
+    copy/chain_check.cpp
+    copy/comparison.cpp
+    copy/copy.cpp
+    copy/fact_stream.cpp
+    copy/place.cpp
     memory/blobs.cpp
     memory/calls.cpp
     memory/changes.cpp
@@ -17,15 +22,57 @@ set(PERDURE_STORE_SOURCES
     memory/rows.cpp
     memory/sessions.cpp
     memory/sweep.cpp
+    memory/arriving.cpp
+    memory/departing.cpp
+    memory/transfer.cpp
     open.cpp
+    postgres/address.cpp
+    postgres/attempts.cpp
+    postgres/blobs.cpp
+    postgres/check.cpp
+    postgres/check_rest.cpp
+    postgres/check_session.cpp
+    postgres/client.cpp
+    postgres/collect.cpp
+    postgres/commit.cpp
+    postgres/committer.cpp
+    postgres/connection.cpp
+    postgres/erase.cpp
+    postgres/doctor.cpp
+    postgres/error.cpp
+    postgres/fact_reader.cpp
+    postgres/fact_taker.cpp
+    postgres/inbox.cpp
+    postgres/ledger.cpp
+    postgres/log.cpp
+    postgres/ownership.cpp
+    postgres/params.cpp
+    postgres/pool.cpp
+    postgres/postgres_store.cpp
+    postgres/process.cpp
+    postgres/prune.cpp
+    postgres/remove.cpp
+    postgres/rows.cpp
+    postgres/schema.cpp
+    postgres/session_row.cpp
+    postgres/sessions.cpp
+    postgres/statements.cpp
+    postgres/transfer.cpp
+    postgres/vacuum.cpp
+    postgres/values.cpp
+    postgres/watcher.cpp
     rules/calls.cpp
     rules/chain.cpp
     rules/checks.cpp
     rules/cursor.cpp
+    rules/fact_slices.cpp
     rules/findings.cpp
     rules/match.cpp
+    rules/moves.cpp
     rules/retention.cpp
+    rules/session_check.cpp
     rules/soundness.cpp
+    rules/stored_rows.cpp
     sqlite/acknowledged.cpp
     sqlite/backup.cpp
     sqlite/blob_reader.cpp
@@ -41,10 +88,15 @@ set(PERDURE_STORE_SOURCES
     sqlite/collect.cpp
     sqlite/commit.cpp
     sqlite/connection.cpp
+    sqlite/departing.cpp
+    sqlite/doctor.cpp
     sqlite/erase.cpp
+    sqlite/fact_reader.cpp
+    sqlite/fact_taker.cpp
     sqlite/file_lock.cpp
     sqlite/format_1.cpp
     sqlite/format_2.cpp
+    sqlite/format_3.cpp
     sqlite/garbage.cpp
     sqlite/gate.cpp
     sqlite/inbox.cpp
@@ -79,6 +131,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/sessions.cpp
     sqlite/sqlite_store.cpp
     sqlite/summing_vfs.cpp
+    sqlite/transfer.cpp
     sqlite/sweep.cpp
     sqlite/turn.cpp
     sqlite/vacuum.cpp
@@ -97,6 +150,13 @@ set(PERDURE_STORE_TESTS
     memory/commit_test.cpp
     memory/memory_store_test.cpp
     open_test.cpp
+    postgres/address_test.cpp
+    postgres/client_test.cpp
+    postgres/committer_test.cpp
+    postgres/connection_test.cpp
+    postgres/error_test.cpp
+    postgres/params_test.cpp
+    postgres/pool_test.cpp
     rules/calls_test.cpp
     rules/chain_test.cpp
     rules/checks_test.cpp
@@ -112,3 +172,7 @@ set(PERDURE_STORE_TESTS
     sqlite/wal_record_test.cpp
     summary_test.cpp
     words_test.cpp)
+
+# The SQL of the PostgreSQL backend, in the order it is run, and how it gets into the program.
+set(PERDURE_POSTGRES_FUNCTIONS store lines sessions calls ownership commit inbox blobs
+    prune erase remove collect check transfer views)

@@ -27,7 +27,7 @@ Tally& Tally::operator+=(const Tally& other) {
 }
 
 bool SessionSummary::is_interrupted() const {
-  return status == Status::active && !(holder && holder->alive);
+  return status == Status::active && moved_to.empty() && !(holder && holder->alive);
 }
 
 }  // namespace perdure

@@ -10,6 +10,7 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/store/check.hpp"
+#include "perdure/store/doctor.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
@@ -57,6 +58,12 @@ constexpr Words<Fault, 6> fault_words = {{
     {Fault::summary, "summary"},
 }};
 
+constexpr Words<Gravity, 3> gravity_words = {{
+    {Gravity::fine, "fine"},
+    {Gravity::warning, "warning"},
+    {Gravity::danger, "danger"},
+}};
+
 template <class Enum, std::size_t size>
 std::string_view word_of(const Words<Enum, size>& words, Enum value) {
   for (const auto& [candidate, word] : words) {
@@ -92,6 +99,8 @@ std::optional<EffectClass> effect_class_from(std::string_view text) {
 }
 
 std::string_view to_string(Fault fault) { return word_of(fault_words, fault); }
+
+std::string_view to_string(Gravity gravity) { return word_of(gravity_words, gravity); }
 
 std::string call_name(const SessionId& session, Position position) {
   return session.text() + ":" + std::to_string(position);

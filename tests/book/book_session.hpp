@@ -80,11 +80,11 @@ class BookSession : public testing::TestWithParam<Backend> {
     return must(store->log().read(session, {.channel = channel}));
   }
 
-  TempFolder folder = TempFolder::in_memory();
+  StorePlace home{GetParam(), memory_folder()};
   FakeClock clock;
   const SessionId session = must(SessionId::parse("session-alpha"));
-  std::unique_ptr<Store> store = must(open_store(
-      GetParam().location(folder), {.durability = Durability::process, .clock = &clock}));
+  std::unique_ptr<Store> store =
+      must(open_store(home.location(), {.durability = Durability::process, .clock = &clock}));
   std::unique_ptr<Checkpointer> book = make();
 };
 

@@ -10,5 +10,6 @@ perdure_test(
           counted/counted_store.cpp crash/child_process.cpp doubles/counting_vfs.cpp
           doubles/vfs_shim.cpp
   PROGRAMS book_agent
+  POSTGRES
   LABELS book
   TIMEOUT 120)

@@ -1,33 +1,52 @@
-// Which backends the contract holds for. A backend joins by one line in every_backend().
+// Which backends the contract holds for, and a place for a store of each. A backend joins by one
+// line in every_backend(); every suite that takes its backends from here then has it.
+//
+// What is about files alone stays with the backends that have one, by file_backends(): backups
+// and files that are no store (tests/contract), and the suites that make, damage or count a file
+// themselves: tests/counted, damage, faults, opening, power, retention, upgrade, views, the lost WAL of
+// tests/crash.
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "doubles/postgres_cluster.hpp"
 #include "doubles/temp_folder.hpp"
 
 namespace perdure {
 
+/// What a store lives in.
+enum class Home : std::uint8_t {
+  object,  ///< Nothing survives the store object, and no two objects share a store.
+  file,
+  schema,  ///< Of the PostgreSQL server that the tests share.
+};
+
 struct Backend {
   std::string name;
-  std::string scheme;
-  std::string
-      file;  ///< Empty: nothing survives the store object, and no two objects share a store.
+  Home home;
 
-  [[nodiscard]] bool survives() const { return !file.empty(); }
-  [[nodiscard]] std::string location(const TempFolder& folder) const {
-    return survives() ? scheme + folder.file(file) : scheme;
-  }
+  [[nodiscard]] bool survives() const { return home != Home::object; }
 };
+
+/// Of something that is repeated: each costs a server ten times what it costs a file.
+[[nodiscard]] inline std::size_t runs_for(const Backend& backend, std::size_t runs) {
+  return backend.home == Home::schema ? (runs + 9) / 10 : runs;
+}
 
 inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 
 [[nodiscard]] inline std::vector<Backend> every_backend() {
   return {
-      {"memory", "memory:", ""},
-      {"sqlite", "sqlite:", "store.db"},
+      {"memory", Home::object},
+      {"sqlite", Home::file},
+      {"postgres", Home::schema},
   };
 }
 
@@ -37,5 +56,49 @@ inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend
   std::erase_if(backends, [](const Backend& backend) { return !backend.survives(); });
   return backends;
 }
+
+[[nodiscard]] inline std::vector<Backend> file_backends() {
+  auto backends = every_backend();
+  std::erase_if(backends, [](const Backend& backend) { return backend.home != Home::file; });
+  return backends;
+}
+
+[[nodiscard]] inline std::vector<Backend> fileless_backends() {
+  auto backends = every_backend();
+  std::erase_if(backends, [](const Backend& backend) { return backend.home == Home::file; });
+  return backends;
+}
+
+/// A place for one store, empty at first. It goes with this object: close the store before.
+class StorePlace {
+ public:
+  /// Files are made in a folder of that folder.
+  explicit StorePlace(const Backend& backend,
+                      const std::filesystem::path& within = std::filesystem::temp_directory_path())
+      : home_(backend.home), folder_(within) {
+    if (home_ == Home::schema) schema_.emplace();
+  }
+
+  [[nodiscard]] std::string location() const {
+    if (home_ == Home::object) return "memory:";
+    return home_ == Home::file ? "sqlite:" + file() : schema_->location();
+  }
+  /// Of a backend that has one.
+  [[nodiscard]] std::string file() const { return folder_.file("store.db"); }
+  /// Of a backend that has one.
+  [[nodiscard]] const PostgresSchema& schema() const { return schema_.value(); }
+  /// Returns when nothing is under way any more that a killed process began.
+  void settle() const {
+    if (schema_) schema_->wait_until_left();
+  }
+  [[nodiscard]] bool is_empty() const {
+    return std::filesystem::is_empty(folder_.path()) && (!schema_ || !schema_->exists());
+  }
+
+ private:
+  Home home_;
+  TempFolder folder_;
+  std::optional<PostgresSchema> schema_;
+};
 
 }  // namespace perdure

@@ -21,8 +21,17 @@ class BackupContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(SurvivingBackend, BackupContract, testing::ValuesIn(surviving_backends()),
+INSTANTIATE_TEST_SUITE_P(FileBackend, BackupContract, testing::ValuesIn(file_backends()), name_of);
+
+class NoBackupContract : public StoreContract {};
+
+INSTANTIATE_TEST_SUITE_P(FilelessBackend, NoBackupContract, testing::ValuesIn(fileless_backends()),
                          name_of);
+
+TEST_P(NoBackupContract, IsUnsupportedAndLeavesNothing) {
+  EXPECT_EQ(code_of(store->upkeep().backup(folder.file("copy.db"))), ErrorCode::unsupported);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
 
 SessionSummary read(Store& store, const SessionId& session) {
   return must(store.sessions().read(session));
@@ -177,7 +186,7 @@ TEST_P(BackupContract, BesideTheLogOfAnotherStoreIsRefused) {
   say(own(create()), "in the log");
   must(back_up());
   // As after a kill: the log stays, and the backup takes the place of the file.
-  std::filesystem::copy_file(folder.file(GetParam().file) + "-wal", copy() + "-wal");
+  std::filesystem::copy_file(home.file() + "-wal", copy() + "-wal");
 
   EXPECT_EQ(code_of(open_store(copy(), {.clock = &clock, .ids = &ids})), ErrorCode::corrupted);
 

@@ -29,7 +29,7 @@ StoreContract::StoreContract() : store(must(open())) {}
 Result<std::unique_ptr<Store>> StoreContract::open(OpenOptions options) {
   options.clock = &clock;
   options.ids = &ids;
-  return open_store(GetParam().location(folder), options);
+  return open_store(home.location(), options);
 }
 
 SessionId StoreContract::create(const std::string& name) {
@@ -143,5 +143,6 @@ std::vector<Position> StoreContract::positions(const SessionId& session, const L
 INSTANTIATE_TEST_SUITE_P(EveryBackend, StoreContract, testing::ValuesIn(every_backend()), name_of);
 INSTANTIATE_TEST_SUITE_P(SurvivingBackend, SurvivingStore, testing::ValuesIn(surviving_backends()),
                          name_of);
+INSTANTIATE_TEST_SUITE_P(FileBackend, FileStore, testing::ValuesIn(file_backends()), name_of);
 
 }  // namespace perdure

@@ -96,6 +96,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
   std::vector<Position> positions(const SessionId& session, const LogQuery& query = {});
 
   TempFolder folder;
+  StorePlace home{GetParam()};
   FakeClock clock;
   CountingIds ids;
   CountingIds fresh{1};  ///< For the ids that a caller mints.
@@ -105,8 +106,10 @@ class StoreContract : public testing::TestWithParam<Backend> {
 
 /// The part of the contract that needs a store which outlives its object.
 class SurvivingStore : public StoreContract {};
+/// The part that is about files.
+class FileStore : public StoreContract {};
 
-/// "memory", "sqlite": how a test's name ends.
+/// "memory", "sqlite"…: how a test's name ends.
 inline std::string name_of(const testing::TestParamInfo<Backend>& info) { return info.param.name; }
 
 }  // namespace perdure

@@ -18,16 +18,15 @@ TEST_P(UpkeepContract, AStoreSaysWhatItIs) {
   const StoreInfo info = upkeep().info();
 
   EXPECT_EQ(info.backend, GetParam().name);
-  EXPECT_EQ(info.location, GetParam().location(folder));
+  EXPECT_EQ(info.location, home.location());
   EXPECT_NE(info.engine, "");
   EXPECT_GE(info.format, 1);
   EXPECT_NE(info.incarnation, "");
 }
 
 TEST_P(UpkeepContract, EveryStoreHasAnIncarnationOfItsOwn) {
-  const TempFolder elsewhere;
-  const auto another =
-      must(open_store(GetParam().location(elsewhere), {.clock = &clock, .ids = &ids}));
+  const StorePlace elsewhere(GetParam());
+  const auto another = must(open_store(elsewhere.location(), {.clock = &clock, .ids = &ids}));
 
   EXPECT_NE(another->upkeep().info().incarnation, upkeep().info().incarnation);
 }
@@ -124,28 +123,28 @@ TEST_P(SurvivingStore, ItsDurabilityIsAsItWasOpened) {
 }
 
 TEST_P(SurvivingStore, IsNotFoundWhenItIsNotThereAndCreateIsOff) {
-  const TempFolder empty;
+  const StorePlace empty(GetParam());
 
-  const auto opened = open_store(GetParam().location(empty), {.create = false});
+  const auto opened = open_store(empty.location(), {.create = false});
 
   EXPECT_EQ(code_of(opened), ErrorCode::not_found);
-  EXPECT_TRUE(std::filesystem::is_empty(empty.path()));
+  EXPECT_TRUE(empty.is_empty());
   EXPECT_TRUE(open({.create = false})) << "the fixture's own store is there";
 }
 
-TEST_P(SurvivingStore, NeedsAFolderThatExists) {
-  const auto opened = open_store(GetParam().scheme + folder.file("no/such/folder/store.db"));
+TEST_P(FileStore, NeedsAFolderThatExists) {
+  const auto opened = open_store(folder.file("no/such/folder/store.db"));
 
   EXPECT_TRUE(code_of(opened) == ErrorCode::not_found || code_of(opened) == ErrorCode::unavailable)
       << describe(code_of(opened));
 }
 
-TEST_P(SurvivingStore, IsCorruptedIfTheFileIsNotAStore) {
+TEST_P(FileStore, IsCorruptedIfTheFileIsNotAStore) {
   const std::string path = folder.file("letter.txt");
   const std::string content(10'000, 'x');
   std::ofstream(path) << content;
 
-  EXPECT_EQ(code_of(open_store(GetParam().scheme + path)), ErrorCode::corrupted);
+  EXPECT_EQ(code_of(open_store(path)), ErrorCode::corrupted);
 
   std::string after;
   std::getline(std::ifstream(path), after);
@@ -161,7 +160,7 @@ TEST(OpenStore, APathNeedsNoScheme) {
 }
 
 TEST(OpenStore, AnUnknownSchemeIsUnsupported) {
-  EXPECT_EQ(code_of(open_store("postgresql://localhost/x")), ErrorCode::unsupported);
+  EXPECT_EQ(code_of(open_store("mysql://localhost/x")), ErrorCode::unsupported);
 }
 
 TEST(OpenStore, EveryMemoryStoreIsAStoreOfItsOwn) {
@@ -170,6 +169,26 @@ TEST(OpenStore, EveryMemoryStoreIsAStoreOfItsOwn) {
   must(one->sessions().create({.id = session_id("a")}));
 
   EXPECT_EQ(code_of(two->sessions().read(session_id("a"))), ErrorCode::not_found);
+}
+
+TEST_P(UpkeepContract, TheDoctorSaysWhatThePromisesRestOn) {
+  const auto remarks = must(store->upkeep().doctor());
+  ASSERT_FALSE(remarks.empty());
+  for (const Remark& remark : remarks) {
+    EXPECT_FALSE(remark.topic.empty());
+    EXPECT_FALSE(remark.what.empty());
+    EXPECT_EQ(remark.advice.empty(), remark.gravity == Gravity::fine) << remark.what;
+  }
+  // Nothing at all survives where nothing survives the object.
+  EXPECT_EQ(remarks.front().topic, "disk");
+  EXPECT_EQ(remarks.front().gravity == Gravity::danger, !GetParam().survives());
+}
+
+TEST_P(UpkeepContract, TheDoctorWarnsOfAStoreThatDoesNotSync) {
+  if (!GetParam().survives()) return;
+  store.reset();
+  store = must(open({.durability = Durability::process}));
+  EXPECT_EQ(must(store->upkeep().doctor()).front().gravity, Gravity::danger);
 }
 
 }  // namespace

@@ -79,15 +79,25 @@ CrashCheck::CrashCheck(Load load) : load_(load), vfs_("check") {
   });
 }
 
-std::string CrashCheck::find_fault(const std::string& path, const Testimony& testimony) const {
+Result<std::unique_ptr<Store>> CrashCheck::open(const std::string& location,
+                                                FakeClock& clock) const {
+  OpenOptions options = with(clock);
+  if (const auto path = file_of(location)) {
+    return sqlite::open_sqlite({.path = *path, .open = options, .vfs = vfs_.name()});
+  }
+  options.durability = Durability::process;
+  return open_store(location, options);
+}
+
+std::string CrashCheck::find_fault(const std::string& location, const Testimony& testimony) const {
   if (!testimony.trouble().empty()) return testimony.trouble();
   FakeClock clock;
-  auto store = sqlite::open_sqlite({.path = path, .open = with(clock), .vfs = vfs_.name()});
+  auto store = open(location, clock);
   if (!store) return "the store does not open: " + store.error().message;
   if (auto fault = compare(**store, testimony); !fault.empty()) return fault;
   if (auto fault = go_on(**store, clock, testimony); !fault.empty()) return fault;
   store->reset();
-  return find_damage(path);
+  return find_damage(location);
 }
 
 std::string CrashCheck::compare(Store& store, const Testimony& testimony) const {

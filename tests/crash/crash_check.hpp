@@ -5,12 +5,13 @@
 // - not acknowledged: wholly present or wholly absent;
 // - repeated: the first answer, and nothing twice;
 // - the dead owner is known to be dead, and its successor has a higher fence;
-// - the file is whole, and its hash chain follows from its rows.
+// - the store is whole, and its hash chain follows from its rows.
 
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,15 +59,18 @@ class CrashCheck {
 
   [[nodiscard]] std::size_t steps() const { return answers_.size(); }
   [[nodiscard]] Load load() const { return load_; }
-  /// Empty if the store at `path` keeps the invariant, else what breaks it. Runs the
+  /// Empty if the store at `location` keeps the invariant, else what breaks it. Runs the
   /// script to its end there.
-  [[nodiscard]] std::string find_fault(const std::string& path, const Testimony& testimony) const;
+  [[nodiscard]] std::string find_fault(const std::string& location,
+                                       const Testimony& testimony) const;
   /// The same without writing anything: only what the store holds.
   [[nodiscard]] std::string compare(Store& store, const Testimony& testimony) const;
   /// What every step must be answered with.
   [[nodiscard]] const std::vector<std::string>& answers() const { return answers_; }
 
  private:
+  [[nodiscard]] Result<std::unique_ptr<Store>> open(const std::string& location,
+                                                    FakeClock& clock) const;
   [[nodiscard]] std::string go_on(Store& store, FakeClock& clock, const Testimony& testimony) const;
 
   Load load_;

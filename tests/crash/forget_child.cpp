@@ -1,6 +1,6 @@
-// Forgets what a store file holds, and dies at a chosen write:
+// Forgets what a store holds, and dies at a chosen write:
 //
-//   crash_forgetter <store file> <before|during|after> <write to die at>
+//   crash_forgetter <location> <before|during|after> <write to die at>
 //
 // Says each step that was answered, and at the end of a run nobody killed "writes <count>".
 
@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "crash/forgetting.hpp"
-#include "doubles/counting_vfs.hpp"
-#include "store/sqlite/sqlite_store.hpp"
+#include "doubles/fake_clock.hpp"
+#include "doubles/kill_switch.hpp"
+#include "perdure/store/open.hpp"
 
 namespace {
 
@@ -22,11 +23,11 @@ void say(const std::string& line) {
   if (write(STDOUT_FILENO, text.data(), text.size()) < 0) _exit(3);
 }
 
-int run(const std::string& path, const CountingVfs& vfs) {
+int run(const std::string& location, KillSwitch& kill_switch) {
   FakeClock clock;
   OpenOptions options;
   options.clock = &clock;
-  auto store = sqlite::open_sqlite({.path = path, .open = options, .vfs = vfs.name()});
+  auto store = kill_switch.open(location, options);
   if (!store) {
     say("cannot open: " + store.error().message);
     return 1;
@@ -37,7 +38,7 @@ int run(const std::string& path, const CountingVfs& vfs) {
     return 1;
   }
   store->reset();
-  say(fmt::format("writes {}", vfs.write_calls()));
+  say(fmt::format("writes {}", kill_switch.writes()));
   return 0;
 }
 
@@ -48,8 +49,6 @@ int main(int count, char** words) {
   if (arguments.size() != 4) return 2;
   const auto moment = moment_from(arguments[2]);
   if (!moment) return 2;
-  CountingVfs vfs("counting");
-  vfs.skip_syncs();
-  vfs.kill_at(std::stoull(arguments[3]), *moment);
-  return run(arguments[1], vfs);
+  KillSwitch kill_switch(std::stoull(arguments[3]), *moment);
+  return run(arguments[1], kill_switch);
 }

@@ -1,6 +1,6 @@
 // A writer under load: one thread a session, turn after turn, until somebody kills it.
 //
-//   crash_loader <store file> <worker>
+//   crash_loader <location> <worker>
 //
 // Its input says which sessions to run (`take <session>`, at any time); the end of its
 // input is its end. Its output, one line a write:

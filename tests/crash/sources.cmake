@@ -2,13 +2,11 @@
 
 perdure_test_program(
   crash_writer SOURCES crash/writer_child.cpp crash/script.cpp contract/describe.cpp
-                       doubles/counting_vfs.cpp
-                       doubles/vfs_shim.cpp)
+                       ${PERDURE_KILL_SWITCH} POSTGRES)
 perdure_test_program(crash_loader SOURCES crash/load_child.cpp crash/load.cpp contract/describe.cpp)
 perdure_test_program(
   crash_forgetter SOURCES crash/forget_child.cpp crash/forgetting.cpp contract/describe.cpp
-                          doubles/counting_vfs.cpp doubles/vfs_shim.cpp
-                          property/history_model.cpp)
+                          property/history_model.cpp ${PERDURE_KILL_SWITCH} POSTGRES)
 
 perdure_test_program(crash_closer SOURCES crash/closing_child.cpp)
 
@@ -33,4 +31,5 @@ perdure_test(
           property/history_model.cpp
   PROGRAMS crash_writer crash_loader crash_forgetter crash_closer
   LABELS crash
+  POSTGRES
   TIMEOUT 600)

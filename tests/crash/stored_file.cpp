@@ -4,8 +4,11 @@
 
 #include <atomic>
 #include <fmt/format.h>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "perdure/store/open.hpp"
 #include "store/rules/chain.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/line.hpp"
@@ -74,6 +77,19 @@ void add_entries(Connection& db, StoredCommit& commit) {
   }
 }
 
+// What was pruned or erased on purpose cannot be hashed any more.
+bool is_forgotten(Connection& db, const StoredCommit& commit) {
+  if (commit.count == 0) return false;
+  const Position last = commit.first + commit.count - 1;
+  return db.query("SELECT 1 FROM pruned WHERE segment = ? AND first <= ? AND upto > ?",
+                  commit.segment, last, commit.first)
+             .next() ||
+         db.query("SELECT 1 FROM entry WHERE id BETWEEN ? AND ? AND body IS NULL",
+                  sqlite::entry_key(commit.segment, commit.first),
+                  sqlite::entry_key(commit.segment, last))
+             .next();
+}
+
 // Where the first commit of a segment goes on from.
 Position branch_point(Connection& db, SegmentId segment) {
   Rows rows = db.query("SELECT parent_position FROM segment WHERE num = ?", segment);
@@ -89,7 +105,8 @@ std::string find_broken_link(Connection& db, std::int64_t session, const Session
     add_entries(db, commit);
     if (commit.segment != segment) from = branch_point(db, commit.segment);
     const auto sealed = rules::seal(commit.batch, commit.at);
-    if (rules::chain_next(chain, sealed.seal, from, commit.first) != commit.chain) {
+    if (!is_forgotten(db, commit) &&
+        rules::chain_next(chain, sealed.seal, from, commit.first) != commit.chain) {
       return fmt::format("session {}: the chain breaks at batch {}", id.text(),
                          commit.batch.id.text());
     }
@@ -111,9 +128,25 @@ std::string find_broken_chain(Connection& db) {
   return {};
 }
 
+std::string check(const std::string& location) {
+  auto store = open_store(location);
+  if (!store) return store.error().message;
+  const auto report = (*store)->upkeep().check();
+  if (!report) return report.error().message;
+  return report->is_sound() ? "" : report->damage.at(0).what;
+}
+
 }  // namespace
 
-std::string find_damage(const std::string& path) {
+std::optional<std::string> file_of(const std::string& location) {
+  if (location.starts_with("postgres")) return std::nullopt;
+  return location.substr(location.starts_with("sqlite:") ? 7 : 0);
+}
+
+std::string find_damage(const std::string& location) {
+  const auto file = file_of(location);
+  if (!file) return check(location);
+  const std::string& path = *file;
   std::atomic<std::uint64_t> rows_read = 0;
   std::vector<std::uint32_t> wrong_pages;
   try {

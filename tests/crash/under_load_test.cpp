@@ -1,5 +1,5 @@
 // SIGKILL at random moments under load: two processes commit to several sessions each
-// in one file. One dies; the other and a fresh one take up its sessions at once.
+// in one store. One dies; the other and a fresh one take up its sessions at once.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@
 #include <set>
 #include <sstream>
 
+#include "contract/backends.hpp"
 #include "contract/describe.hpp"
 #include "crash/child_process.hpp"
 #include "crash/load.hpp"
 #include "crash/scale.hpp"
 #include "crash/stored_file.hpp"
-#include "doubles/temp_folder.hpp"
 #include "perdure/store/open.hpp"
 
 namespace perdure {
@@ -59,8 +59,8 @@ class Record {
 
 class Writer {
  public:
-  Writer(const std::string& path, const std::string& worker)
-      : process_("crash_loader", {path, worker}) {}
+  Writer(const std::string& location, const std::string& worker)
+      : process_("crash_loader", {location, worker}) {}
 
   void take(const std::string& session) {
     sessions_.insert(session);
@@ -120,19 +120,26 @@ std::string find_fault(Store& store, const std::string& name,
   return find_wrong_turn(store, id, session->version);
 }
 
-TEST(UnderLoad, SigkillAtRandomMomentsLosesDoublesAndReordersNothing) {
+class UnderLoad : public testing::TestWithParam<Backend> {
+ protected:
+  [[nodiscard]] static int rounds() {
+    return scale().rounds.value_or(GetParam().home == Home::file ? 40 : 15);
+  }
+};
+
+TEST_P(UnderLoad, SigkillAtRandomMomentsLosesDoublesAndReordersNothing) {
   std::cout << "seed " << scale().seed << " (crash_test --seed=N repeats its choices)\n";
   std::mt19937_64 chance(scale().seed);
-  const TempFolder folder;
-  const std::string path = folder.file("store.db");
+  const StorePlace home(GetParam());
+  const std::string location = home.location();
   Record record;
   std::vector<std::unique_ptr<Writer>> writers;
   for (const char* name : {"a", "b"}) {
-    writers.push_back(std::make_unique<Writer>(path, name));
+    writers.push_back(std::make_unique<Writer>(location, name));
     for (int i = 0; i < 4; ++i) writers.back()->take(fmt::format("{}{}", name, i));
   }
 
-  for (int round = 0; round < scale().rounds.value_or(40); ++round) {
+  for (int round = 0; round < rounds(); ++round) {
     if (chance() % 2 == 0) std::swap(writers[0], writers[1]);
     Writer& victim = *writers[0];
     Writer& survivor = *writers[1];
@@ -140,7 +147,7 @@ TEST(UnderLoad, SigkillAtRandomMomentsLosesDoublesAndReordersNothing) {
     survivor.hear_until_silent(record, std::chrono::milliseconds(chance() % 3), 1 + chance() % 60);
     ASSERT_TRUE(victim.kill(record).was_killed()) << record.faults();
 
-    auto fresh = std::make_unique<Writer>(path, fmt::format("fresh {}", round));
+    auto fresh = std::make_unique<Writer>(location, fmt::format("fresh {}", round));
     bool to_fresh = true;
     for (const std::string& session : victim.sessions()) {
       (to_fresh ? *fresh : survivor).take(session);
@@ -153,14 +160,18 @@ TEST(UnderLoad, SigkillAtRandomMomentsLosesDoublesAndReordersNothing) {
   for (const auto& writer : writers) EXPECT_TRUE(writer->kill(record).was_killed());
   EXPECT_EQ(record.faults(), "");
 
-  auto store = open_store(path).value();
+  home.settle();
+  auto store = open_store(location).value();
   for (const char* name : {"a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3"}) {
     EXPECT_EQ(find_fault(*store, name, record.receipts(name)), "") << name;
   }
   store.reset();
-  EXPECT_EQ(find_damage(path), "");
-  tell("crash under load", scale().rounds.value_or(40));
+  EXPECT_EQ(find_damage(location), "");
+  tell("crash under load", rounds());
 }
+
+INSTANTIATE_TEST_SUITE_P(Every, UnderLoad, testing::ValuesIn(surviving_backends()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

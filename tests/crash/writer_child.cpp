@@ -1,10 +1,10 @@
-// Runs the script on a store file and says over its output what was acknowledged:
+// Runs the script on a store and says over its output what was acknowledged:
 //
-//   crash_writer <store file> <worker> <small|large> <before|during|after> <write to die at>
+//   crash_writer <location> <worker> <small|large> <before|during|after> <write to die at>
 //
 //   lease <session> <fence>
 //   step <number> <answer>          one line a step, written after the store answered
-//   writes <count>                  all write calls; the last line of a run nobody killed
+//   writes <count>                  all of them (kill_switch.hpp); the last line of a run nobody killed
 //
 // The clock stands still but for the steps' own times: a successor that had to wait
 // for a lease to end would wait for ever.
@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "crash/script.hpp"
-#include "doubles/counting_vfs.hpp"
 #include "doubles/fake_clock.hpp"
-#include "store/sqlite/sqlite_store.hpp"
+#include "doubles/kill_switch.hpp"
+#include "perdure/store/open.hpp"
 
 namespace {
 
@@ -36,11 +36,12 @@ std::string answer_text(const Action& step) {
                      : "refused: " + std::string(to_string(step.answer.error().code));
 }
 
-int run(const std::string& path, const std::string& worker, Load load, CountingVfs& vfs) {
+int run(const std::string& location, const std::string& worker, Load load,
+        KillSwitch& kill_switch) {
   FakeClock clock;
   OpenOptions options;
   options.clock = &clock;
-  auto store = sqlite::open_sqlite({.path = path, .open = options, .vfs = vfs.name()});
+  auto store = kill_switch.open(location, options);
   if (!store) {
     say("cannot open: " + store.error().message);
     return 1;
@@ -59,7 +60,7 @@ int run(const std::string& path, const std::string& worker, Load load, CountingV
     say(fmt::format("step {} {}", number, answer_text(step)));
   });
   store->reset();
-  say(fmt::format("writes {}", vfs.write_calls()));
+  say(fmt::format("writes {}", kill_switch.writes()));
   return 0;
 }
 
@@ -70,9 +71,7 @@ int main(int count, char** words) {
   if (arguments.size() != 6) return 2;
   const auto moment = moment_from(arguments[4]);
   if (!moment) return 2;
-  CountingVfs vfs("counting");
-  vfs.skip_syncs();
-  vfs.kill_at(std::stoull(arguments[5]), *moment);
+  KillSwitch kill_switch(std::stoull(arguments[5]), *moment);
   const Load load = std::string_view(arguments[3]) == "large" ? Load::large : Load::small;
-  return run(arguments[1], arguments[2], load, vfs);
+  return run(arguments[1], arguments[2], load, kill_switch);
 }

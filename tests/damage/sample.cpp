@@ -304,17 +304,18 @@ Answers ask_everything(Store& store, const Named& named) {
   return answers;
 }
 
+Named fill_sample(const std::string& location) {
+  Author author(location, 1);
+  write_long(author);
+  write_relatives(author);
+  write_small(author);
+  return author.named();
+}
+
 Sample make_sample(const std::string& path, bool in_wal) {
   const TempFolder folder = TempFolder::in_memory();
   const std::string working = folder.file("store.db");
-  Sample sample;
-  {
-    Author author(working, 1);
-    write_long(author);
-    write_relatives(author);
-    write_small(author);
-    sample.named = author.named();
-  }
+  Sample sample{.named = fill_sample(working)};
   if (!in_wal) {
     copy_files(working, path);
     sample.answers = ask_everything(*must(open_store(path)), sample.named);

@@ -25,13 +25,16 @@ using Answers = std::map<std::string, std::string>;
 
 [[nodiscard]] Answers ask_everything(Store& store, const Named& named);
 
+/// Fills a new store of any backend, and closes it.
+[[nodiscard]] Named fill_sample(const std::string& location);
+
 struct Sample {
   Named named{};
   Answers answers{};               ///< Of the whole, undamaged.
   std::vector<Answers> moments{};  ///< As it was after each of the last commits.
 };
 
-/// Fills a new store at `path`, and closes it. With `in_wal` its last commits lie in a
+/// The same in a new file. With `in_wal` its last commits lie in a
 /// write-ahead log beside it, as a process that was killed leaves it.
 [[nodiscard]] Sample make_sample(const std::string& path, bool in_wal);
 

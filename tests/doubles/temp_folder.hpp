@@ -10,17 +10,19 @@
 
 namespace perdure {
 
+/// In memory where the system has such a place.
+[[nodiscard]] inline std::filesystem::path memory_folder() {
+  const std::filesystem::path memory = "/dev/shm";
+  std::error_code ignored;
+  const bool is_there = std::filesystem::is_directory(memory, ignored);
+  return is_there ? memory : std::filesystem::temp_directory_path();
+}
+
 class TempFolder {
  public:
   TempFolder() : TempFolder(std::filesystem::temp_directory_path()) {}
-  /// In memory where the system has such a place: for tests that write much and whose
-  /// rules have nothing to do with disks.
-  [[nodiscard]] static TempFolder in_memory() {
-    const std::filesystem::path memory = "/dev/shm";
-    std::error_code ignored;
-    const bool is_there = std::filesystem::is_directory(memory, ignored);
-    return TempFolder(is_there ? memory : std::filesystem::temp_directory_path());
-  }
+  /// For tests that write much and whose rules have nothing to do with disks.
+  [[nodiscard]] static TempFolder in_memory() { return TempFolder(memory_folder()); }
   explicit TempFolder(const std::filesystem::path& within) {
     std::string pattern = (within / "perdure-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {

@@ -31,6 +31,7 @@ class WatchedStore : public Store {
   [[nodiscard]] Changes& changes() override { return behind_.changes(); }
   [[nodiscard]] Retention& retention() override { return behind_.retention(); }
   [[nodiscard]] Upkeep& upkeep() override { return behind_.upkeep(); }
+  [[nodiscard]] Transfer& transfer() override { return behind_.transfer(); }
 
  private:
   Store& behind_;

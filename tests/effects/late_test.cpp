@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
+#include <tuple>
 
+#include "contract/backends.hpp"
 #include "effects/play.hpp"
 #include "effects/trial.hpp"
 #include "world/world.hpp"
@@ -11,7 +13,7 @@
 namespace perdure::effects {
 namespace {
 
-class Network : public testing::TestWithParam<Manner> {
+class Network : public testing::TestWithParam<std::tuple<Backend, Manner>> {
  protected:
   void expect_sound() {
     trial.finish();
@@ -19,7 +21,7 @@ class Network : public testing::TestWithParam<Manner> {
     for (const std::string& complaint : trial.complaints()) ADD_FAILURE() << complaint;
   }
 
-  Trial trial{GetParam()};
+  Trial trial{std::get<1>(GetParam()), std::get<0>(GetParam())};
 };
 
 TEST_P(Network, ALateRequestThatLandsAfterVerifySaidNoIsNotMadeTwice) {
@@ -53,8 +55,13 @@ TEST_P(Network, ALostAnswerOfAnUnsafeToolIsForAPersonToFind) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Network,
-                         testing::Values(Manner::goes_on, Manner::reissues, Manner::rewords),
-                         [](const auto& named) { return std::string(to_string(named.param)); });
+                         testing::Combine(testing::ValuesIn(surviving_backends()),
+                                          testing::Values(Manner::goes_on, Manner::reissues,
+                                                          Manner::rewords)),
+                         [](const auto& named) {
+                           return std::get<0>(named.param).name + "_" +
+                                  std::string(to_string(std::get<1>(named.param)));
+                         });
 
 }  // namespace
 }  // namespace perdure::effects

@@ -25,7 +25,9 @@ struct Killed {};
 }  // namespace
 
 MemoryTrial::MemoryTrial(Manner manner)
-    : Trial(manner), memory_(must(open_store("memory:", {.clock = &clock_}))), counted_(*memory_) {
+    : Trial(manner, {"memory", Home::object}),
+      memory_(must(open_store("memory:", {.clock = &clock_}))),
+      counted_(*memory_) {
   counted_.on_commit([this](const Lease& lease, const Batch& batch) {
     ++commits_;
     return memory_->commit(lease, batch);

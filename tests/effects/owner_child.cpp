@@ -1,6 +1,6 @@
 // Plays the session as one of two owners, and stops itself where it is told:
 //
-//   effects_owner <store file> <world's socket> <manner> <stop> <then> <ahead> <wait>
+//   effects_owner <location> <world's socket> <manner> <stop> <then> <ahead> <wait>
 //
 // <stop> is "moment N", on the way to the world or back (client.hpp); "commit N", right after
 // that commit; or "never". It says "stops" and raises SIGSTOP. When somebody lets it go on,
@@ -58,7 +58,7 @@ int fail_with(const Error& error) {
 }
 
 struct Words {
-  std::string file;
+  std::string location;
   std::string socket;
   effects::Manner manner = effects::Manner::goes_on;
   std::string stop;
@@ -96,7 +96,7 @@ int run(const Words& words) {
   if (!words.is_real()) clock.advance(Duration(std::stoll(words.ahead)));
   OpenOptions options;
   if (!words.is_real()) options.clock = &clock;
-  auto behind = open_store(words.file, options);
+  auto behind = open_store(words.location, options);
   if (!behind) return fail_with(behind.error());
   WatchedStore store(**behind);
   std::unique_ptr<Runtime> runtime;
@@ -135,7 +135,7 @@ int run(const Words& words) {
 int main(int count, char** words) {
   const std::span given(words, static_cast<std::size_t>(count));
   if (given.size() != 8) return 2;
-  return run({.file = given[1],
+  return run({.location = given[1],
               .socket = given[2],
               .manner = effects::manner_from(given[3]).value_or(effects::Manner::goes_on),
               .stop = given[4],

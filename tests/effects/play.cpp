@@ -69,8 +69,9 @@ ToolCallBlock block_for(const ScriptedCall& call, bool is_reworded, std::size_t 
           .args = is_reworded ? call.reworded : call.args};
 }
 
-Message next_response(const std::vector<Message>& history, Manner manner) {
-  const auto calls = world::scripted_calls();
+Message next_response(const std::vector<Message>& history, const Player& player) {
+  const Manner manner = player.manner;
+  const auto calls = world::scripted_calls(player.prefix);
   auto seen = seen_in(history);
   Message response{.role = Role::assistant};
   std::size_t first = 0;
@@ -100,13 +101,13 @@ bool has_rested(const State& state) {
 // Bought from the world, which counts it.
 Result<Message> buy_response(const Player& player, const State& state) {
   const auto history = well_formed(state);
-  const std::string op = response_op(state.transcript.size());
+  const std::string op = player.prefix + response_op(state.transcript.size());
   player.say("asking " + op);
   const auto reply = player.world.effect({.op = op, .tool = "model"});
   if (!std::holds_alternative<world::Answered>(reply)) {
     return fail(ErrorCode::unavailable, "the model did not answer");
   }
-  return next_response(history, player.manner);
+  return next_response(history, player);
 }
 
 Result<Session> take_up(const Player& player, CallsReport& report) {
@@ -121,7 +122,7 @@ Result<Session> take_up(const Player& player, CallsReport& report) {
 
 // True: a decision is needed.
 Result<bool> run_calls(const Player& player, Session& session, CallsReport& report) {
-  while (report.waiting && report.waiting->what == Waiting::For::time) {
+  while (player.moves_clock && report.waiting && report.waiting->what == Waiting::For::time) {
     player.say(fmt::format("later {}", report.waiting->call));
     const Duration left =
         report.waiting->until ? *report.waiting->until - player.clock.now() : Duration(1000);
@@ -165,7 +166,7 @@ Result<std::optional<Waiting>> play(const Player& player) {
     }
     auto response = buy_response(player, session->state());
     if (!response) return forward(response);
-    const std::string op = response_op(session->state().transcript.size());
+    const std::string op = player.prefix + response_op(session->state().transcript.size());
     auto answered = session->answer(*std::move(response), {.cost_micros = response_micros});
     if (!answered) return forward(answered);
     player.say("answered " + op);

@@ -46,6 +46,10 @@ struct Player {
   std::function<void(const std::string&)> say{};
   /// For an owner that lives.
   Duration wait{0};
+  /// Of all it does in the world, where several sessions share one.
+  std::string prefix{};
+  /// Off: returns what it waits for, also if that is time.
+  bool moves_clock = true;
 };
 
 /// Plays to the end of the turn, or until somebody has to decide. Waits for time by moving the

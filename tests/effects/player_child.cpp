@@ -1,8 +1,9 @@
 // Plays the session and dies where it is told:
 //
-//   effects_player <store file> <world's socket> <manner> <write to die at> <moment to die at>
+//   effects_player <location> <world's socket> <manner> <write to die at>
+//                  <before|during|after it> <moment to die at>
 //
-// A write is one of the store's files; a moment is one on the way to the world or back; 0: never.
+// A write is one of the store's (kill_switch.hpp); a moment is one on the way to the world or back; 0: never.
 // Says what it buys and has bought (play.hpp), and at its end one of
 //
 //   done <writes> <moments>
@@ -16,12 +17,12 @@
 #include <string>
 #include <unistd.h>
 
-#include "doubles/counting_vfs.hpp"
 #include "doubles/fake_clock.hpp"
+#include "doubles/kill_switch.hpp"
 #include "effects/play.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "store/sqlite/sqlite_store.hpp"
+#include "perdure/store/open.hpp"
 #include "world/client.hpp"
 #include "world/tools.hpp"
 
@@ -40,17 +41,16 @@ int stop(const Error& error) {
 }
 
 struct Words {
-  std::string file;
+  std::string location;
   std::string socket;
   effects::Manner manner = effects::Manner::goes_on;
   std::uint64_t write = 0;
+  Moment death = Moment::during;
   std::uint64_t moment = 0;
 };
 
 int run(const Words& words) {
-  CountingVfs vfs("effects");
-  vfs.skip_syncs();
-  if (words.write > 0) vfs.kill_at(words.write, Moment::during);
+  KillSwitch kill_switch(words.write, words.death);
   std::atomic<std::uint64_t> moments = 0;
   const WorldClient world(words.socket, [&](world::Moment) {
     if (++moments == words.moment) kill(getpid(), SIGKILL);
@@ -58,7 +58,7 @@ int run(const Words& words) {
   FakeClock clock;
   OpenOptions options;
   options.clock = &clock;
-  auto store = sqlite::open_sqlite({.path = words.file, .open = options, .vfs = vfs.name()});
+  auto store = kill_switch.open(words.location, options);
   if (!store) return stop(store.error());
   auto tools = Tools::of(world::every_tool(world));
   if (!tools) return stop(tools.error());
@@ -73,7 +73,7 @@ int run(const Words& words) {
                               .say = say});
   if (!waits) return stop(waits.error());
   say(*waits ? fmt::format("waits {}", (*waits)->call)
-             : fmt::format("done {} {}", vfs.write_calls(), moments.load()));
+             : fmt::format("done {} {}", kill_switch.writes(), moments.load()));
   return 0;
 }
 
@@ -81,10 +81,11 @@ int run(const Words& words) {
 
 int main(int count, char** words) {
   const std::span given(words, static_cast<std::size_t>(count));
-  if (given.size() != 6) return 2;
-  return run({.file = given[1],
+  if (given.size() != 7) return 2;
+  return run({.location = given[1],
               .socket = given[2],
               .manner = effects::manner_from(given[3]).value_or(effects::Manner::goes_on),
               .write = std::stoull(given[4]),
-              .moment = std::stoull(given[5])});
+              .death = moment_from(given[5]).value_or(Moment::during),
+              .moment = std::stoull(given[6])});
 }

@@ -20,7 +20,7 @@ namespace perdure::effects {
 
 std::unique_ptr<ChildProcess> Rivals::start(const OwnerWords& words) const {
   return std::make_unique<ChildProcess>(
-      "effects_owner", std::vector<std::string>{trial_.file(), trial_.world().socket(),
+      "effects_owner", std::vector<std::string>{trial_.location(), trial_.world().socket(),
                                                 std::string(to_string(trial_.manner())), words.stop,
                                                 words.renews_late ? "renew" : "-", words.ahead,
                                                 std::to_string(words.wait.count())});
@@ -67,7 +67,7 @@ void Rivals::finish() {
 }
 
 Portrait Rivals::portrait() const {
-  const auto store = must(open_store(trial_.file()));
+  const auto store = must(open_store(trial_.location()));
   const SessionSummary row = must(store->sessions().read(trial_.session()));
   return {.log = must(store->log().read(trial_.session(), {})),
           .calls = must(store->ledger().list({.session = trial_.session()})),

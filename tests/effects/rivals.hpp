@@ -40,7 +40,7 @@ struct Portrait {
 
 class Rivals {
  public:
-  explicit Rivals(Manner manner) : trial_(manner) {}
+  Rivals(Manner manner, const Backend& backend) : trial_(manner, backend) {}
 
   [[nodiscard]] Trial& trial() { return trial_; }
 

@@ -1,8 +1,8 @@
 # Effects through every death: a session played against the world.
 
 perdure_test_program(
-  effects_player SOURCES effects/player_child.cpp effects/play.cpp doubles/counting_vfs.cpp
-                         doubles/vfs_shim.cpp ${PERDURE_WORLD_CLIENT})
+  effects_player SOURCES effects/player_child.cpp effects/play.cpp ${PERDURE_KILL_SWITCH}
+                         ${PERDURE_WORLD_CLIENT} POSTGRES)
 
 perdure_test_program(effects_owner SOURCES effects/owner_child.cpp effects/play.cpp
                                            ${PERDURE_WORLD_CLIENT})
@@ -13,6 +13,7 @@ perdure_test(
           effects/trial.cpp simulation/mortal_store.cpp ${PERDURE_WORLD}
   PROGRAMS effects_player world_server
   LABELS effects
+  POSTGRES
   TIMEOUT 600)
 
 perdure_test(
@@ -21,4 +22,5 @@ perdure_test(
           ${PERDURE_WORLD}
   PROGRAMS effects_owner effects_player world_server
   LABELS effects
+  POSTGRES
   TIMEOUT 600)

@@ -34,17 +34,21 @@ std::string op_in(const Message& message, const std::string& provider_id) {
 }  // namespace
 
 bool Trial::play(const Death& death) {
+  const bool is_file = backend_.home == Home::file;
+  const std::uint64_t write = is_file ? death.write : (death.write + 1) / 2;
+  const char* const around = is_file ? "during" : death.write % 2 == 1 ? "before" : "after";
   ChildProcess player("effects_player",
-                      {file_, world_.socket(), std::string(to_string(manner_)),
-                       std::to_string(death.write), std::to_string(death.moment)});
+                      {location(), world_.socket(), std::string(to_string(manner_)),
+                       std::to_string(write), around, std::to_string(death.moment)});
   for (const std::string& line : player.read_to_end()) hear(line);
   const Ending ending = player.wait();
+  if (ending.was_killed()) home_.settle();
   if (!ending.is_clean() && !ending.was_killed())
     wrong(fmt::format("it ended with {}", ending.text()));
   return ending.is_clean();
 }
 
-std::shared_ptr<Store> Trial::look() { return must(open_store(file_)); }
+std::shared_ptr<Store> Trial::look() { return must(open_store(location())); }
 
 void Trial::finish() {
   for (int runs = 0; runs < 20 && !is_done_; ++runs) {
@@ -78,7 +82,8 @@ void Trial::hear(const std::string& line) {
   if (line.starts_with("done ")) {
     is_done_ = true;
     const auto space = line.find(' ', 5);
-    points_ = {.write = std::stoull(line.substr(5, space - 5)),
+    const std::uint64_t deaths_of_a_write = backend_.home == Home::schema ? 2 : 1;
+    points_ = {.write = deaths_of_a_write * std::stoull(line.substr(5, space - 5)),
                .moment = std::stoull(line.substr(space + 1))};
   }
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "doubles/temp_folder.hpp"
 #include "effects/play.hpp"
 #include "perdure/core/id.hpp"
@@ -28,18 +29,20 @@ struct Death {
 
 class Trial {
  public:
-  explicit Trial(Manner manner) : manner_(manner), world_(folder_.path()) {}
+  Trial(Manner manner, const Backend& backend)
+      : manner_(manner), backend_(backend), world_(folder_.path()) {}
   virtual ~Trial() = default;
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] const World& world() const { return world_; }
-  [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] std::string location() const { return home_.location(); }
   [[nodiscard]] const SessionId& session() const { return id_; }
   [[nodiscard]] Manner manner() const { return manner_; }
 
-  /// Plays, dying as told. True: it came to its end, or to a question.
+  /// Plays, dying as told. True: it came to its end, or to a question. A write to a file dies half-way;
+  /// of a server, an odd death leaves a round trip out, an even one makes it and tells nobody.
   virtual bool play(const Death& death);
   /// Plays on, and answers questions truthfully, until it is done.
   void finish();
@@ -61,8 +64,9 @@ class Trial {
   void judge_money();
 
   const Manner manner_;
+  const Backend backend_;
+  const StorePlace home_{backend_, memory_folder()};
   const TempFolder folder_ = TempFolder::in_memory();
-  const std::string file_ = folder_.file("store.db");
   const SessionId id_ = SessionId::parse("the-session").value();
   World world_;
   std::set<std::string> answered_;

@@ -10,7 +10,6 @@
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
-#include "doubles/temp_folder.hpp"
 #include "holes/hole_session.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/store_saver.hpp"
@@ -26,11 +25,10 @@ class Hole45 : public testing::TestWithParam<Backend> {
     return must(saver.put("t", must(RawJson::from_text(std::move(state))))).id;
   }
 
-  TempFolder folder;
+  StorePlace home{GetParam()};
   FakeClock clock;
   CountingIds ids;
-  std::shared_ptr<Store> store =
-      must(open_store(GetParam().location(folder), {.clock = &clock, .ids = &ids}));
+  std::shared_ptr<Store> store = must(open_store(home.location(), {.clock = &clock, .ids = &ids}));
   StoreSaver saver{store, {.clock = &clock, .ids = &ids}};
 };
 

@@ -9,7 +9,6 @@
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
-#include "doubles/temp_folder.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -25,7 +24,7 @@ using Record = std::pair<std::vector<Entry>, std::vector<Call>>;
 
 // A turn with one call, from a clock and ids that begin anew.
 Record play(const Backend& backend) {
-  const TempFolder folder;
+  const StorePlace home(backend);
   FakeClock clock;
   CountingIds ids;
   CountingIds ids_of_the_store(1);
@@ -34,8 +33,7 @@ Record play(const Backend& backend) {
     clock.advance(std::chrono::seconds(3));
     return Succeeded{"paid under " + call.key};
   };
-  const auto store =
-      must(open_store(backend.location(folder), {.clock = &clock, .ids = &ids_of_the_store}));
+  const auto store = must(open_store(home.location(), {.clock = &clock, .ids = &ids_of_the_store}));
   const auto runtime = must(Runtime::start(*store, {.host = "here",
                                                     .pid = 7,
                                                     .renews_itself = false,

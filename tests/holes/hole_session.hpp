@@ -18,7 +18,6 @@
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
-#include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -71,7 +70,7 @@ class HoleSession : public testing::TestWithParam<Backend> {
     runtime.reset();
     if (store == nullptr || GetParam().survives()) {
       store.reset();
-      store = must(open_store(GetParam().location(folder), {.clock = &clock, .ids = &ids}));
+      store = must(open_store(home.location(), {.clock = &clock, .ids = &ids}));
     }
     runtime = start();
   }
@@ -122,7 +121,7 @@ class HoleSession : public testing::TestWithParam<Backend> {
   // A session waits at its end for attempts, which use all that stands before it.
   std::mutex mutex;
   std::map<std::string, int> counts;
-  TempFolder folder;
+  StorePlace home{GetParam()};
   FakeClock clock;
   CountingIds ids;
   std::map<std::string, std::function<ToolOutcome(const CallContext&)>> behaviour;

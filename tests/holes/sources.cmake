@@ -12,4 +12,5 @@ perdure_test(
           holes/h30_pause_test.cpp
           holes/h45_order_test.cpp
           holes/h52_determinism_test.cpp
+  POSTGRES
   LABELS holes)

@@ -32,9 +32,9 @@ enum class Memory : std::uint8_t { keeps_all, forgets };
 class Tree {
  public:
   Tree(std::uint64_t seed, const Backend& backend, Memory memory = Memory::keeps_all)
-      : dice_(seed), memory_(memory) {
+      : dice_(seed), place_(backend, memory_folder()), memory_(memory) {
     const OpenOptions options{.durability = Durability::process, .clock = &clock_, .ids = &ids_};
-    store_ = must(open_store(backend.location(folder_), options));
+    store_ = must(open_store(place_.location(), options));
     worker_ = WorkerId::parse("worker").value();
     EXPECT_TRUE(
         store_->ownership().enroll({.id = worker_, .host = "", .lease_time = Duration(1'000'000)}));
@@ -247,7 +247,7 @@ class Tree {
   }
 
   Dice dice_;
-  TempFolder folder_ = TempFolder::in_memory();
+  StorePlace place_;
   FakeClock clock_;
   CountingIds ids_;
   std::unique_ptr<Store> store_;
@@ -262,7 +262,7 @@ class Tree {
 class HistoryOfEveryBackend : public testing::TestWithParam<Backend> {};
 
 TEST_P(HistoryOfEveryBackend, IsAsTheNaiveModelSaysAtEveryPoint) {
-  const auto all = seeds(runs);
+  const auto all = seeds(runs_for(GetParam(), runs));
   for (const std::uint64_t seed : all) {
     SCOPED_TRACE(reproduce(seed));
     Tree tree(seed, GetParam());
@@ -274,7 +274,7 @@ TEST_P(HistoryOfEveryBackend, IsAsTheNaiveModelSaysAtEveryPoint) {
 }
 
 TEST_P(HistoryOfEveryBackend, IsTheSameAtEveryKeptPointWhateverIsForgotten) {
-  const auto all = seeds(4 * runs);
+  const auto all = seeds(runs_for(GetParam(), 4 * runs));
   for (const std::uint64_t seed : all) {
     SCOPED_TRACE(reproduce(seed));
     Tree tree(seed, GetParam(), Memory::forgets);

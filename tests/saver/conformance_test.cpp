@@ -10,11 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "doubles/postgres_cluster.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/saver.hpp"
 #include "perdure/runtime/saver_conformance.hpp"
 #include "perdure/runtime/store_saver.hpp"
+#include "saver/open_saver_at.hpp"
 #include "saver/wrong_savers.hpp"
 
 namespace perdure {
@@ -38,6 +40,12 @@ TEST_P(SaverConformance, HoldsInAFile) {
   const auto folder = TempFolder::in_memory();
   const auto problem =
       GetParam().run([&] { return SqliteSaver::open(folder.file("saver.db")).value(); });
+  EXPECT_EQ(problem.value_or(""), "");
+}
+
+TEST_P(SaverConformance, HoldsOnAServer) {
+  const PostgresSchema schema;
+  const auto problem = GetParam().run([&] { return open_saver_at(schema.location()).value(); });
   EXPECT_EQ(problem.value_or(""), "");
 }
 

@@ -10,13 +10,14 @@
 #include <variant>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "crash/child_process.hpp"
-#include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/store_saver.hpp"
 #include "perdure/store/open.hpp"
 #include "saver/growing_state.hpp"
+#include "saver/open_saver_at.hpp"
 
 namespace perdure {
 namespace {
@@ -58,12 +59,18 @@ class Acknowledged {
   std::map<std::string, std::string> states_;
 };
 
-TEST(SaverProcesses, EveryAcknowledgedPutSurvivesSigkill) {
-  const TempFolder folder;
+class SaverProcesses : public testing::TestWithParam<Backend> {
+ protected:
+  StorePlace home{GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, SaverProcesses, testing::ValuesIn(surviving_backends()),
+                         [](const auto& named) { return named.param.name; });
+
+TEST_P(SaverProcesses, EveryAcknowledgedPutSurvivesSigkill) {
   Acknowledged acknowledged;
   for (int round = 0; round < 8; ++round) {
-    ChildProcess putter("saver_putter",
-                        {folder.file("s.db"), "puts", std::to_string(round), "100000"});
+    ChildProcess putter("saver_putter", {home.location(), "puts", std::to_string(round), "100000"});
     for (int lines = 0; lines < 5 + round * 3; ++lines) {
       const auto line = putter.read_line();
       ASSERT_TRUE(line);
@@ -73,20 +80,20 @@ TEST(SaverProcesses, EveryAcknowledgedPutSurvivesSigkill) {
     // What it said before it died counts, also if nobody had listened yet.
     for (const std::string& line : putter.read_to_end()) acknowledged.hear(line);
     EXPECT_TRUE(putter.wait().was_killed());
+    home.settle();
   }
-  const auto saver = SqliteSaver::open(folder.file("s.db")).value();
+  const auto saver = open_saver_at(home.location()).value();
   acknowledged.expect_all_in(*saver);
-  const auto store = open_store(folder.file("s.db")).value();
+  const auto store = open_store(home.location()).value();
   EXPECT_TRUE(store->upkeep().check()->is_sound());
 }
 
-TEST(SaverProcesses, TwoOnOneThreadLoseNothing) {
-  const TempFolder folder;
+TEST_P(SaverProcesses, TwoOnOneThreadLoseNothing) {
   constexpr int puts = 40;
   Acknowledged acknowledged;
   {
-    ChildProcess one("saver_putter", {folder.file("s.db"), "puts", "one", std::to_string(puts)});
-    ChildProcess two("saver_putter", {folder.file("s.db"), "puts", "two", std::to_string(puts)});
+    ChildProcess one("saver_putter", {home.location(), "puts", "one", std::to_string(puts)});
+    ChildProcess two("saver_putter", {home.location(), "puts", "two", std::to_string(puts)});
     for (ChildProcess* putter : {&one, &two}) {
       for (const std::string& line : putter->read_to_end()) {
         EXPECT_TRUE(acknowledged.hear(line) || line == "done") << line;
@@ -95,14 +102,13 @@ TEST(SaverProcesses, TwoOnOneThreadLoseNothing) {
     }
   }
   EXPECT_EQ(acknowledged.size(), std::size_t{2} * puts);
-  const auto saver = SqliteSaver::open(folder.file("s.db")).value();
+  const auto saver = open_saver_at(home.location()).value();
   acknowledged.expect_all_in(*saver);
 }
 
-TEST(SaverProcesses, AStepOfALiveProcessIsHeldAndOfADeadOneTakenOver) {
-  const TempFolder folder;
-  const auto saver = SqliteSaver::open(folder.file("s.db")).value();
-  ChildProcess claimer("saver_putter", {folder.file("s.db"), "claim", "k"});
+TEST_P(SaverProcesses, AStepOfALiveProcessIsHeldAndOfADeadOneTakenOver) {
+  const auto saver = open_saver_at(home.location()).value();
+  ChildProcess claimer("saver_putter", {home.location(), "claim", "k"});
   ASSERT_EQ(claimer.read_line(), "claimed");
 
   const auto held = saver->claim_step("t", "k", "f").value();
@@ -120,10 +126,9 @@ TEST(SaverProcesses, AStepOfALiveProcessIsHeldAndOfADeadOneTakenOver) {
   EXPECT_TRUE(saver->fill_step(std::get<StepClaim>(taken), RawJson{}));
 }
 
-TEST(SaverProcesses, StepsThatWereDoneAreNotDoneAgain) {
-  const TempFolder folder;
+TEST_P(SaverProcesses, StepsThatWereDoneAreNotDoneAgain) {
   for (const std::size_t expected : {std::size_t{120}, std::size_t{0}}) {
-    ChildProcess worker("saver_putter", {folder.file("s.db"), "steps", "120"});
+    ChildProcess worker("saver_putter", {home.location(), "steps", "120"});
     std::size_t ran = 0;
     for (const std::string& line : worker.read_to_end()) {
       if (line.starts_with("ran")) ++ran;

@@ -1,9 +1,9 @@
 // A process that puts until somebody kills it, or so often as it is told.
 //
-//   saver_putter <file> puts <name> <count>       one thread, a list that grows; says
+//   saver_putter <location> puts <name> <count>       one thread, a list that grows; says
 //                                                 "put <checkpoint id> <number>" after each
-//   saver_putter <file> claim <key>               claims a step of the thread "t" and waits
-//   saver_putter <file> steps <count>             does so many steps; says "ran <n>" for each
+//   saver_putter <location> claim <key>               claims a step of the thread "t" and waits
+//   saver_putter <location> steps <count>             does so many steps; says "ran <n>" for each
 //                                                 that was not done before
 
 #include <fmt/format.h>
@@ -17,8 +17,9 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/store_saver.hpp"
+#include "perdure/runtime/saver.hpp"
 #include "saver/growing_state.hpp"
+#include "saver/open_saver_at.hpp"
 
 namespace {
 
@@ -67,7 +68,7 @@ void run_steps(CheckpointSaver& saver, int count) {
 int main(int argc, char** argv) {
   const std::span arguments(argv, static_cast<std::size_t>(argc));
   const std::string what = arguments[2];
-  const auto saver = must(SqliteSaver::open(arguments[1]));
+  const auto saver = must(open_saver_at(arguments[1]));
   if (what == "puts") run_puts(*saver, arguments[3], std::stoi(arguments[4]));
   if (what == "claim") run_claim(*saver, arguments[3]);
   if (what == "steps") run_steps(*saver, std::stoi(arguments[3]));

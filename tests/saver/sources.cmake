@@ -9,4 +9,5 @@ perdure_test(
           doubles/vfs_shim.cpp
   PROGRAMS saver_putter
   LABELS saver
+  POSTGRES
   TIMEOUT 120)

@@ -44,11 +44,14 @@ Policy draw_policy(Dice& dice) {
 
 }  // namespace
 
-Life::Life(std::uint64_t seed)
+Life::Life(std::uint64_t seed, const Backend& backend)
     : seed_(seed),
       dice_(dice_for(seed, "life")),
       ids_(seed),
-      store_(must(open_store("memory:", {.clock = &clock_, .ids = &ids_}))),
+      home_(backend, memory_folder()),
+      store_(must(
+          open_store(home_.location(),
+                     {.durability = Durability::process, .clock = &clock_, .ids = &store_ids_}))),
       world_(seed, clock_),
       model_(seed),
       policy_(draw_policy(dice_)),
@@ -280,7 +283,6 @@ std::string Life::digest() {
     }
   }
   for (const Effect& effect : world_.effects()) hash.update_sized(effect.sent.operation);
-  for (const std::string& line : story_) hash.update_sized(line);
   return to_hex(hash.finish());
 }
 

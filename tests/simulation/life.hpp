@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "perdure/core/error.hpp"
@@ -32,7 +33,8 @@ namespace perdure::simulation {
 
 class Life {
  public:
-  explicit Life(std::uint64_t seed);
+  /// In a store of that backend.
+  explicit Life(std::uint64_t seed, const Backend& backend = every_backend().front());
   ~Life();
 
   /// From birth to the end; stops at the first complaint.
@@ -110,6 +112,8 @@ class Life {
   Dice dice_;
   FakeClock clock_;
   CountingIds ids_;
+  CountingIds store_ids_;  ///< How many a store takes is its own business.
+  StorePlace home_;
   std::unique_ptr<Store> store_;
   Graves graves_;
   World world_;

@@ -64,6 +64,7 @@ class MortalStore final : public Store {
   [[nodiscard]] Changes& changes() final { return behind_.changes(); }
   [[nodiscard]] Retention& retention() final { return behind_.retention(); }
   [[nodiscard]] Upkeep& upkeep() final { return behind_.upkeep(); }
+  [[nodiscard]] Transfer& transfer() final { return behind_.transfer(); }
 
  private:
   class MortalSessions;

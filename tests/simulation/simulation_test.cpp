@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "property/seeds.hpp"
 #include "simulation/life.hpp"
 
@@ -18,6 +19,8 @@ namespace {
 
 constexpr std::size_t lives = 2000;
 constexpr std::size_t shards = 8;
+/// In stores where a commit takes its time.
+constexpr std::size_t lives_elsewhere = 300;
 
 void tell(Life& life) {
   for (const std::string& line : life.story()) std::cout << "  " << line << "\n";
@@ -48,6 +51,30 @@ TEST_P(Simulation, NoLifeBreaksAPromise) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shard, Simulation, testing::Range<std::size_t>(0, shards));
+
+// What a life does and what its log holds is decided by its seed alone: where its store is makes no
+// difference, down to the byte.
+class EveryStore : public testing::TestWithParam<Backend> {};
+
+TEST_P(EveryStore, LivesTheSameLifeAsMemory) {
+  std::size_t lived = 0;
+  for (const std::uint64_t seed : seeds(runs_for(GetParam(), lives_elsewhere))) {
+    Life expected(seed);
+    Life life(seed, GetParam());
+    expected.live();
+    life.live();
+    ASSERT_TRUE(life.complaints().empty())
+        << "SEED=" << seed << ": " << life.complaints().front() << "; " << reproduce(seed);
+    // Not its story, which has messages for people in it: each backend has words of its own.
+    ASSERT_EQ(life.logs(), expected.logs()) << "SEED=" << seed;
+    ASSERT_EQ(life.digest(), expected.digest()) << "SEED=" << seed;
+    ++lived;
+  }
+  std::cout << fmt::format("simulation: {}: {} seeds, 0 violations\n", GetParam().name, lived);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, EveryStore, testing::ValuesIn(surviving_backends()),
+                         [](const auto& named) { return named.param.name; });
 
 TEST(SimulationItself, LivesTheSameLifeTwice) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

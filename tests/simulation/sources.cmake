@@ -14,4 +14,5 @@ perdure_test(
           simulation/turns.cpp
           simulation/world.cpp
   LABELS simulation
+  POSTGRES
   TIMEOUT 300)

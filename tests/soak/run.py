@@ -6,8 +6,9 @@ usage: run.py [--minutes N] [--seed N] [--full] [--programs DIR]
 Round after round until the time is up, each with the next seed: SIGKILL under load from two
 processes, deaths during recovery and while the WAL is written back (other samples each round),
 power cuts with several disks each, failing calls, random operation sequences, simulated lives of
-sessions, and the fuzz targets, whose executions are counted. The first failure ends it, and the command that repeats it
-is printed. --full instead sweeps every pair of deaths and of power cuts, every fault and every
+sessions, PostgreSQL servers that are restarted and fail over under load, sessions that change hands among
+processes which are killed and stopped, and the fuzz targets, whose executions are counted. The first failure
+ends it, and the command that repeats it is printed. --full instead sweeps every pair of deaths and of power cuts, every fault and every
 damage once, which takes hours.
 """
 
@@ -28,6 +29,8 @@ DISKS = 4
 SEQUENCES = 100
 LIVES = 4000  # of the simulation, each round
 FUZZ_SECONDS = 30  # for each target, each round
+# Of PostgreSQL: what is done to servers and to those who use them, and how often each round.
+SERVERS = (("herd_test", "*", 40), ("pg_faults_test", "Restarts.UnderLoad*", 30), ("failover_test", "FailOver.*", 5))
 FULL = ("damage_sweep_test", "faults_test", "memory_test", "power_test", "crash_test")
 # "power: 724 cuts, 969 disks, 0 violations": what a test says it swept.
 SWEPT = re.compile(r"^(?P<who>[^:\n]+): (?P<counts>.+), 0 violations$", re.MULTILINE)
@@ -43,7 +46,11 @@ def commands(programs: pathlib.Path, seed: int) -> list[Command]:
     damage = [str(programs / "damage_sweep_test"), f"--seed={seed}"]
     sequences = {"SEED": str(seed), "PERDURE_PROPERTY_RUNS": str(SEQUENCES)}
     lives = {"SEED": str(seed * LIVES), "PERDURE_PROPERTY_RUNS": str(LIVES)}
-    plain = [crash, power, *faults, damage, fuzz]
+    servers = [
+        [str(programs / name), f"--gtest_filter={which}", f"--seed={seed}", f"--rounds={rounds}"]
+        for name, which, rounds in SERVERS
+    ]
+    plain = [crash, power, *faults, damage, *servers, fuzz]
     seeded = [(sequences, [str(programs / "store_property_test")]), (lives, [str(programs / "simulation_test")])]
     return [*(({}, each) for each in plain), *seeded]
 

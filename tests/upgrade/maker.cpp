@@ -76,6 +76,7 @@ class Maker {
     calls();
     statuses();
     inbox();
+    forget();
     must(store_.ownership().acquire_resource("printer", worker_));
     must(store_.ownership().release_resource(
         must(store_.ownership().acquire_resource("mailbox", worker_))));
@@ -201,6 +202,40 @@ class Maker {
     post("m3", Body::from_bytes(std::string("\0\xfe", 2)));
     post("m4", Body::from_blob(must(store_.blobs().put(std::string(2000, 'm')))));
     commit(main_, {.entries = {said("yes")}, .consumed = {message_named("m1")}});
+  }
+
+  // What format 2 brought: what was pruned, what forks keep of a removed session, its claim.
+  void forget() {
+    const SessionId trimmed = session_named("trimmed");
+    create({.id = trimmed, .annotation = {}});
+    for (const char* text : {"one", "two", "three"}) {
+      commit(trimmed, {.entries = {said(text), plan(text)}, .checkpoint = named("")});
+    }
+    must(store_.retention().prune(trimmed, {.last = 1}));
+    must(store_.retention().erase(trimmed, {1}));
+
+    const SessionId gone = session_named("gone");
+    const Digest key = sha256("key of one that is gone");
+    create({.id = gone, .annotation = {}});
+    commit(gone,
+           {.entries = {said("pay")},
+            .calls = {Intend{.call = 1, .args = 1, .tool = "send", .provider_id = {}, .key = key},
+                      Dispatch{.call = 1, .deadline = {}}}});
+    commit(gone,
+           {.entries = {said("paid")},
+            .calls = {Settle{
+                .call = 1, .state = CallState::succeeded, .result = 2, .who = {}, .why = {}}}});
+    create({.id = session_named("heir"),
+            .annotation = {},
+            .origin = NewSession::Origin{.session = gone, .at = Point::head()}});
+    must(store_.ownership().release(must(store_.ownership().acquire(gone, worker_))));
+    must(store_.retention().remove(gone));
+    const Position at = next(calls_);
+    commit(
+        calls_,
+        {.entries = {said("pay again")},
+         .calls = {Intend{.call = at, .args = at, .tool = "send", .provider_id = {}, .key = key}}});
+    must(store_.blobs().put(std::string(3000, 'b')));
   }
 
   Store& store_;

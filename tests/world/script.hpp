@@ -24,11 +24,12 @@ struct ScriptedCall {
   [[nodiscard]] int effects_max() const { return effect == EffectClass::read_only ? 0 : 1; }
 };
 
-/// In the order in which the model issues them.
-[[nodiscard]] inline std::vector<ScriptedCall> scripted_calls() {
+/// In the order in which the model issues them. With a prefix, their operations are those of one
+/// session among many.
+[[nodiscard]] inline std::vector<ScriptedCall> scripted_calls(const std::string& prefix = {}) {
   using enum EffectClass;
   using enum Repeat;
-  return {
+  std::vector<ScriptedCall> calls = {
       {read_only, each_call, R"({"op":"price-1","of":"a chair"})",
        R"({"op":"price-1","of":"one chair"})", "price-1"},
       {idempotent, each_call, R"({"op":"reserve-1","of":"a chair"})",
@@ -42,6 +43,13 @@ struct ScriptedCall {
       {verifiable, each_call, R"({"op":"book-1","day":"tuesday"})",
        R"({"op":"book-1","day":"tuesday","note":"in the morning"})", "book-1"},
   };
+  for (ScriptedCall& call : calls) {
+    for (std::string* const text : {&call.args, &call.reworded}) {
+      text->insert(text->find(call.op), prefix);
+    }
+    call.op.insert(0, prefix);
+  }
+  return calls;
 }
 
 }  // namespace perdure::world

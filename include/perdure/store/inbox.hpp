@@ -41,8 +41,8 @@ class Inbox {
 
   /// Leaves a message and makes a waiting session due. A second post under the
   /// same id, consumed or not, changes nothing and is not an error.
-  /// Fails: `not_found` if the session does not exist; `invalid_argument`, also for a blob
-  /// that was not put.
+  /// Fails: `not_found` if the session does not exist; `conflict` if it is moved to another store, with
+  /// the place as subject: post it there; `invalid_argument`, also for a blob that was not put.
   [[nodiscard]] virtual Result<void> post(const NewInboxMessage& message) = 0;
 
   /// Messages not yet consumed, in order of arrival.

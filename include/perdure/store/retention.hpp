@@ -5,6 +5,9 @@
 // in slices of at most 50 ms, so that commits and renewals of others go on; only a
 // single body or blob of many megabytes may take longer. Cut off in the middle, by an
 // error or by a death, it leaves a good store, and doing it again does the rest.
+//
+// What is done to one session fails with `conflict` while that is being moved to another
+// store, with the place as subject. One that was moved is forgotten here alone.
 
 #pragma once
 
@@ -70,6 +73,8 @@ class Retention {
   /// stay (see `collect_blobs`), and of course backups. That means looking at every page
   /// of the file, more than once; if others write all the while, the last look makes them
   /// wait for as long as it takes. An entry erased before is not an error.
+  /// On PostgreSQL the bodies are gone for whoever asks the server; its data files, WAL,
+  /// standbys and backups hold the bytes until they are overwritten (docs/upkeep.md).
   /// Fails: `not_found` for the session, or for a position where it has no entry, or none
   /// any more: then nothing is erased. `unavailable` if somebody read for seconds from
   /// what was before: the bodies are erased, but not yet from the file; erase again.
@@ -82,7 +87,8 @@ class Retention {
   /// used again, for a session that has nothing to do with it. The session is gone at
   /// once: what is cut off is space, and `vacuum` finds it.
   /// Fails: `not_found`; `lease_held` while a live worker owns it; `conflict` while a
-  /// call is intended, dispatched or in doubt (the subject names it).
+  /// call is intended, dispatched or in doubt (the subject names it), unless the session
+  /// was moved to another store.
   [[nodiscard]] virtual Result<Freed> remove(const SessionId& session,
                                              const Progress& progress = {}) = 0;
 
@@ -94,7 +100,8 @@ class Retention {
 
   /// Gives unused space back to the file system; `items` counts pages. Also does
   /// what an interrupted `remove` left undone. A file that is read from just then
-  /// shrinks a little later.
+  /// shrinks a little later. On PostgreSQL this is a plain VACUUM: where the role may not do it,
+  /// that is not an error, and the server's autovacuum does it in its time.
   [[nodiscard]] virtual Result<Freed> vacuum(const Progress& progress = {}) = 0;
 };
 

@@ -69,13 +69,19 @@ struct SessionSummary {
   std::int64_t attention = 0;  ///< Calls of this session in doubt.
   /// Came out of a backup or a salvage; until a commit sets the status.
   bool restored = false;
+  /// The store it was moved to (copy.hpp), or is being moved to; empty: it is here. One that is
+  /// moved can be read and removed, and nothing else.
+  std::string moved_to{};
+  bool moving = false;         ///< The move is not finished yet: not even pruned or removed.
   std::uint64_t revision = 0;  ///< Rises with every change of this row.
   Timestamp created_at{};
   Timestamp updated_at{};
 
-  /// Active, and nobody alive runs it.
+  /// Active here, and nobody alive runs it.
   [[nodiscard]] bool is_interrupted() const;
-  [[nodiscard]] bool needs_attention() const { return attention > 0 || restored; }
+  [[nodiscard]] bool needs_attention() const {
+    return moved_to.empty() && (attention > 0 || restored);
+  }
   bool operator==(const SessionSummary&) const = default;
 };
 
@@ -127,8 +133,8 @@ class Sessions {
 
   /// Creates a session with an empty log, or, as a fork, with everything its
   /// parent has up to the origin's point, at no cost in bytes.
-  /// Fails: `already_exists`; `not_found` if the origin does not exist;
-  /// `invalid_argument` for a bad id, name, tag or metadata.
+  /// Fails: `already_exists`, also for one that is on its way here; `not_found` if the origin does
+  /// not exist; `conflict` if that is moved, with the place as subject; `invalid_argument` for a bad id, name, tag or metadata.
   [[nodiscard]] virtual Result<SessionSummary> create(const NewSession& session) = 0;
 
   /// Fails: `not_found`.
@@ -142,12 +148,12 @@ class Sessions {
 
   /// Sessions without a living owner that a worker should take up now, longest due
   /// first: active, or waiting with a wake time that has come. A waiting session
-  /// with a message in its inbox is due at once, whichever came first.
+  /// with a message in its inbox is due at once, whichever came first. One that is moved never is.
   /// Fails: `invalid_argument` for a bad limit.
   [[nodiscard]] virtual Result<std::vector<SessionSummary>> due(std::size_t limit) = 0;
 
   /// Replaces the given parts of the annotation; needs no lease.
-  /// Fails: `not_found`; `invalid_argument`.
+  /// Fails: `not_found`; `conflict` if it is moved; `invalid_argument`.
   [[nodiscard]] virtual Result<SessionSummary> annotate(const SessionId& id,
                                                         const Annotation& part) = 0;
 };

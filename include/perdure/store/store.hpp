@@ -28,6 +28,7 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 
 namespace perdure {
@@ -47,10 +48,10 @@ class Store {
   /// the same batch, committed again, has returned its receipt.
   ///
   /// Fails: `not_found` if the session or the origin of a child does not exist;
-  /// `lease_lost`; `conflict` for another head (the subject is the head there is),
+  /// `lease_lost`, also once the session is moved to another store; `conflict` for another head (the subject is the head there is),
   /// for a call that was never intended or cannot take that step, for a key that
   /// another call holds (the subject names it), for a message that is unknown or
-  /// consumed; `already_exists` for a child's or a call's identity in use;
+  /// consumed, for a child whose origin is moved; `already_exists` for a child's or a call's identity in use;
   /// `invalid_argument` for a bad name, something named twice, a position that is
   /// not on the line, a blob that was not put.
   [[nodiscard]] virtual Result<Receipt> commit(const Lease& lease, const Batch& batch) = 0;
@@ -64,6 +65,7 @@ class Store {
   [[nodiscard]] virtual Changes& changes() = 0;
   [[nodiscard]] virtual Retention& retention() = 0;
   [[nodiscard]] virtual Upkeep& upkeep() = 0;
+  [[nodiscard]] virtual Transfer& transfer() = 0;
 };
 
 }  // namespace perdure

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/check.hpp"
+#include "perdure/store/doctor.hpp"
 #include "perdure/store/progress.hpp"
 
 namespace perdure {
@@ -18,8 +20,8 @@ enum class Durability : std::uint8_t {
 };
 
 struct StoreInfo {
-  std::string backend{};   ///< "memory" or "sqlite".
-  std::string location{};  ///< As it was opened.
+  std::string backend{};   ///< "memory", "sqlite" or "postgres".
+  std::string location{};  ///< As it was opened, without a password.
   std::string engine{};    ///< The database library and its version.
   std::int64_t format = 0;
   std::string incarnation{};  ///< New for every store, also for one restored from a backup.
@@ -57,6 +59,9 @@ class Upkeep {
   /// a page does not match its sum; `unavailable` if it was told to stop. Then there is no file.
   [[nodiscard]] virtual Result<void> backup(const std::string& path,
                                             const Progress& progress = {}) = 0;
+
+  /// Looks at what the promises rest on here: syncs, replication, poolers. At least one remark.
+  [[nodiscard]] virtual Result<std::vector<Remark>> doctor() = 0;
 
   /// Puts on disk whatever `Sync::later` left in memory. Under `Durability::process`
   /// nothing is ever synced, and this does nothing either.

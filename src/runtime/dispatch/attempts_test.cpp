@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
@@ -237,8 +238,8 @@ TEST_P(AttemptsTest, FollowInOrderAlsoAfterReadsThatWereInDoubt) {
   EXPECT_EQ(runs["reserve"], 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, AttemptsTest, testing::Values("memory", "sqlite"),
-                         [](const auto& named) { return named.param; });
+INSTANTIATE_TEST_SUITE_P(Every, AttemptsTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
@@ -287,8 +288,8 @@ TEST_P(DispatcherTest, KeepsALostResponseAsSpentUnconfirmed) {
   EXPECT_FALSE(resumed.session.state().request);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, DispatcherTest, testing::Values("memory", "sqlite"),
-                         [](const auto& named) { return named.param; });
+INSTANTIATE_TEST_SUITE_P(Every, DispatcherTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

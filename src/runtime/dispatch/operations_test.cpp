@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
@@ -166,8 +167,8 @@ TEST_P(OperationTest, ThatIsReadTwiceInOneResponseIsReadOnce) {
   EXPECT_EQ(runs["read"], 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, OperationTest, testing::Values("memory", "sqlite"),
-                         [](const auto& named) { return named.param; });
+INSTANTIATE_TEST_SUITE_P(Every, OperationTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

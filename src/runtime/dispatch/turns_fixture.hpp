@@ -14,10 +14,10 @@
 #include <variant>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
-#include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/history.hpp"
@@ -44,7 +44,7 @@ namespace perdure {
   return message;
 }
 
-class TurnsTest : public testing::TestWithParam<std::string> {
+class TurnsTest : public testing::TestWithParam<Backend> {
  protected:
   TurnsTest() { restart(); }
 
@@ -64,10 +64,9 @@ class TurnsTest : public testing::TestWithParam<std::string> {
   void restart(Policy policy = {}) {
     session.reset();
     runtime.reset();
-    if (store == nullptr || GetParam() != "memory") {
+    if (store == nullptr || GetParam().survives()) {
       store.reset();
-      store = must(open_store(GetParam() == "memory" ? "memory:" : folder.file("store.db"),
-                              {.clock = &clock, .ids = &ids}));
+      store = must(open_store(home.location(), {.clock = &clock, .ids = &ids}));
     }
     runtime = must(Runtime::start(*store, {.host = "here",
                                            .pid = 7,
@@ -94,7 +93,7 @@ class TurnsTest : public testing::TestWithParam<std::string> {
   CallState state_of(Position call) { return must(store->ledger().read(id, call)).state; }
   Position first_call() { return must(store->ledger().list({.session = id})).front().position; }
 
-  TempFolder folder;
+  StorePlace home{GetParam()};
   FakeClock clock;
   CountingIds ids;
   std::map<std::string, int> runs;

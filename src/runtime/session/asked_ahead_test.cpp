@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/runtime/message.hpp"
@@ -56,8 +57,8 @@ TEST_P(AskedAheadTest, FollowsItsOwnCallsOnly) {
   EXPECT_FALSE(session->state().request) << "nobody wants to ask";
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, AskedAheadTest, testing::Values("memory", "sqlite"),
-                         [](const auto& named) { return named.param; });
+INSTANTIATE_TEST_SUITE_P(Every, AskedAheadTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

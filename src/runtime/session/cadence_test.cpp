@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/runtime/message.hpp"
@@ -131,8 +132,8 @@ TEST_P(CadenceTest, WhatHasNoNameIsThereAfterAResume) {
   EXPECT_EQ(session->state(), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, CadenceTest, testing::Values("memory", "sqlite"),
-                         [](const auto& named) { return named.param; });
+INSTANTIATE_TEST_SUITE_P(Every, CadenceTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
@@ -78,7 +79,7 @@ std::string refused_about(const auto& result) {
   return result ? "nothing: it was not refused" : result.error().subject;
 }
 
-class ChildrenTest : public testing::TestWithParam<std::string> {
+class ChildrenTest : public testing::TestWithParam<Backend> {
  protected:
   void start_on(Store& with) {
     runtime.reset();
@@ -101,12 +102,11 @@ class ChildrenTest : public testing::TestWithParam<std::string> {
     return must(behind->inbox().list(named(session), 100)).size();
   }
 
-  TempFolder folder = TempFolder::in_memory();
+  StorePlace home{GetParam(), memory_folder()};
   FakeClock clock;
   CountingIds ids;
-  std::unique_ptr<Store> behind =
-      must(open_store(GetParam() == "memory" ? "memory:" : folder.file("store.db"),
-                      {.durability = Durability::process, .clock = &clock, .ids = &ids}));
+  std::unique_ptr<Store> behind = must(open_store(
+      home.location(), {.durability = Durability::process, .clock = &clock, .ids = &ids}));
   MortalStore store{*behind};
   std::unique_ptr<Runtime> runtime = must(Runtime::start(
       store, {.host = "here", .pid = 7, .renews_itself = false, .clock = &clock, .ids = &ids}));
@@ -373,10 +373,9 @@ class ChildrenSweep : public ChildrenTest {
   // Whether the first process died; a second one brings it to its end.
   bool die_and_go_on(int step, bool is_made) {
     SCOPED_TRACE(std::to_string(step) + (is_made ? ", made" : ", not made"));
-    const std::string name = std::to_string(step) + (is_made ? "made" : "not");
-    const auto fresh =
-        must(open_store(GetParam() == "memory" ? "memory:" : folder.file(name),
-                        {.durability = Durability::process, .clock = &clock, .ids = &ids}));
+    const StorePlace own(GetParam(), memory_folder());
+    const auto fresh = must(open_store(
+        own.location(), {.durability = Durability::process, .clock = &clock, .ids = &ids}));
     MortalStore mortal(*fresh);
     start_on(mortal);
     {
@@ -413,10 +412,10 @@ TEST_P(ChildrenSweep, NoDeathLosesOrDoublesMoney) {
   EXPECT_GT(deaths, 30);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, ChildrenTest, testing::Values("memory", "sqlite"),
-                         [](const auto& backend) { return backend.param; });
-INSTANTIATE_TEST_SUITE_P(EveryBackend, ChildrenSweep, testing::Values("memory", "sqlite"),
-                         [](const auto& backend) { return backend.param; });
+INSTANTIATE_TEST_SUITE_P(EveryBackend, ChildrenTest, testing::ValuesIn(every_backend()),
+                         [](const auto& backend) { return backend.param.name; });
+INSTANTIATE_TEST_SUITE_P(EveryBackend, ChildrenSweep, testing::ValuesIn(every_backend()),
+                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace perdure

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
@@ -138,8 +139,8 @@ TEST_P(ForkTest, ARewindIntoATurnTellsWhatItsCallsCameToSince) {
   EXPECT_TRUE(session->ask({}, user_says("go on")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, ForkTest, testing::Values("memory", "sqlite"),
-                         [](const auto& named) { return named.param; });
+INSTANTIATE_TEST_SUITE_P(Every, ForkTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

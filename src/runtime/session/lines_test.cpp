@@ -5,13 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/history.hpp"
 #include "perdure/runtime/child.hpp"
+#include "perdure/runtime/history.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
@@ -160,8 +161,8 @@ TEST_P(LinesTest, AForkOfALongSessionListsAllThatItWouldDoAgain) {
   EXPECT_EQ(must(runtime->fork(id, Point::position(before))).effects_after.size(), 1'200U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, LinesTest, testing::Values("memory", "sqlite"),
-                         [](const auto& named) { return named.param; });
+INSTANTIATE_TEST_SUITE_P(Every, LinesTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/id_source.hpp"
@@ -121,8 +122,8 @@ TEST_P(MailTest, OfAKindThatNobodyKnowsIsOnlyKept) {
   EXPECT_EQ(must(store->log().read(id, {.channel = "inbox"})).size(), 4U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, MailTest, testing::Values("memory", "sqlite"),
-                         [](const auto& named) { return named.param; });
+INSTANTIATE_TEST_SUITE_P(Every, MailTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
@@ -36,7 +37,7 @@ std::optional<ErrorCode> refused_as(const auto& result) {
   return result.error().code;
 }
 
-class ScratchTest : public testing::TestWithParam<std::string> {
+class ScratchTest : public testing::TestWithParam<Backend> {
  protected:
   std::unique_ptr<Runtime> start() { return start_on(*store); }
   std::unique_ptr<Runtime> start_on(Store& with) {
@@ -47,9 +48,8 @@ class ScratchTest : public testing::TestWithParam<std::string> {
                                       .clock = &clock,
                                       .ids = &ids}));
   }
-  std::unique_ptr<Store> open_another(const std::string& name) {
-    return must(open_store(GetParam() == "memory" ? "memory:" : folder.file(name),
-                           {.clock = &clock, .ids = &ids}));
+  std::unique_ptr<Store> open_at(const StorePlace& where) {
+    return must(open_store(where.location(), {.clock = &clock, .ids = &ids}));
   }
   static Annotation with_root(const std::string& root) {
     return {.metadata = Json(Json::Object{{"scratchpad_root", root}}).text()};
@@ -71,9 +71,10 @@ class ScratchTest : public testing::TestWithParam<std::string> {
   std::uint64_t commits() { return store->upkeep().counters().commits; }
 
   TempFolder folder;
+  StorePlace home{GetParam()};
   FakeClock clock;
   CountingIds ids;
-  std::unique_ptr<Store> store = open_another("store.db");
+  std::unique_ptr<Store> store = open_at(home);
   std::unique_ptr<Runtime> runtime = start();
 };
 
@@ -256,7 +257,8 @@ TEST_P(ScratchTest, ASessionOfTheSameIdInAnotherStoreStaysOutOfTheFolder) {
       must(runtime->create({.id = id, .annotation = with_root("notes")}));
   must(session->set_scratch("plan", "one"));
   session.reset();
-  const auto other_store = open_another("other.db");
+  const StorePlace elsewhere(GetParam());
+  const auto other_store = open_at(elsewhere);
   const auto other = start_on(*other_store);
   Session namesake = must(other->create({.id = id, .annotation = with_root("notes")}));
   must(namesake.set_scratch("plan", "other"));
@@ -298,8 +300,8 @@ TEST_P(ScratchTest, ALinkIsNamedAndNotFollowed) {
   EXPECT_EQ(problems[0].why, Why::not_a_file);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, ScratchTest, testing::Values("memory", "sqlite"),
-                         [](const auto& backend) { return backend.param; });
+INSTANTIATE_TEST_SUITE_P(EveryBackend, ScratchTest, testing::ValuesIn(every_backend()),
+                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace perdure

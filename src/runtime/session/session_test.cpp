@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
+#include "contract/backends.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
-#include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/open.hpp"
@@ -21,7 +21,7 @@
 namespace perdure {
 namespace {
 
-class SessionTest : public testing::TestWithParam<std::string> {
+class SessionTest : public testing::TestWithParam<Backend> {
  protected:
   std::unique_ptr<Runtime> start() {
     return Runtime::start(
@@ -30,13 +30,11 @@ class SessionTest : public testing::TestWithParam<std::string> {
         .value();
   }
 
-  TempFolder folder;
+  StorePlace home{GetParam()};
   FakeClock clock;
   CountingIds ids;
   std::unique_ptr<Store> store =
-      open_store(GetParam() == "memory" ? "memory:" : folder.file("store.db"),
-                 {.clock = &clock, .ids = &ids})
-          .value();
+      open_store(home.location(), {.clock = &clock, .ids = &ids}).value();
   std::unique_ptr<Runtime> runtime = start();
 };
 
@@ -243,8 +241,8 @@ TEST_P(SessionTest, StartsWithItsBudget) {
   EXPECT_EQ(session.state().budget.available(), 5'000'000);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, SessionTest, testing::Values("memory", "sqlite"),
-                         [](const auto& backend) { return backend.param; });
+INSTANTIATE_TEST_SUITE_P(EveryBackend, SessionTest, testing::ValuesIn(every_backend()),
+                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace perdure

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
@@ -111,8 +112,8 @@ TEST_P(StoppedTest, InputToASessionThatHasEndedIsRefusedAndNotDropped) {
   EXPECT_EQ(looked_at->session.status(), Status::completed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, StoppedTest, testing::Values("memory", "sqlite"),
-                         [](const auto& named) { return named.param; });
+INSTANTIATE_TEST_SUITE_P(Every, StoppedTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

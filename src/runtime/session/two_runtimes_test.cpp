@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
@@ -151,8 +152,8 @@ TEST_P(TwoRuntimesTest, ACallThatIsAboutToRunIsNotResolved) {
   EXPECT_EQ(state_of(first_call()), CallState::succeeded);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, TwoRuntimesTest, testing::Values("memory", "sqlite"),
-                         [](const auto& named) { return named.param; });
+INSTANTIATE_TEST_SUITE_P(Every, TwoRuntimesTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 }  // namespace
 }  // namespace perdure

@@ -5,6 +5,8 @@
 
 #include <expected>
 #include <fmt/format.h>
+#include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,6 +20,7 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "rules/calls.hpp"
+#include "rules/retention.hpp"
 
 namespace perdure::memory {
 
@@ -98,9 +101,8 @@ class CallWriter {
 
   Result<void> check_key_free(const Call& call) const {
     if (!call.key) return {};
-    const auto claim = state_.claims.find(*call.key);
-    if (claim != state_.claims.end()) {
-      return held(call, call_name(claim->second.session, claim->second.position));
+    if (const auto claim = find_claim(state_, *call.key)) {
+      return held(call, call_name(claim->session, claim->position));
     }
     const auto holder = state_.key_holders.find(*call.key);
     const CallRef self{call.session, call.position};
@@ -137,6 +139,16 @@ class CallWriter {
 };
 
 }  // namespace
+
+std::optional<Call> find_claim(const State& state, const Digest& key) {
+  const auto claim = state.claims.find(key);
+  if (claim != state.claims.end()) return claim->second;
+  for (const ArrivalRow& arrival : state.arrivals | std::views::values) {
+    const auto found = arrival.held.find(key);
+    if (found != arrival.held.end()) return rules::claim_of(found->second);
+  }
+  return std::nullopt;
+}
 
 Result<void> apply_calls(State& state, Undo& undo, SessionTable& session, const CallScope& scope,
                          const std::vector<CallChange>& changes) {

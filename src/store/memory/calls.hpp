@@ -2,6 +2,9 @@
 
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "memory/state.hpp"
 #include "memory/undo.hpp"
 #include "perdure/core/error.hpp"
@@ -16,6 +19,9 @@ struct CallScope {
   Position head = 0;   ///< The new one.
   Timestamp at{};
 };
+
+/// The call that holds the key though its session is not here: removed, or still on its way.
+[[nodiscard]] std::optional<Call> find_claim(const State& state, const Digest& key);
 
 /// Applies the changes in order; `session.row.attention` follows.
 /// Fails: `conflict`, `already_exists`, `invalid_argument` as `Store::commit` says.

@@ -88,18 +88,18 @@ void append(State& state, Undo& undo, SessionTable& table, const Batch& batch,
 
 Result<void> consume(Undo& undo, InboxTable& inbox, const std::vector<MessageId>& messages) {
   for (const MessageId& message : messages) {
-    const auto found = inbox.arrivals.find(message);
-    if (found == inbox.arrivals.end() || !found->second) {
+    const auto found = inbox.messages.find(message);
+    if (found == inbox.messages.end() || !found->second.arrival) {
       return fail(ErrorCode::conflict,
                   fmt::format("message {} is not waiting in the inbox: it was consumed before or "
                               "never posted",
                               message.text()),
                   message.text());
     }
-    undo.of_key(inbox.pending, *found->second);
+    undo.of_key(inbox.pending, *found->second.arrival);
     undo.of_value(found->second);
-    inbox.pending.erase(*found->second);
-    found->second.reset();
+    inbox.pending.erase(*found->second.arrival);
+    found->second.arrival.reset();
   }
   return {};
 }
@@ -123,6 +123,7 @@ void update_row(SessionTable& table, const Batch& batch, Timestamp at) {
     row.status = batch.status->status;
     row.wait_reason = batch.status->wait_reason;
     row.wake_at = batch.status->wake_at;
+    row.restored = false;
     // A message posted just before the session began to wait must not wait with it.
     if (row.status == Status::waiting && !table.inbox.pending.empty()) {
       row.wake_at = std::min(row.wake_at.value_or(at), at);
@@ -180,14 +181,16 @@ Result<Receipt> commit(State& state, const Lease& lease, const Batch& batch, Tim
   auto table = find_session(state, lease.session);
   if (!table) return forward(table);
   const auto known = (*table)->receipts.find(batch.id);
-  if (known != (*table)->receipts.end()) return known->second;
+  if (known != (*table)->receipts.end()) return known->second.receipt;
   auto right = rules::check_right_to_write(standing_of(**table), lease, batch);
   if (!right) return forward(right);
 
   Undo undo;
   auto receipt = apply(state, undo, **table, batch, rules::seal(batch, now));
   if (!receipt) return receipt;
-  (*table)->receipts.emplace(batch.id, *receipt);
+  (*table)->receipts.emplace(
+      batch.id, ReceiptRow{*receipt, (*table)->receipts.size() + 1, (*table)->segments.back(),
+                           (*table)->grant.fence});
   undo.keep();
   ++state.counters.commits;
   state.note_change();

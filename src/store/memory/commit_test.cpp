@@ -45,7 +45,7 @@ class MemoryCommit : public testing::Test {
     table.grant = {Grant::Owner{lease.worker, noon}, lease.fence};
     const InboxMessage message{lease.session, MessageId::parse("msg_1").value(), "note", {}, noon};
     table.inbox.pending[1] = message;
-    table.inbox.arrivals[message.id] = 1;
+    table.inbox.messages[message.id].arrival = 1;
     EXPECT_TRUE(commit(state, lease, everything("bat_1", 0), noon));
   }
 

@@ -15,6 +15,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/checks.hpp"
+#include "rules/moves.hpp"
 
 namespace perdure::memory {
 
@@ -25,12 +26,14 @@ Result<void> MemoryInbox::post(const NewInboxMessage& message) {
     auto table = find_session(state, message.session);
     if (!table) return forward(table);
     InboxTable& inbox = (*table)->inbox;
-    if (inbox.arrivals.contains(message.id)) return {};
+    if (auto here = rules::check_here(message.session, (*table)->moved); !here) return here;
+    if (inbox.messages.contains(message.id)) return {};
     if (auto there = require_blob(state, message.body); !there) return there;
 
     const Timestamp now = base_.clock.now();
-    const std::uint64_t arrival = ++state.arrivals;
-    inbox.arrivals.emplace(message.id, arrival);
+    const std::uint64_t arrival = ++state.messages;
+    inbox.messages.emplace(message.id,
+                           MessageRow{arrival, message.kind, message.body.codec(), now});
     inbox.pending.emplace(
         arrival, InboxMessage{message.session, message.id, message.kind, message.body, now});
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "memory/calls.hpp"
 #include "memory/lines.hpp"
 #include "memory/roles.hpp"
 #include "memory/state.hpp"
@@ -63,10 +64,10 @@ Result<Call> MemoryLedger::read(const SessionId& session, Position call) {
 Result<std::optional<Call>> MemoryLedger::find_holder(const Digest& key) {
   return base_.state.with([&](State& state) -> Result<std::optional<Call>> {
     const auto found = state.key_holders.find(key);
-    const auto claim = state.claims.find(key);
-    if (found == state.key_holders.end() && claim == state.claims.end()) return std::nullopt;
+    auto claim = find_claim(state, key);
+    if (found == state.key_holders.end() && !claim) return std::nullopt;
     ++state.counters.rows_read;
-    if (claim != state.claims.end()) return claim->second;
+    if (claim) return claim;
     return call_at(state, found->second);
   });
 }
@@ -83,10 +84,9 @@ Result<std::vector<Call>> MemoryLedger::by_key(const Digest& key) {
     std::ranges::sort(calls, {}, [&](const Call& call) {
       return std::tuple(call.intended_at, state.sessions.at(call.session).born, call.position);
     });
-    if (const auto claim = state.claims.find(key); claim != state.claims.end()) {
-      calls.insert(
-          std::ranges::lower_bound(calls, claim->second.intended_at, {}, &Call::intended_at),
-          claim->second);
+    if (const auto claim = find_claim(state, key)) {
+      calls.insert(std::ranges::lower_bound(calls, claim->intended_at, {}, &Call::intended_at),
+                   *claim);
     }
     state.counters.rows_read += calls.size();
     return calls;

@@ -143,7 +143,7 @@ Result<std::optional<Receipt>> MemoryLog::find_receipt(const SessionId& session,
     const auto found = (*table)->receipts.find(batch);
     if (found == (*table)->receipts.end()) return std::nullopt;
     ++state.counters.rows_read;
-    return found->second;
+    return found->second.receipt;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "memory/commit.hpp"
 #include "memory/roles.hpp"
@@ -16,6 +17,7 @@
 #include "perdure/store/blobs.hpp"
 #include "perdure/store/changes.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/doctor.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
@@ -25,6 +27,7 @@
 #include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/checks.hpp"
 
@@ -54,6 +57,7 @@ class MemoryStore final : public Store {
   Changes& changes() override { return changes_; }
   Retention& retention() override { return retention_; }
   Upkeep& upkeep() override { return upkeep_; }
+  Transfer& transfer() override { return transfer_; }
 
  private:
   Base base_;
@@ -66,6 +70,7 @@ class MemoryStore final : public Store {
   MemoryChanges changes_{base_};
   MemoryRetention retention_{base_};
   MemoryUpkeep upkeep_{base_};
+  MemoryTransfer transfer_{base_};
 };
 
 }  // namespace
@@ -76,6 +81,13 @@ StoreCounters MemoryUpkeep::counters() const {
 
 Result<void> MemoryUpkeep::backup(const std::string& /*path*/, const Progress& /*progress*/) {
   return fail(ErrorCode::unsupported, "a store in memory has no file to back up");
+}
+
+Result<std::vector<Remark>> MemoryUpkeep::doctor() {
+  return std::vector{Remark{.gravity = Gravity::danger,
+                            .topic = "disk",
+                            .what = "the store is in memory: all of it goes with the process",
+                            .advice = "open a file or a database"}};
 }
 
 Result<void> MemoryUpkeep::sync() { return {}; }

@@ -16,6 +16,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "rules/checks.hpp"
+#include "rules/moves.hpp"
 
 namespace perdure::memory {
 
@@ -95,6 +96,8 @@ Result<Lease> MemoryOwnership::acquire(const SessionId& session, const WorkerId&
   return base_.state.with([&](State& state) -> Result<Lease> {
     auto table = find_session(state, session);
     if (!table) return forward(table);
+    auto here = rules::check_here(session, (*table)->moved);
+    if (!here) return forward(here);
     Grant& grant = (*table)->grant;
     auto taken = take(state, grant, worker, base_.clock);
     if (!taken) return forward(taken);

@@ -30,6 +30,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/progress.hpp"
+#include "rules/moves.hpp"
 #include "rules/retention.hpp"
 
 namespace perdure::memory {
@@ -64,6 +65,15 @@ Position kept_before(const State& state, const SessionTable& table, Version numb
   return before;
 }
 
+/// Fails: `not_found`; `conflict` while it is being moved.
+Result<SessionTable*> find_at_rest(State& state, const SessionId& id) {
+  auto table = find_session(state, id);
+  if (!table) return table;
+  auto rests = rules::check_at_rest(id, (*table)->moved);
+  if (!rests) return forward(rests);
+  return table;
+}
+
 EntryRow* find_own_entry(State& state, const SessionTable& table, Position position) {
   const auto place = locate(state, table, position);
   if (!place) return nullptr;
@@ -81,6 +91,8 @@ Result<void> check_removable(const State& state, const SessionTable& table, Upti
         fmt::format("session {} is owned by worker {}", table.row.id.text(), holder->worker.text()),
         holder->worker.text());
   }
+  // What became of the calls of a session that was moved is the other store's to say.
+  if (!table.moved.is_here()) return rules::check_at_rest(table.row.id, table.moved);
   for (const Call& call : table.calls | std::views::values) {
     if (!rules::is_open(call.state)) continue;
     const std::string name = call_name(call.session, call.position);
@@ -110,8 +122,17 @@ std::set<Digest> named_blobs(const State& state) {
   for (const SegmentTable& table : state.segments | std::views::values) {
     for (const EntryRow& row : table.entries) add(row.entry.body);
   }
-  for (const SessionTable& table : state.sessions | std::views::values) {
+  const auto add_inbox = [&](const SessionTable& table) {
     for (const InboxMessage& message : table.inbox.pending | std::views::values) add(message.body);
+  };
+  for (const SessionTable& table : state.sessions | std::views::values) add_inbox(table);
+  for (const ArrivalRow& arrival : state.arrivals | std::views::values) {
+    for (const SegmentTable& table : arrival.segments | std::views::values) {
+      for (const EntryRow& row : table.entries) add(row.entry.body);
+    }
+    for (const ArrivingOwner& owner : arrival.owners | std::views::values) {
+      if (owner.table) add_inbox(*owner.table);
+    }
   }
   return named;
 }
@@ -121,7 +142,7 @@ std::set<Digest> named_blobs(const State& state) {
 Result<Pruned> MemoryRetention::prune(const SessionId& session, const Keep& keep,
                                       const Progress& progress) {
   auto pruned = base_.state.with([&](State& state) -> Result<Pruned> {
-    auto table = find_session(state, session);
+    auto table = find_at_rest(state, session);
     if (!table) return forward(table);
     const Version newest = newest_from(**table, keep.last);
     const auto names = std::erase_if((*table)->checkpoints, [&](const auto& row) {
@@ -142,7 +163,7 @@ Result<Pruned> MemoryRetention::prune(const SessionId& session, const Keep& keep
 
 Result<Pruned> MemoryRetention::forget(const SessionId& session, Version version) {
   return base_.state.with([&](State& state) -> Result<Pruned> {
-    auto table = find_session(state, session);
+    auto table = find_at_rest(state, session);
     if (!table) return forward(table);
     auto place = resolve(state, **table, Point::version(version));
     if (!place) return forward(place);
@@ -158,7 +179,7 @@ Result<Pruned> MemoryRetention::forget(const SessionId& session, Version version
 Result<Freed> MemoryRetention::erase(const SessionId& session,
                                      const std::vector<Position>& positions) {
   return base_.state.with([&](State& state) -> Result<Freed> {
-    auto table = find_session(state, session);
+    auto table = find_at_rest(state, session);
     if (!table) return forward(table);
     std::vector<EntryRow*> rows;
     for (const Position position : positions) {

@@ -128,6 +128,21 @@ class MemoryRetention final : public Retention {
   Base& base_;
 };
 
+class MemoryTransfer final : public Transfer {
+ public:
+  explicit MemoryTransfer(Base& base) : base_(base) {}
+  Result<Departure> find_departure(const std::string& target) override;
+  Result<Departure> depart(const Destination& to, const std::vector<SessionId>& sessions) override;
+  Result<std::optional<Arrival>> find_arrival(const std::string& source) override;
+  Result<Arrival> arrive(const std::string& source, const Departure& departure) override;
+  Result<FactSlice> read(const Passage& passage, const FactCursor& from) override;
+  Result<void> take(const Passage& passage, const FactSlice& slice) override;
+  Result<void> end(const Passage& passage, MoveEnd how) override;
+
+ private:
+  Base& base_;
+};
+
 class MemoryUpkeep final : public Upkeep {
  public:
   explicit MemoryUpkeep(Base& base) : base_(base) {}
@@ -135,6 +150,7 @@ class MemoryUpkeep final : public Upkeep {
   StoreCounters counters() const override;
   Result<CheckReport> check(const Progress& progress) override;
   Result<void> backup(const std::string& path, const Progress& progress) override;
+  Result<std::vector<Remark>> doctor() override;
   Result<void> sync() override;
 
  private:

@@ -2,9 +2,11 @@
 
 #include "memory/rows.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "memory/lines.hpp"
@@ -20,6 +22,7 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/chain.hpp"
+#include "rules/moves.hpp"
 
 namespace perdure::memory {
 
@@ -28,6 +31,8 @@ namespace {
 Result<Place> find_origin(const State& state, const NewSession::Origin& origin) {
   auto session = find_session(state, origin.session);
   if (!session) return forward(session);
+  auto here = rules::check_here(origin.session, (*session)->moved);
+  if (!here) return forward(here);
   return resolve(state, **session, origin.at);
 }
 
@@ -48,6 +53,14 @@ SessionTable make_table(const NewSession& session, Timestamp now) {
 
 }  // namespace
 
+bool is_arriving(const State& state, const SessionId& id) {
+  return std::ranges::any_of(state.arrivals | std::views::values, [&](const ArrivalRow& arrival) {
+    return std::ranges::any_of(
+        arrival.owners | std::views::values,
+        [&](const ArrivingOwner& owner) { return owner.table && owner.table->row.id == id; });
+  });
+}
+
 bool is_alive(const State& state, const WorkerId& worker, Uptime uptime) {
   const auto found = state.workers.find(worker);
   return found != state.workers.end() && found->second.until > uptime;
@@ -57,8 +70,9 @@ std::optional<Holder> holder_of(const State& state, const Grant& grant, Uptime u
   if (!grant.owner) return std::nullopt;
   // Retiring gives up everything, so an owner's worker is always known.
   const NewWorker& worker = state.workers.at(grant.owner->worker).worker;
-  return Holder{worker.id,          worker.host, worker.pid,
-                grant.owner->since, grant.fence, is_alive(state, worker.id, uptime),
+  return Holder{worker.id,   worker.host,
+                worker.pid,  grant.owner->since,
+                grant.fence, is_alive(state, worker.id, uptime),
                 false};
 }
 
@@ -95,7 +109,7 @@ Result<void> require_blob(const State& state, const Body& body) {
 }
 
 Result<void> add_session(State& state, Undo& undo, const NewSession& session, Timestamp now) {
-  if (state.sessions.contains(session.id)) {
+  if (state.sessions.contains(session.id) || is_arriving(state, session.id)) {
     return fail(ErrorCode::already_exists,
                 fmt::format("there is a session {} already", session.id.text()), session.id.text());
   }

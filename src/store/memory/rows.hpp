@@ -9,6 +9,9 @@
 
 namespace perdure::memory {
 
+/// Whether it is on its way here, and its id taken.
+[[nodiscard]] bool is_arriving(const State& state, const SessionId& id);
+
 [[nodiscard]] bool is_alive(const State& state, const WorkerId& worker, Uptime uptime);
 
 /// Who the grant names, as people see it; empty if it names nobody.

@@ -21,6 +21,7 @@
 #include "rules/checks.hpp"
 #include "rules/cursor.hpp"
 #include "rules/match.hpp"
+#include "rules/moves.hpp"
 
 namespace perdure::memory {
 
@@ -129,6 +130,8 @@ Result<SessionSummary> MemorySessions::annotate(const SessionId& id, const Annot
   return base_.state.with([&](State& state) -> Result<SessionSummary> {
     auto table = find_session(state, id);
     if (!table) return forward(table);
+    auto here = rules::check_here(id, (*table)->moved);
+    if (!here) return forward(here);
     SessionSummary& row = (*table)->row;
     memory::annotate(row, part);
     row.updated_at = base_.clock.now();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "rules/moves.hpp"
 #include "rules/retention.hpp"
 
 namespace perdure::memory {
@@ -68,22 +71,41 @@ struct CheckpointRow {
   bool operator==(const CheckpointRow&) const = default;
 };
 
+/// Every message there ever was.
+struct MessageRow {
+  std::optional<std::uint64_t> arrival;  ///< Empty once it is consumed.
+  std::string kind;
+  Codec codec = Codec::bytes;
+  Timestamp at{};
+
+  bool operator==(const MessageRow&) const = default;
+};
+
 struct InboxTable {
   std::map<std::uint64_t, InboxMessage> pending;  ///< By arrival.
-  /// Every message there ever was; empty once it is consumed.
-  std::map<MessageId, std::optional<std::uint64_t>> arrivals;
+  std::map<MessageId, MessageRow> messages;
 
   bool operator==(const InboxTable&) const = default;
 };
 
+struct ReceiptRow {
+  Receipt receipt;
+  std::uint64_t number = 0;  ///< The session's commits in order.
+  SegmentId segment = 0;
+  Fence fence = 0;
+
+  bool operator==(const ReceiptRow&) const = default;
+};
+
 struct SessionTable {
   SessionSummary row;  ///< Without the holder, which follows from the grant.
+  rules::Moved moved;  ///< `row` shows it too.
   std::uint64_t born = 0;
   Grant grant;
   std::vector<SegmentId> segments;  ///< The last one is active.
   std::map<Version, CheckpointRow> checkpoints;
   std::map<Position, Call> calls;
-  std::map<BatchId, Receipt> receipts;
+  std::map<BatchId, ReceiptRow> receipts;
   Digest chain{};
   InboxTable inbox;
 
@@ -104,6 +126,38 @@ struct BlobRow {
   bool operator==(const BlobRow&) const = default;
 };
 
+/// A move to another store; the numbers as in transfer.hpp.
+struct DepartureRow {
+  Departure numbers;
+  Ticket last = 0;
+  std::set<OwnerNumber> owners;  ///< That go; also removed ones whose segments they share.
+
+  bool operator==(const DepartureRow&) const = default;
+};
+
+/// A session that is not here yet, or was removed where it comes from.
+struct ArrivingOwner {
+  OwnerNumber born = 0;  ///< Its number here.
+  std::optional<SessionTable> table;
+  SegmentId segment = 0;  ///< The active one, as the source numbers it.
+
+  bool operator==(const ArrivingOwner&) const = default;
+};
+
+/// A move from another store, and what was taken in of it.
+struct ArrivalRow {
+  Ticket last = 0;
+  bool is_open = false;
+  Ticket finished = 0;
+  FactCursor next;
+  std::map<OwnerNumber, ArrivingOwner> owners;  ///< By their number in the source.
+  std::map<SegmentId, SegmentId> numbers;       ///< From the source's to ours.
+  std::map<SegmentId, SegmentTable> segments;   ///< By ours.
+  std::map<Digest, Call> held;                  ///< Keys that its calls hold.
+
+  bool operator==(const ArrivalRow&) const = default;
+};
+
 struct State {
   std::map<SessionId, SessionTable> sessions;
   std::map<SegmentId, SegmentTable> segments;
@@ -113,9 +167,11 @@ struct State {
   std::map<Digest, CallRef> key_holders;
   std::map<Digest, Call> claims;  ///< Keys that calls of removed sessions hold.
   std::map<Digest, BlobRow> blobs;
+  std::map<std::string, DepartureRow> departures;  ///< By the target's incarnation.
+  std::map<std::string, ArrivalRow> arrivals;      ///< By the source's.
   SegmentId last_segment = 0;
   std::uint64_t births = 0;
-  std::uint64_t arrivals = 0;
+  std::uint64_t messages = 0;
 
   std::uint64_t changes = 0;
   StoreCounters counters;

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
@@ -21,21 +23,44 @@ std::string_view view_of(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-void add_signed(Sha256& hash, std::int64_t number) {
+/// Takes what a Sha256 takes, and keeps the bytes.
+class Kept {
+ public:
+  void update(std::string_view bytes) { bytes_.append(bytes); }
+  void update_number(std::uint64_t number) {
+    for (unsigned i = 0; i < 8; ++i) bytes_.push_back(static_cast<char>(number >> (56 - 8 * i)));
+  }
+  void update_sized(std::string_view bytes) {
+    update_number(bytes.size());
+    update(bytes);
+  }
+  [[nodiscard]] std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+template <class Hash>
+void add_signed(Hash& hash, std::int64_t number) {
   hash.update_number(static_cast<std::uint64_t>(number));
 }
 
 void add_time(Sha256& hash, Timestamp time) { add_signed(hash, time.time_since_epoch().count()); }
 
-void add_head(Sha256& hash, const BatchId& batch, Timestamp at, std::uint64_t entries) {
+template <class Hash>
+void add_batch(Hash& hash, const BatchId& batch) {
   hash.update_sized("perdure commit");
   hash.update_sized(batch.text());
+}
+
+void add_head(Sha256& hash, const BatchId& batch, Timestamp at, std::uint64_t entries) {
+  add_batch(hash, batch);
   add_time(hash, at);
   hash.update_number(entries);
 }
 
-template <class AnyEntry>
-void add_entry(Sha256& hash, const AnyEntry& entry, const Digest& body, Timestamp at) {
+template <class Hash, class AnyEntry>
+void add_timeless(Hash& hash, const AnyEntry& entry, const Digest& body) {
   hash.update_sized(entry.channel);
   hash.update_sized(entry.kind);
   hash.update_number(static_cast<std::uint64_t>(entry.fold));
@@ -46,6 +71,11 @@ void add_entry(Sha256& hash, const AnyEntry& entry, const Digest& body, Timestam
   add_signed(hash, entry.tally.tokens_in);
   add_signed(hash, entry.tally.tokens_out);
   add_signed(hash, entry.tally.cost_micros);
+}
+
+template <class AnyEntry>
+void add_entry(Sha256& hash, const AnyEntry& entry, const Digest& body, Timestamp at) {
+  add_timeless(hash, entry, body);
   add_time(hash, at);
 }
 
@@ -68,6 +98,18 @@ Sealed seal(const Batch& batch, Timestamp at) {
   }
   sealed.seal = hash.finish();
   return sealed;
+}
+
+std::string seal_of_batch(const BatchId& batch) {
+  Kept kept;
+  add_batch(kept, batch);
+  return kept.take();
+}
+
+std::string seal_of_entry(const NewEntry& entry, const Digest& body) {
+  Kept kept;
+  add_timeless(kept, entry, body);
+  return kept.take();
 }
 
 StoredSeal::StoredSeal(const BatchId& batch, Timestamp at, std::uint64_t entries) {

@@ -62,6 +62,7 @@ bool matches(const CheckpointQuery& query, const Checkpoint& checkpoint) {
 }
 
 std::optional<Timestamp> due_since(const SessionSummary& session, Timestamp now) {
+  if (!session.moved_to.empty()) return std::nullopt;
   if (session.holder && session.holder->alive) return std::nullopt;
   if (session.status == Status::active) return session.updated_at;
   const bool is_woken =

@@ -2,12 +2,17 @@
 
 #include "rules/soundness.hpp"
 
+#include <cstdint>
 #include <fmt/format.h>
 #include <string>
 
+#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/limits.hpp"
+#include "perdure/store/sessions.hpp"
+#include "rules/history.hpp"
 
 namespace perdure::rules {
 
@@ -21,6 +26,16 @@ bool was_dispatched(CallState state) {
 
 bool is_settled(CallState state) {
   return state != CallState::intended && state != CallState::dispatched;
+}
+
+bool is_object(const std::string& text) {
+  const auto parsed = parse_json(text);
+  return parsed && parsed->as_object() != nullptr;
+}
+
+bool is_array(const std::string& text) {
+  const auto parsed = parse_json(text);
+  return parsed && parsed->as_array() != nullptr;
 }
 
 }  // namespace
@@ -49,6 +64,37 @@ std::string find_contradiction(const Call& call) {
                        call.failures, call.attempts);
   }
   return {};
+}
+
+std::string find_bad_word(const SummaryWords& words) {
+  if (!status_from(words.status)) return fmt::format("its status is '{}'", words.status);
+  if (!is_array(words.tags)) return "its tags are not a list";
+  if (!is_object(words.metadata)) return "its metadata is not a JSON object";
+  const bool is_lineage = words.lineage == "fork" || words.lineage == "child";
+  if (is_lineage != words.has_parent) return "it is half a fork or child";
+  return {};
+}
+
+std::string find_bad_segment(const Part& part, const Part* before, bool is_parent_there) {
+  if (before != nullptr && part.first < before->first) return "begins before the one before it";
+  if (!part.parent) {
+    if (part.first == 1 && part.parent_position == 0) return {};
+    return "has no parent and does not begin at position 1";
+  }
+  if (*part.parent >= part.segment) return "is older than its parent";
+  if (part.parent_position >= part.first) return "begins before the point it goes on from";
+  if (!is_parent_there) {
+    return fmt::format("goes on from segment {}, which is not there", *part.parent);
+  }
+  return {};
+}
+
+bool is_possible(const Tally& tally) {
+  for (const std::int64_t part :
+       {tally.turns, tally.steps, tally.tokens_in, tally.tokens_out, tally.cost_micros}) {
+    if (part > tally_max || part < -tally_max) return false;
+  }
+  return true;
 }
 
 Entry lost_entry(SegmentId segment, Position position) {

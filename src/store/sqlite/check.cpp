@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <fmt/format.h>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -12,6 +13,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/check.hpp"
+#include "perdure/store/progress.hpp"
 #include "sqlite/check_run.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/restore.hpp"
@@ -20,15 +22,14 @@
 
 namespace perdure::sqlite {
 
-bool CheckRun::go_on() {
-  if (report().is_complete && progress_ && !progress_(step_)) report().is_complete = false;
-  return report().is_complete;
-}
-
-void CheckRun::unreadable(const std::optional<SessionId>& session, std::string_view what,
-                          const SqliteError& error) {
-  if (!error.is_damage()) throw error;
-  found.add(Fault::file, session, fmt::format("{} cannot be read: {}", what, error.what()));
+void CheckRun::guard(const std::optional<SessionId>& session, std::string_view what,
+                     const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const SqliteError& error) {
+    if (!error.is_damage()) throw;
+    found.add(Fault::file, session, fmt::format("{} cannot be read: {}", what, error.what()));
+  }
 }
 
 // Nothing else in the file can tell.

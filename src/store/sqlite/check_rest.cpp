@@ -142,7 +142,8 @@ void check_counters(CheckRun& run) {
 void check_keys(CheckRun& run) {
   Rows rows = run.db.query(
       "SELECT key FROM (SELECT key FROM call WHERE key IS NOT NULL AND state IN "
-      "('dispatched', 'in_doubt', 'succeeded', 'abandoned') UNION ALL SELECT key FROM claim) "
+      "('dispatched', 'in_doubt', 'succeeded', 'abandoned') AND session NOT IN (SELECT num FROM "
+      "arriving) UNION ALL SELECT key FROM claim) "
       "GROUP BY key HAVING count(*) > 1");
   while (rows.next()) {
     run.found.add(Fault::ledger, {},

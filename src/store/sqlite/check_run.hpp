@@ -1,10 +1,9 @@
-// What the parts of one check share.
-//
-// A part that meets a page it cannot read has found something; the others go on.
+// What the parts of a check of one SQLite file share.
 
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,54 +12,29 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/check.hpp"
 #include "perdure/store/progress.hpp"
-#include "rules/findings.hpp"
+#include "rules/check_run.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure::sqlite {
 
-class CheckRun {
+class CheckRun final : public rules::CheckRun {
  public:
   CheckRun(Connection& connection, const std::optional<Timestamp>& wal_lost,
            const Progress& progress)
-      : db(connection), wal_lost_at(wal_lost), progress_(progress) {
+      : rules::CheckRun(progress), db(connection), wal_lost_at(wal_lost) {
     db.note_wrong_pages(&wrong_pages);
   }
-  ~CheckRun() { db.note_wrong_pages(nullptr); }
-  CheckRun(const CheckRun&) = delete;
-  CheckRun& operator=(const CheckRun&) = delete;
+  ~CheckRun() override { db.note_wrong_pages(nullptr); }
+
+  void guard(const std::optional<SessionId>& session, std::string_view what,
+             const std::function<void()>& work) override;
 
   Connection& db;
   /// When this opening found that the WAL lacks commits; the file may know of another.
   const std::optional<Timestamp> wal_lost_at;
-  rules::Findings found{};
   /// Read from the main file since the check began, and not matching their sums.
   std::vector<std::uint32_t> wrong_pages{};
-
-  /// Runs `work`; damage that ends it is a finding: `what` could not be read.
-  template <class Work>
-  void guard(const std::optional<SessionId>& session, std::string_view what, Work work) {
-    try {
-      work();
-    } catch (const SqliteError& error) {
-      unreadable(session, what, error);
-    }
-  }
-
-  [[nodiscard]] CheckReport& report() { return found.report; }
-  void set_total(std::uint64_t total) { step_.total = total; }
-  void advance() { ++step_.done; }
-  /// Tells how far it has come. False: stop.
-  [[nodiscard]] bool go_on();
-
- private:
-  // Rethrows what is not damage.
-  void unreadable(const std::optional<SessionId>& session, std::string_view what,
-                  const SqliteError& error);
-
-  const Progress& progress_;
-  Step step_{};
 };
 
 /// By the first page of its tree, what it is: "table entry".

@@ -93,12 +93,6 @@ Result<void> branch(Connection& db, State& state, Point point) {
   return {};
 }
 
-// A total that an entry does not change is stored as nothing at all.
-std::optional<std::int64_t> unless_zero(std::int64_t number) {
-  if (number == 0) return std::nullopt;
-  return number;
-}
-
 struct EntryKey {
   std::int64_t id = 0;
   Timestamp at{};

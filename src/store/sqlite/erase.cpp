@@ -165,7 +165,10 @@ Result<Freed> SqliteRetention::erase(const SessionId& session,
   Erasure erasure(*std::move(keys));
   const Progress none;
   Slices slices(access_.writer, none);
-  auto erased = slices.run([&](Connection& db) -> Result<bool> { return erasure.slice(db); });
+  auto erased = slices.run([&](Connection& db) -> Result<bool> {
+    if (auto rests = check_at_rest(db, session); !rests) return forward(rests);
+    return erasure.slice(db);
+  });
   if (!erased) return forward(erased);
   if (auto overwritten = overwrite_unused(access_, slices); !overwritten) {
     return forward(overwritten);

@@ -11,6 +11,7 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
+#include "rules/incarnation.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/formats.hpp"
 
@@ -184,7 +185,7 @@ CREATE TABLE resource (
 void make_format_1(Connection& connection, IdSource& ids) {
   connection.execute(tables);
   connection.run("INSERT INTO meta VALUES ('incarnation', ?), ('syncs', 0), ('workers', 0)",
-                 mint<StoreTag>(ids).text());
+                 mint<rules::StoreTag>(ids).text());
 }
 
 }  // namespace perdure::sqlite

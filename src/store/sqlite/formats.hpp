@@ -2,19 +2,14 @@
 
 #pragma once
 
-#include <string_view>
-
 #include "perdure/core/id_source.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure::sqlite {
 
-struct StoreTag {
-  static constexpr std::string_view prefix = "sto_";
-};
-
 void make_format_1(Connection& connection, IdSource& ids);
 void make_format_2(Connection& connection, IdSource& ids);
+void make_format_3(Connection& connection, IdSource& ids);
 
 /// For a person with the plain sqlite3 shell; replaces those of an older format.
 void make_views(Connection& connection);

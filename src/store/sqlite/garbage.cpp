@@ -1,6 +1,6 @@
 // The row in `garbage` goes last, so that whatever is cut off is found again. A call
 // that holds a key becomes a claim in the transaction in which its row goes: the key is
-// never free in between.
+// never free in between. What has no id leaves no claims: it never was a session here.
 
 #include "sqlite/garbage.hpp"
 
@@ -55,7 +55,8 @@ class Clearing {
         "INSERT OR IGNORE INTO claim SELECT c.key, g.id, c.position, c.tool, c.effect, c.state, "
         "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.settled_at "
         "FROM call c JOIN garbage g ON g.session = c.session WHERE c.session = ?1 "
-        "AND c.key IS NOT NULL AND c.state IN ('succeeded', 'abandoned') AND c.position IN "
+        "AND c.key IS NOT NULL AND g.id <> '' AND c.state IN ('dispatched', 'in_doubt', "
+        "'succeeded', 'abandoned') AND c.position IN "
         "(SELECT position FROM call WHERE session = ?1 ORDER BY position LIMIT ?2)",
         session_, slice_rows);
     return some_gone(db,
@@ -151,7 +152,9 @@ class Clearing {
 }  // namespace
 
 std::vector<std::int64_t> list_garbage(Connection& db) {
-  Rows rows = db.query("SELECT session FROM garbage ORDER BY session");
+  Rows rows = db.query(
+      "SELECT session FROM garbage WHERE session NOT IN (SELECT owner FROM transit) ORDER BY "
+      "session");
   std::vector<std::int64_t> sessions;
   while (rows.next()) sessions.push_back(rows.integer(0));
   return sessions;

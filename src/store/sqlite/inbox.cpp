@@ -35,7 +35,7 @@ void insert(Connection& db, std::int64_t session, const NewInboxMessage& message
 Result<void> SqliteInbox::post(const NewInboxMessage& message) {
   if (auto checked = rules::check(message); !checked) return checked;
   return access_.writer.write([&](Connection& db) -> Result<void> {
-    auto session = require_session(db, message.session);
+    auto session = require_here(db, message.session);
     if (!session) return forward(session);
     const Timestamp now = access_.clock.now();
     const std::string_view bytes = message.body.bytes();

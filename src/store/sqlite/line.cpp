@@ -14,6 +14,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
+#include "rules/moves.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/kept_points.hpp"
 #include "sqlite/rows.hpp"
@@ -95,6 +96,11 @@ Tally sum_entries(Connection& db, SegmentId segment, Position after, Position la
   return read_tally(rows, 0);
 }
 
+rules::Moved moved_of(Connection& db, std::int64_t session) {
+  Rows rows = db.query("SELECT moved FROM session WHERE num = ?", session);
+  return rows.next() ? rules::moved_from(rows.text(0)) : rules::Moved{};
+}
+
 }  // namespace
 
 Part read_segment(const Rows& rows) {
@@ -122,6 +128,23 @@ std::optional<std::int64_t> find_session(Connection& db, const SessionId& id) {
 Result<std::int64_t> require_session(Connection& db, const SessionId& id) {
   if (auto found = find_session(db, id)) return *found;
   return fail(ErrorCode::not_found, fmt::format("there is no session {}", id.text()), id.text());
+}
+
+Result<std::int64_t> require_here(Connection& db, const SessionId& id) {
+  auto number = require_session(db, id);
+  if (!number) return number;
+  auto here = rules::check_here(id, moved_of(db, *number));
+  if (!here) return forward(here);
+  return number;
+}
+
+Result<void> check_at_rest(Connection& db, const SessionId& id) {
+  const auto number = find_session(db, id);
+  return number ? rules::check_at_rest(id, moved_of(db, *number)) : Result<void>();
+}
+
+bool is_arriving(Connection& db, const SessionId& id) {
+  return db.query("SELECT 1 FROM arriving WHERE id = ?", id.text()).next();
 }
 
 bool entry_exists(Connection& db, Place place) {

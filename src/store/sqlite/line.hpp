@@ -11,6 +11,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
+#include "rules/history.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure::sqlite {
@@ -19,23 +20,9 @@ namespace perdure::sqlite {
 [[nodiscard]] constexpr std::int64_t entry_key(SegmentId segment, Position position) {
   return static_cast<std::int64_t>(segment << 32U | position);
 }
-inline constexpr Position position_max = 0xFFFF'FFFF;
-
-/// The end of a line: everything up to `position` as seen from `segment`.
-struct Place {
-  SegmentId segment = 0;
-  Position position = 0;
-};
-
-/// The part of a line that lies in one segment.
-struct Part {
-  SegmentId segment = 0;
-  std::int64_t session = 0;
-  Position first = 0;
-  Position last = 0;  ///< Nothing of the segment beyond it is on the line.
-  std::optional<SegmentId> parent;
-  Position parent_position = 0;
-};
+using rules::Part;
+using rules::Place;
+using rules::position_max;
 
 /// Completed with a WHERE or ORDER clause. `last` is the reader's to say.
 inline constexpr std::string_view select_segment =
@@ -45,6 +32,12 @@ inline constexpr std::string_view select_segment =
 [[nodiscard]] std::optional<std::int64_t> find_session(Connection& db, const SessionId& id);
 /// Fails: `not_found`.
 [[nodiscard]] Result<std::int64_t> require_session(Connection& db, const SessionId& id);
+/// Fails: `not_found`; `conflict` if it is moved, or being moved, to another store.
+[[nodiscard]] Result<std::int64_t> require_here(Connection& db, const SessionId& id);
+/// Fails: `conflict` if it is being moved. It need not be there.
+[[nodiscard]] Result<void> check_at_rest(Connection& db, const SessionId& id);
+/// Whether it is on its way here, and its id taken.
+[[nodiscard]] bool is_arriving(Connection& db, const SessionId& id);
 
 /// Where the session's entry at the position is; empty if there is none, or none any more.
 [[nodiscard]] std::optional<Place> find_entry(Connection& db, std::int64_t session,

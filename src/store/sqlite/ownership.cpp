@@ -16,6 +16,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
 #include "rules/checks.hpp"
+#include "rules/moves.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/rows.hpp"
@@ -28,6 +29,7 @@ namespace {
 struct Grip {
   std::optional<WorkerRow> worker;
   Holder holder;
+  rules::Moved moved;  // Of a session.
 };
 
 Grip read_grip(const Rows& rows, const Workers& workers) {
@@ -47,11 +49,13 @@ Grip read_grip(const Rows& rows, const Workers& workers) {
 
 std::optional<Grip> find_session_grip(Connection& db, const Workers& workers, const SessionId& id) {
   Rows rows = db.query(
-      "SELECT w.num, w.id, w.host, w.pid, w.boot, w.until, s.fence, s.owned_since "
+      "SELECT w.num, w.id, w.host, w.pid, w.boot, w.until, s.fence, s.owned_since, s.moved "
       "FROM session s LEFT JOIN worker w ON w.num = s.owner WHERE s.id = ?",
       id.text());
   if (!rows.next()) return std::nullopt;
-  return read_grip(rows, workers);
+  Grip grip = read_grip(rows, workers);
+  grip.moved = rules::moved_from(rows.text(8));
+  return grip;
 }
 
 std::optional<Grip> find_resource_grip(Connection& db, const Workers& workers,
@@ -172,6 +176,7 @@ Result<Lease> SqliteOwnership::acquire(const SessionId& session, const WorkerId&
       return fail(ErrorCode::not_found, fmt::format("there is no session {}", session.text()),
                   session.text());
     }
+    if (auto here = rules::check_here(session, grip->moved); !here) return forward(here);
     auto number = require_live_worker(db, access_.workers, worker);
     if (!number) return forward(number);
     Lease lease{.session = session, .worker = worker, .fence = grip->holder.fence};

@@ -8,6 +8,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/progress.hpp"
 #include "perdure/store/retention.hpp"
+#include "perdure/store/sessions.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/garbage.hpp"
 #include "sqlite/line.hpp"
@@ -23,13 +24,16 @@ Result<void> check_removable(Connection& db, const Workers& workers, std::int64_
                              const SessionId& id) {
   Rows rows = db.query(sql(select_session, "WHERE s.num = ?"), session);
   rows.next();
-  const auto holder = read_session(rows, workers).holder;
+  const SessionSummary summary = read_session(rows, workers);
+  const auto& holder = summary.holder;
   if (holder && holder->alive) {
     return fail(ErrorCode::lease_held,
                 fmt::format("session {} is held by worker {} (host {}, pid {})", id.text(),
                             holder->worker.text(), holder->host, holder->pid),
                 holder->worker.text());
   }
+  // What became of the calls of a session that was moved is the other store's to say.
+  if (!summary.moved_to.empty()) return {};
   Rows open = db.query(
       "SELECT min(position) FROM call WHERE state IN ('intended', 'dispatched', 'in_doubt') "
       "AND session = ?",
@@ -46,6 +50,8 @@ Result<Freed> SqliteRetention::remove(const SessionId& session, const Progress& 
   auto removed = access_.writer.write([&](Connection& db) -> Result<std::int64_t> {
     auto number = require_session(db, session);
     if (!number) return forward(number);
+    auto rests = check_at_rest(db, session);
+    if (!rests) return forward(rests);
     auto free = check_removable(db, access_.workers, *number, session);
     if (!free) return forward(free);
     db.run("INSERT INTO garbage VALUES (?, ?)", *number, session.text());

@@ -4,7 +4,6 @@
 
 #include "sqlite/restore.hpp"
 
-#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
@@ -12,13 +11,13 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
+#include "rules/incarnation.hpp"
+#include "rules/moves.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/formats.hpp"
 
 namespace perdure::sqlite {
 namespace {
-
-constexpr std::int64_t fence_jump = std::int64_t{1} << 32;
 
 std::optional<Timestamp> time_in_meta(Connection& db, std::string_view key) {
   Rows rows = db.query("SELECT value FROM meta WHERE key = ?", key);
@@ -47,13 +46,18 @@ void restore_after_loss(Connection& db, IdSource& ids, Timestamp found_at) {
 std::optional<Timestamp> find_loss(Connection& db) { return time_in_meta(db, "lost"); }
 
 void begin_anew(Connection& db, IdSource& ids, std::string_view reason) {
-  db.run("UPDATE meta SET value = ? WHERE key = 'incarnation'", mint<StoreTag>(ids).text());
+  db.run("UPDATE meta SET value = ? WHERE key = 'incarnation'", mint<rules::StoreTag>(ids).text());
   db.run("DELETE FROM worker");
-  db.run("UPDATE resource SET worker = NULL, fence = fence + ?", fence_jump);
+  // The other store knows the moves of another incarnation. What arrived of them is garbage.
+  db.run("UPDATE session SET moved = NULL WHERE moved LIKE 'moving %'");
+  for (const std::string_view table : {"move", "transit", "arriving", "arrived_segment"}) {
+    db.run(fmt::format("DELETE FROM {}", table));
+  }
+  db.run("UPDATE resource SET worker = NULL, fence = fence + ?", rules::fence_jump);
   db.run(
       "UPDATE session SET owner = NULL, owned_since = NULL, fence = fence + ?, "
       "revision = revision + 1, restored = status IN ('active', 'waiting', 'paused')",
-      fence_jump);
+      rules::fence_jump);
   db.run(
       "UPDATE session SET status = 'paused', wake_at = NULL, wait_reason = ? "
       "WHERE status IN ('active', 'waiting')",

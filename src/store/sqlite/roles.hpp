@@ -11,6 +11,7 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/transfer.hpp"
 #include "sqlite/readers.hpp"
 #include "sqlite/watcher.hpp"
 #include "sqlite/workers.hpp"
@@ -116,6 +117,21 @@ class SqliteRetention final : public Retention {
   Result<Freed> remove(const SessionId& session, const Progress& progress) override;
   Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
   Result<Freed> vacuum(const Progress& progress) override;
+
+ private:
+  Access access_;
+};
+
+class SqliteTransfer final : public Transfer {
+ public:
+  explicit SqliteTransfer(Access access) : access_(access) {}
+  Result<Departure> find_departure(const std::string& target) override;
+  Result<Departure> depart(const Destination& to, const std::vector<SessionId>& sessions) override;
+  Result<std::optional<Arrival>> find_arrival(const std::string& source) override;
+  Result<Arrival> arrive(const std::string& source, const Departure& departure) override;
+  Result<FactSlice> read(const Passage& passage, const FactCursor& from) override;
+  Result<void> take(const Passage& passage, const FactSlice& slice) override;
+  Result<void> end(const Passage& passage, MoveEnd how) override;
 
  private:
   Access access_;

@@ -17,7 +17,7 @@ namespace perdure::sqlite {
 namespace {
 
 constexpr std::array table_shapes = {
-    Shape{"session", "session", "ktiittIttttTITiiiiiihiiiiiiIIii", true, true, 0, 11},
+    Shape{"session", "session", "ktiittIttttTITiiiiiihiiiiiiIIiiT", true, true, 0, 11},
     Shape{"segment", "segment", "kiiIi", true, true},
     Shape{"entry", "entry", "kttiiiIIIIIhV", true, true},
     Shape{"receipt", "receipt", "itiiiiiIiih", false, true, 2},
@@ -42,14 +42,17 @@ constexpr std::array table_shapes = {
     Shape{"segment_parent", "temp.segment_above", "iii", false, false, 3},
 };
 
-// Workers of a damaged store are dead to the new one.
+// Workers of a damaged store are dead to the new one, and moves that were open are abandoned.
+constexpr std::array left_out = {"worker", "move", "transit", "arriving", "arrived_segment"};
+
 static_assert(std::ranges::all_of(store_tables, [](std::string_view table) {
-  return table == "worker" ||
+  return std::ranges::find(left_out, table) != left_out.end() ||
          std::ranges::find(table_shapes, table, &Shape::name) != table_shapes.end();
 }));
 
-// The last column of session came with format 2; rows from before do not have it.
-constexpr std::size_t old_session_columns = 30;
+// The last columns of session came with formats 2 and 3; rows from before do not have them.
+constexpr std::size_t session_columns_1 = 30;
+constexpr std::size_t session_columns_2 = 31;
 
 bool fits(char column, const Value& value) {
   const char kind = static_cast<char>(std::tolower(static_cast<unsigned char>(column)));
@@ -87,9 +90,10 @@ std::span<const Shape> shapes() { return table_shapes; }
 bool has_shape(const Shape& shape, Record& record) {
   std::vector<Value>& values = record.values;
   if (!record.is_whole) return false;
-  if (shape.name == "session" && values.size() == old_session_columns) {
+  if (shape.name == "session" && values.size() == session_columns_1) {
     values.push_back({.kind = Value::Kind::integer, .integer = 0, .real = 0, .bytes = {}});
   }
+  if (shape.name == "session" && values.size() == session_columns_2) values.emplace_back();
   return std::ranges::equal(shape.columns, values, fits);
 }
 

@@ -6,27 +6,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
+#include "rules/history.hpp"
+#include "rules/stored_session.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure::sqlite {
 
-/// A stretch of one segment's positions, both ends included.
-struct Stretch {
-  SegmentId segment = 0;
-  Position first = 0;
-  Position last = 0;
-};
-
-struct EntryVisitor {
-  std::function<void(Entry&&)> entry;
-  /// Positions without a readable row: damaged, or dropped on purpose.
-  std::function<void(Position first, Position last)> missing;
-};
+using rules::EntryVisitor;
+using rules::Stretch;
 
 /// Calls back for every position of the stretch, in order.
 void scan_entries(Connection& db, const Stretch& stretch, const EntryVisitor& visit);

@@ -30,7 +30,8 @@ bool is_empty(Connection& connection) {
 using FormatStep = void (*)(Connection&, IdSource&);
 
 // Step n leads from format n to n + 1. An empty file has format 0.
-constexpr std::array<FormatStep, format_number> steps = {make_format_1, make_format_2};
+constexpr std::array<FormatStep, format_number> steps = {make_format_1, make_format_2,
+                                                         make_format_3};
 
 }  // namespace
 

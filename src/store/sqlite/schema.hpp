@@ -15,12 +15,13 @@
 namespace perdure::sqlite {
 
 /// All tables of a store, whatever their format makes of them.
-inline constexpr std::array<std::string_view, 15> store_tables = {
-    "meta", "session", "segment",  "entry",  "receipt", "checkpoint", "call",  "message",
-    "blob", "worker",  "resource", "pruned", "claim",   "garbage",    "staged"};
+inline constexpr std::array<std::string_view, 19> store_tables = {
+    "meta",    "session", "segment", "entry",    "receipt",        "checkpoint", "call",
+    "message", "blob",    "worker",  "resource", "pruned",         "claim",      "garbage",
+    "staged",  "move",    "transit", "arriving", "arrived_segment"};
 
 /// What this build writes. An older file is migrated, a newer one refused.
-inline constexpr std::int64_t format_number = 2;
+inline constexpr std::int64_t format_number = 3;
 
 /// The format number that the file says it has. It is on the first page, which every transaction
 /// has read anyway.

@@ -34,18 +34,18 @@ namespace perdure::sqlite {
 namespace {
 
 std::optional<SessionSummary> find(Connection& db, const Workers& workers, std::int64_t number) {
-  const auto read = [&](std::string_view select) -> std::optional<SessionSummary> {
+  const auto read = [&](const std::string& select) -> std::optional<SessionSummary> {
     Rows rows = db.query(sql(select, "WHERE s.num = ?"), number);
     if (!rows.next()) return std::nullopt;
     return read_session(rows, workers);
   };
   try {
-    return read(select_session);
+    return read(std::string(select_session));
   } catch (const SqliteError& error) {
     if (!error.is_damage()) throw;
   }
   // Its owner may be what cannot be read; then it is shown without one.
-  return read(select_session_alone);
+  return read(sql(select_session_columns, "FROM session s "));
 }
 
 // Nothing if the row cannot be read: it must not hide the others.
@@ -156,13 +156,13 @@ std::vector<SessionSummary> runnable(Connection& db, const Workers& workers, Tim
 }  // namespace
 
 Result<void> insert_session(Connection& db, const NewSession& session, Timestamp now) {
-  if (find_session(db, session.id)) {
+  if (find_session(db, session.id) || is_arriving(db, session.id)) {
     return fail(ErrorCode::already_exists,
                 fmt::format("session {} exists already", session.id.text()), session.id.text());
   }
   std::optional<Place> place;
   if (session.origin) {
-    auto parent = require_session(db, session.origin->session);
+    auto parent = require_here(db, session.origin->session);
     if (!parent) return forward(parent);
     auto resolved = resolve(db, *parent, session.origin->at);
     if (!resolved) return forward(resolved);
@@ -277,7 +277,7 @@ Result<std::vector<SessionSummary>> SqliteSessions::due(std::size_t limit) {
 Result<SessionSummary> SqliteSessions::annotate(const SessionId& id, const Annotation& part) {
   if (auto checked = rules::check(part); !checked) return forward(checked);
   return access_.writer.write([&](Connection& db) -> Result<SessionSummary> {
-    auto number = require_session(db, id);
+    auto number = require_here(db, id);
     if (!number) return forward(number);
     update_annotation(db, *number, part);
     db.run("UPDATE session SET updated_at = ?, revision = revision + 1 WHERE num = ?",

@@ -12,6 +12,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
@@ -19,6 +20,7 @@
 #include "perdure/store/changes.hpp"
 #include "perdure/store/check.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/doctor.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
@@ -27,6 +29,7 @@
 #include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
@@ -35,6 +38,7 @@
 #include "sqlite/check.hpp"
 #include "sqlite/commit.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/doctor.hpp"
 #include "sqlite/lock_file.hpp"
 #include "sqlite/opening.hpp"
 #include "sqlite/readers.hpp"
@@ -99,6 +103,7 @@ class SqliteStore final : public Store, private Upkeep {
   Changes& changes() override { return changes_; }
   Retention& retention() override { return retention_; }
   Upkeep& upkeep() override { return *this; }
+  Transfer& transfer() override { return transfer_; }
 
  private:
   StoreInfo info() const override {
@@ -121,6 +126,8 @@ class SqliteStore final : public Store, private Upkeep {
   Result<void> backup(const std::string& path, const Progress& progress) override {
     return write_backup(access_, path, progress);
   }
+
+  Result<std::vector<Remark>> doctor() override { return examine(access_, info()); }
 
   Result<void> sync() override {
     return writer_.write([](Connection& db) -> Result<void> {
@@ -154,6 +161,7 @@ class SqliteStore final : public Store, private Upkeep {
   SqliteInbox inbox_{access_};
   SqliteBlobs blobs_{access_};
   SqliteRetention retention_{access_};
+  SqliteTransfer transfer_{access_};
   SqliteChanges changes_{readers_, lock_file_};
 };
 

@@ -1,0 +1,49 @@
+"""The PostgreSQL server of a run: started when a cell first asks for it, gone with the run.
+
+It is the server of the tests (tests/postgres/cluster_program.cpp), as durable as PostgreSQL is by
+default. Both sides of a cell use it, over the same kind of connection.
+"""
+
+import os
+import pathlib
+import subprocess
+
+STOP_SECONDS_MAX = 60
+
+
+class Server:
+    """Used as a context: at its end the server is stopped and all that it had is removed."""
+
+    def __init__(self, keeper: pathlib.Path):
+        self.keeper = keeper
+        self.process: subprocess.Popen | None = None
+        self.schemas = 0
+        self.found = ""
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.process.kill()  # The kernel tells the server.
+            self.process.wait()
+
+    def address(self) -> str:
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [str(self.keeper), "--watch", str(os.getpid())], stdout=subprocess.PIPE, text=True
+            )
+            self.found = self.process.stdout.readline().strip()
+            if not self.found:
+                raise subprocess.SubprocessError("PostgreSQL did not start")
+        return self.found
+
+    def fresh_location(self) -> str:
+        """Of a store that is not there yet."""
+        self.schemas += 1
+        return f"{self.address()}?schema=bench_{self.schemas}"

@@ -1,0 +1,13 @@
+// Which bytes are text.
+
+#pragma once
+
+#include <string_view>
+
+namespace perdure {
+
+/// Whether the bytes are well-formed UTF-8, strictly: no overlong forms, no surrogates, nothing
+/// beyond U+10FFFF.
+[[nodiscard]] bool is_utf8(std::string_view text);
+
+}  // namespace perdure

@@ -1,0 +1,14 @@
+// Checking a store in a PostgreSQL database.
+
+#pragma once
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/progress.hpp"
+#include "postgres/roles.hpp"
+
+namespace perdure::postgres {
+
+[[nodiscard]] Result<CheckReport> check_store(const Access& access, const Progress& progress);
+
+}  // namespace perdure::postgres

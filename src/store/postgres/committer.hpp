@@ -1,0 +1,92 @@
+// Group commit: commits that wait at the same time share one transaction, one round trip and one
+// sync.
+//
+// Led by the callers themselves, as in the SQLite backend (sqlite/writer.hpp): the first in the queue
+// sends all that waits as one pipeline and answers everybody when its sync was answered. They are
+// sorted by session, so that two processes lock the same rows in the same order.
+//
+// A transaction has no savepoints here: one commit that is refused undoes the others with it. Then
+// it is set apart and the others are sent again. It may have been refused because of what another
+// one of the group did, so it is sent again too, alone, by its own thread, and that answer counts.
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/commit.hpp"
+#include "postgres/attempts.hpp"
+#include "postgres/error.hpp"
+#include "postgres/params.hpp"
+#include "postgres/pool.hpp"
+#include "postgres/rows.hpp"
+
+namespace perdure::postgres {
+
+class Committer {
+ public:
+  /// `patience`: how long a commit is repeated while it is not answered.
+  Committer(Pool& pool, Duration patience) : pool_(pool), patience_(patience) {}
+
+  /// Runs one repeatable statement in a transaction that others may share. The committer adds its
+  /// last parameter itself, a boolean: whether the transaction may reach the disk later. That is
+  /// only so if every member of the group allows it.
+  [[nodiscard]] Result<Rows> commit(const SessionId& session, std::string_view sql, Params params,
+                                    Sync sync);
+
+  /// In the queue at this moment.
+  [[nodiscard]] std::size_t waiting() const;
+  /// That were committed, whatever their number of members.
+  [[nodiscard]] std::uint64_t transactions() const { return transactions_; }
+
+ private:
+  /// One caller's commit, on that caller's stack until it is answered.
+  struct Request {
+    const SessionId& session;
+    std::string_view sql;
+    Params params;
+    Sync sync;
+    Attempts attempts;
+    std::optional<Result<Rows>> result{};
+    bool is_answered = false;
+    std::condition_variable ready{};
+  };
+  using Group = std::vector<Request*>;
+
+  /// The server's no to one member, after which none of the group happened.
+  struct Refusal {
+    std::size_t index;
+    PgError error;
+  };
+
+  void submit(Request& request);
+  /// As much of the queue as one transaction should hold.
+  [[nodiscard]] Group take_group();
+  void process(const Group& all);
+  /// Who has no result after it is to be sent alone.
+  void commit_together(Group group);
+  [[nodiscard]] std::optional<Refusal> send_while_away(const Group& group);
+  void commit_alone(Request& request);
+  /// One try. Throws what may be repeated; nobody has a result then.
+  [[nodiscard]] std::optional<Refusal> send(std::span<Request* const> group);
+
+  Pool& pool_;
+  const Duration patience_;
+  std::atomic<std::uint64_t> transactions_ = 0;
+
+  mutable std::mutex mutex_;
+  Group queue_;
+  bool leading_ = false;
+};
+
+}  // namespace perdure::postgres

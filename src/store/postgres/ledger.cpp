@@ -1,0 +1,105 @@
+// Reading the ledger over PostgreSQL. Calls change in commits only (sql/calls.sql).
+
+#include "perdure/store/ledger.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "postgres/connection.hpp"
+#include "postgres/params.hpp"
+#include "postgres/roles.hpp"
+#include "postgres/rows.hpp"
+#include "postgres/values.hpp"
+#include "rules/checks.hpp"
+#include "rules/stored_rows.hpp"
+
+namespace perdure::postgres {
+namespace {
+
+constexpr std::string_view select_call =
+    "SELECT s.id, c.position, c.args, c.result, c.tool, c.provider_id, c.effect, c.key, c.state, "
+    "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.deadline, c.settled_at, "
+    "c.who, c.why FROM perdure.call c JOIN perdure.session s ON s.num = c.session ";
+
+/// The call of a removed session that holds the key: its payload is gone.
+constexpr std::string_view select_claim =
+    "SELECT session, position, 0::bigint, NULL::bigint, tool, ''::bytea, effect, key, state, "
+    "attempts, failures, fence, intended_at, dispatched_at, NULL::bigint, settled_at, '', '' "
+    "FROM perdure.claim WHERE key = $1 AND session IS NOT NULL";
+
+std::vector<Call> read_calls(Rows rows) {
+  std::vector<Call> calls;
+  while (rows.next() && !rows.is_null(0)) calls.push_back(rules::read_call(rows));
+  return calls;
+}
+
+}  // namespace
+
+Result<Call> PostgresLedger::read(const SessionId& session, Position call) {
+  return access_.client.read([&](Connection& db) -> Result<Call> {
+    Rows rows = db.query(sql_of_session(select_call, "WHERE c.session = n.num AND c.position = $2"),
+                         Params::of(session.text(), sendable(call)));
+    if (rows.next() && !rows.is_null(0)) return rules::read_call(rows);
+    const std::string name = call_name(session, call);
+    return fail(ErrorCode::not_found, fmt::format("there is no call {}", name), name);
+  });
+}
+
+Result<std::optional<Call>> PostgresLedger::find_holder(const Digest& key) {
+  return access_.client.read([&](Connection& db) -> Result<std::optional<Call>> {
+    Rows rows = db.query(
+        sql(select_call, fmt::format("JOIN perdure.claim h ON h.holder = c.session AND h.position "
+                                     "= c.position WHERE h.key = $1 AND h.session IS NULL "
+                                     "UNION ALL {}",
+                                     select_claim)),
+        Params::of(key));
+    if (!rows.next()) return std::nullopt;
+    return rules::read_call(rows);
+  });
+}
+
+Result<std::vector<Call>> PostgresLedger::by_key(const Digest& key) {
+  return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {
+    std::vector<Call> calls = read_calls(
+        db.query(sql(select_call, "WHERE c.key = $1 ORDER BY c.intended_at, c.session, c.position"),
+                 Params::of(key)));
+    // At most one: a key has one holder.
+    for (Call& claim : read_calls(db.query(select_claim, Params::of(key)))) {
+      const auto place = std::ranges::lower_bound(calls, claim.intended_at, {}, &Call::intended_at);
+      calls.insert(place, std::move(claim));
+    }
+    return calls;
+  });
+}
+
+// Without a session only open calls have an index; settled ones of all sessions are many.
+Result<std::vector<Call>> PostgresLedger::list(const CallQuery& query) {
+  if (auto checked = rules::check(query); !checked) return forward(checked);
+  std::vector<std::string_view> states;
+  for (const CallState state : query.states) states.push_back(to_string(state));
+  const std::string_view any_state = states.empty() ? "cardinality($2) = 0" : "c.state = ANY ($2)";
+  return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {
+    const auto limit = static_cast<std::int64_t>(query.limit);
+    constexpr std::string_view order = "ORDER BY c.session, c.position LIMIT $3";
+    if (!query.session) {
+      return read_calls(
+          db.query(sql(select_call, fmt::format("WHERE $1 AND {} {}", any_state, order)),
+                   Params::of(true, states, limit)));
+    }
+    return read_calls(
+        db.query(sql_of_session(select_call,
+                                fmt::format("WHERE c.session = n.num AND {} {}", any_state, order)),
+                 Params::of(query.session->text(), states, limit)));
+  });
+}
+
+}  // namespace perdure::postgres

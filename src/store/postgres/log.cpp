@@ -1,0 +1,150 @@
+// Reading history over PostgreSQL, each in one statement: the parts of the line, and a range of
+// entries of each.
+
+#include "perdure/store/log.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/limits.hpp"
+#include "perdure/store/point.hpp"
+#include "postgres/connection.hpp"
+#include "postgres/params.hpp"
+#include "postgres/roles.hpp"
+#include "postgres/rows.hpp"
+#include "postgres/session_row.hpp"
+#include "postgres/values.hpp"
+#include "rules/checks.hpp"
+#include "rules/match.hpp"
+#include "rules/stored_rows.hpp"
+
+namespace perdure::postgres {
+namespace {
+
+constexpr std::string_view select_checkpoint =
+    "SELECT version, position, at, reason, label, metadata, turns, steps, tokens_in, tokens_out, "
+    "cost_micros FROM perdure.checkpoint WHERE session = n.num ";
+/// Checkpoints asked for at a time, where only C++ knows how many of them are wanted.
+constexpr std::int64_t checkpoints_at_once = 1000;
+
+std::string read_sql(Order order) {
+  const std::string_view way = order == Order::oldest_first ? "" : "DESC";
+  return fmt::format(
+      "SELECT {0} FROM perdure.parts($1, $2, $3, $4) p CROSS JOIN LATERAL ("
+      "SELECT * FROM perdure.entry e WHERE e.session = p.session AND e.position BETWEEN "
+      "greatest(p.first, $5) AND least(p.last, $6) AND ($7 = '' OR e.channel = $7) "
+      "ORDER BY e.position {1} LIMIT $8) e LIMIT $8",
+      entry_columns, way);
+}
+
+}  // namespace
+
+Result<std::vector<Entry>> PostgresLog::read(const SessionId& session, const LogQuery& query) {
+  if (auto checked = rules::check(query); !checked) return forward(checked);
+  const bool newest = query.order == Order::newest_first;
+  return access_.client.read([&](Connection& db) -> Result<std::vector<Entry>> {
+    Rows rows =
+        db.query(read_sql(query.order),
+                 Params::of(session.text(), kind_of(query.as_of), sendable(query.as_of.number()),
+                            newest, sendable(query.from), sendable(query.to),
+                            searchable(query.channel), static_cast<std::int64_t>(query.limit)));
+    std::vector<Entry> entries;
+    entries.reserve(rows.count());
+    while (rows.next()) entries.push_back(read_entry(rows));
+    return entries;
+  });
+}
+
+Result<std::optional<Entry>> PostgresLog::find_value(const SessionId& session,
+                                                     const std::string& channel, Point as_of) {
+  return access_.client.read([&](Connection& db) -> Result<std::optional<Entry>> {
+    Rows rows = db.query(
+        fmt::format("SELECT {} FROM perdure.parts($1, $2, $3, true) p CROSS JOIN LATERAL ("
+                    "SELECT * FROM perdure.entry e WHERE e.session = p.session AND e.channel = $4 "
+                    "AND e.fold = 1 AND e.position BETWEEN p.first AND p.last "
+                    "ORDER BY e.position DESC LIMIT 1) e LIMIT 1",
+                    entry_columns),
+        Params::of(session.text(), kind_of(as_of), sendable(as_of.number()), searchable(channel)));
+    if (!rows.next()) return std::nullopt;
+    return read_entry(rows);
+  });
+}
+
+Result<Checkpoint> PostgresLog::read_checkpoint(const SessionId& session, Version version) {
+  return access_.client.read([&](Connection& db) -> Result<Checkpoint> {
+    Rows rows = db.query(sql_of_session(select_checkpoint, "AND version = $2"),
+                         Params::of(session.text(), sendable(version)));
+    if (rows.next() && !rows.is_null(0)) return rules::read_checkpoint(rows);
+    return fail(ErrorCode::not_found,
+                fmt::format("session {} has no version {}", session.text(), version));
+  });
+}
+
+Result<std::vector<Checkpoint>> PostgresLog::checkpoints(const SessionId& session,
+                                                         const CheckpointQuery& query) {
+  if (auto checked = rules::check(query); !checked) return forward(checked);
+  const std::string statement = sql_of_session(
+      select_checkpoint, query.label.empty()
+                             ? "AND version < $2 AND $3 = '' ORDER BY version DESC LIMIT $4"
+                             : "AND version < $2 AND label = $3 AND label <> '' "
+                               "ORDER BY version DESC LIMIT $4");
+  return access_.client.read([&](Connection& db) -> Result<std::vector<Checkpoint>> {
+    std::vector<Checkpoint> found;
+    std::int64_t before = sendable(query.before.value_or(~Version{0}));
+    while (true) {
+      Rows rows = db.query(statement, Params::of(session.text(), before, searchable(query.label),
+                                                 checkpoints_at_once));
+      while (rows.next() && !rows.is_null(0)) {
+        Checkpoint checkpoint = rules::read_checkpoint(rows);
+        before = sendable(checkpoint.version);
+        if (!rules::matches(query, checkpoint)) continue;
+        found.push_back(std::move(checkpoint));
+        if (found.size() == query.limit) return found;
+      }
+      if (std::cmp_less(rows.count(), checkpoints_at_once)) return found;
+    }
+  });
+}
+
+Result<std::vector<Segment>> PostgresLog::line(const SessionId& session, Point as_of) {
+  return access_.client.read([&](Connection& db) -> Result<std::vector<Segment>> {
+    Rows rows = db.query(
+        "SELECT p.segment, (SELECT s.id FROM perdure.session s WHERE s.num = p.session), p.first, "
+        "p.parent, p.parent_position FROM perdure.parts($1, $2, $3, false) p",
+        Params::of(session.text(), kind_of(as_of), sendable(as_of.number())));
+    std::vector<Segment> segments;
+    while (rows.next()) {
+      segments.push_back({.id = rows.number(0),
+                          .session = rules::stored_id<SessionId>(rows.text(1)),
+                          .first = rows.number(2),
+                          .parent = rules::optional_position(rows, 3),
+                          .parent_position = rows.number(4)});
+    }
+    return segments;
+  });
+}
+
+Result<std::optional<Receipt>> PostgresLog::find_receipt(const SessionId& session,
+                                                         const BatchId& batch) {
+  return access_.client.read([&](Connection& db) -> Result<std::optional<Receipt>> {
+    Rows rows = db.query(
+        sql_of_session("SELECT batch, first, count, head, version, at, chain FROM perdure.receipt ",
+                       "WHERE session = n.num AND batch = $2"),
+        Params::of(session.text(), batch.text()));
+    if (!rows.next() || rows.is_null(0)) return std::nullopt;
+    return rules::read_receipt(rows);
+  });
+}
+
+}  // namespace perdure::postgres

@@ -1,0 +1,149 @@
+// The store object that holds everything together. Members are in the order they depend on each
+// other; the watcher's threads end before the client does.
+
+#include "postgres/postgres_store.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/doctor.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/progress.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/transfer.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "postgres/address.hpp"
+#include "postgres/check.hpp"
+#include "postgres/client.hpp"
+#include "postgres/commit.hpp"
+#include "postgres/doctor.hpp"
+#include "postgres/params.hpp"
+#include "postgres/roles.hpp"
+#include "postgres/rows.hpp"
+#include "postgres/schema.hpp"
+#include "postgres/watcher.hpp"
+#include "rules/checks.hpp"
+
+namespace perdure::postgres {
+
+bool Access::is_synced(Sync sync) const {
+  return sync == Sync::now && durability == Durability::full;
+}
+
+Result<Rows> Access::write(std::string_view sql, const Params& params) const {
+  auto rows = client.write(sql, params);
+  if (rows) watcher.note_write();
+  return rows;
+}
+
+namespace {
+
+class PostgresStore final : public Store, private Upkeep {
+ public:
+  PostgresStore(Address address, const OpenOptions& options)
+      : options_(options),
+        client_(std::move(address),
+                {.patience = options.write_wait, .durability = options.durability}) {}
+
+  Result<void> prepare() {
+    auto opened = open_schema(client_, options_.create, *options_.ids);
+    if (!opened) return forward(opened);
+    opened_ = *std::move(opened);
+    return {};
+  }
+
+  Result<Receipt> commit(const Lease& lease, const Batch& batch) override {
+    if (auto checked = rules::check(batch); !checked) return forward(checked);
+    auto committed = commit_batch(access_, lease, batch);
+    if (!committed) return forward(committed);
+    if (!committed->repeated) ++commits_;
+    return std::move(committed->receipt);
+  }
+
+  Sessions& sessions() override { return sessions_; }
+  Ownership& ownership() override { return ownership_; }
+  Log& log() override { return log_; }
+  Ledger& ledger() override { return ledger_; }
+  Inbox& inbox() override { return inbox_; }
+  Blobs& blobs() override { return blobs_; }
+  Changes& changes() override { return changes_; }
+  Retention& retention() override { return retention_; }
+  Upkeep& upkeep() override { return *this; }
+  Transfer& transfer() override { return transfer_; }
+
+ private:
+  StoreInfo info() const override {
+    return {.backend = "postgres",
+            .location = client_.address().shown,
+            .engine = opened_.engine,
+            .format = format_number,
+            .incarnation = opened_.incarnation,
+            .durability = options_.durability};
+  }
+
+  StoreCounters counters() const override {
+    return {.commits = commits_,
+            .transactions = client_.transactions(),
+            .rows_read = client_.counters().rows_read};
+  }
+
+  Result<CheckReport> check(const Progress& progress) override {
+    return check_store(access_, progress);
+  }
+
+  Result<void> backup(const std::string& /*path*/, const Progress& /*progress*/) override {
+    return fail(ErrorCode::unsupported,
+                "a store in PostgreSQL is backed up with PostgreSQL's own tools: pg_basebackup and "
+                "its archived WAL for all of it, pg_dump for one schema");
+  }
+
+  Result<std::vector<Remark>> doctor() override { return examine(access_); }
+
+  Result<void> sync() override {
+    if (options_.durability == Durability::process) return {};
+    auto synced = client_.write("SELECT perdure.sync()", {});
+    if (!synced) return forward(synced);
+    return {};
+  }
+
+  const OpenOptions options_;
+  Opened opened_;
+  std::atomic<std::uint64_t> commits_ = 0;
+  Client client_;
+  Watcher watcher_{client_, client_.address().notify};
+  Access access_{.client = client_,
+                 .watcher = watcher_,
+                 .ids = *options_.ids,
+                 .clock = options_.clock == &system_clock() ? nullptr : options_.clock,
+                 .durability = options_.durability};
+  PostgresSessions sessions_{access_};
+  PostgresOwnership ownership_{access_};
+  PostgresLog log_{access_};
+  PostgresLedger ledger_{access_};
+  PostgresInbox inbox_{access_};
+  PostgresBlobs blobs_{access_};
+  PostgresRetention retention_{access_};
+  PostgresTransfer transfer_{access_};
+  PostgresChanges changes_{watcher_};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_postgres(const std::string& location,
+                                             const OpenOptions& options) {
+  auto address = parse_address(location);
+  if (!address) return forward(address);
+  auto store = std::make_unique<PostgresStore>(*std::move(address), options);
+  if (auto prepared = store->prepare(); !prepared) return forward(prepared);
+  return store;
+}
+
+}  // namespace perdure::postgres

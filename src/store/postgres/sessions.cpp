@@ -1,0 +1,163 @@
+// Sessions over PostgreSQL. A list is sorted and paged in SQL; what the query says about a row is
+// decided in C++ (rules/match.hpp).
+
+#include "perdure/store/sessions.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+#include "postgres/connection.hpp"
+#include "postgres/params.hpp"
+#include "postgres/process.hpp"
+#include "postgres/roles.hpp"
+#include "postgres/rows.hpp"
+#include "postgres/session_row.hpp"
+#include "postgres/values.hpp"
+#include "rules/checks.hpp"
+#include "rules/cursor.hpp"
+#include "rules/match.hpp"
+#include "rules/stored_rows.hpp"
+
+namespace perdure::postgres {
+namespace {
+
+/// Rows asked for at a time, where only C++ knows how many of them are wanted.
+constexpr std::size_t rows_at_once = 256;
+
+std::string_view sort_column(SessionSort sort) {
+  switch (sort) {
+    case SessionSort::updated:
+      return "updated_at";
+    case SessionSort::created:
+      return "created_at";
+    case SessionSort::title:
+      return "title";
+    case SessionSort::turns:
+      return "turns";
+    case SessionSort::cost:
+      break;
+  }
+  return "cost_micros";
+}
+
+Rows next_sessions(Connection& db, const Access& access, const SessionQuery& query,
+                   const std::optional<rules::Mark>& mark) {
+  const std::string_view column = sort_column(query.sort);
+  const std::string_view way = query.descending ? "DESC" : "ASC";
+  const std::string order =
+      fmt::format("ORDER BY s.{0} {1}, s.id {1} LIMIT {2}", column, way, rows_at_once);
+  if (!mark) return db.query(sql(select_session, order), Params::of(access.uptime()));
+  const std::string after =
+      fmt::format("WHERE (s.{}, s.id) {} ($2, $3) {}", column, query.descending ? "<" : ">", order);
+  return std::visit(
+      [&](const auto& key) {
+        return db.query(sql(select_session, after), Params::of(access.uptime(), key, mark->id));
+      },
+      mark->key);
+}
+
+}  // namespace
+
+Result<SessionSummary> PostgresSessions::create(const NewSession& session) {
+  if (auto checked = rules::check(session); !checked) return forward(checked);
+  const SessionRow row(session, mint<BatchTag>(access_.ids).text());
+  Params params = Params::of(access_.now(), access_.is_synced(Sync::now));
+  row.add_to(params);
+  auto made = access_.write(
+      "SELECT perdure.create_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
+      "$15)",
+      params);
+  if (!made) return forward(made);
+  return read(session.id);
+}
+
+Result<SessionSummary> PostgresSessions::read(const SessionId& id) {
+  return access_.client.read([&](Connection& db) -> Result<SessionSummary> {
+    Rows rows =
+        db.query(sql(select_session, "WHERE s.id = $2"), Params::of(access_.uptime(), id.text()));
+    if (rows.next()) return read_session(rows);
+    return fail(ErrorCode::not_found, fmt::format("there is no session {}", id.text()), id.text());
+  });
+}
+
+Result<SessionPage> PostgresSessions::list(const SessionQuery& query) {
+  if (auto checked = rules::check(query); !checked) return forward(checked);
+  std::optional<rules::Mark> start;
+  if (!query.cursor.empty()) {
+    auto read = rules::from_cursor(query);
+    if (!read) return forward(read);
+    start = *std::move(read);
+  }
+  return access_.client.read([&](Connection& db) -> Result<SessionPage> {
+    SessionPage page;
+    std::optional<rules::Mark> mark = start;
+    while (true) {
+      Rows rows = next_sessions(db, access_, query, mark);
+      while (rows.next()) {
+        SessionSummary session = read_session(rows);
+        mark = rules::mark_of(session, query.sort);
+        if (!rules::matches(query, session)) continue;
+        if (page.sessions.size() == query.limit) {
+          page.next = rules::to_cursor(query, rules::mark_of(page.sessions.back(), query.sort));
+          return page;
+        }
+        page.sessions.push_back(std::move(session));
+      }
+      if (rows.count() < rows_at_once) return page;
+    }
+  });
+}
+
+// An owner on this machine may have ended before its time is over, so what it owns is looked at too.
+Result<std::vector<SessionSummary>> PostgresSessions::due(std::size_t limit) {
+  if (auto checked = rules::check_limit(limit); !checked) return forward(checked);
+  const std::string machine(own_machine());
+  return access_.client.read([&](Connection& db) -> Result<std::vector<SessionSummary>> {
+    std::vector<SessionSummary> sessions;
+    for (std::int64_t seen = 0;; seen += static_cast<std::int64_t>(rows_at_once)) {
+      Rows rows = db.query(
+          sql(select_session,
+              "WHERE s.status IN ('active', 'waiting') AND (s.status = 'active' OR s.wake_at <= "
+              "coalesce($2, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)) AND "
+              "s.moved IS NULL AND "
+              "(w.num IS NULL OR w.ended OR w.until <= coalesce($1, floor(extract(epoch FROM "
+              "clock_timestamp()) * 1000)::bigint) OR starts_with(w.process, $3)) ORDER BY CASE "
+              "s.status WHEN 'active' THEN s.updated_at ELSE s.wake_at END, s.id LIMIT $4 OFFSET "
+              "$5"),
+          Params::of(access_.uptime(), access_.now(), machine,
+                     static_cast<std::int64_t>(rows_at_once), seen));
+      while (rows.next()) {
+        SessionSummary session = read_session(rows);
+        if (session.holder && session.holder->alive) continue;
+        sessions.push_back(std::move(session));
+        if (sessions.size() == limit) return sessions;
+      }
+      if (rows.count() < rows_at_once) return sessions;
+    }
+  });
+}
+
+Result<SessionSummary> PostgresSessions::annotate(const SessionId& id, const Annotation& part) {
+  if (auto checked = rules::check(part); !checked) return forward(checked);
+  std::optional<std::string> tags;
+  if (part.tags) tags = rules::tags_text(*part.tags);
+  auto done = access_.write("SELECT perdure.annotate($1, $2, $3, $4, $5, $6, $7)",
+                            Params::of(access_.now(), access_.is_synced(Sync::now), id.text(),
+                                       part.title, part.opening, tags, part.metadata));
+  if (!done) return forward(done);
+  return read(id);
+}
+
+}  // namespace perdure::postgres

@@ -1,0 +1,29 @@
+// Tags are kept as one JSON array, so that a person with a database shell can read them.
+
+#include "rules/stored_rows.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/json.hpp"
+
+namespace perdure::rules {
+
+std::vector<std::string> read_tags(std::string_view text) {
+  std::vector<std::string> tags;
+  const auto parsed = parse_json(text);
+  if (!parsed || parsed->as_array() == nullptr) return tags;
+  for (const Json& tag : *parsed->as_array()) {
+    if (const std::string* name = tag.as_string()) tags.push_back(*name);
+  }
+  return tags;
+}
+
+std::string tags_text(const std::vector<std::string>& tags) {
+  Json::Array array(tags.begin(), tags.end());
+  return Json(std::move(array)).text();
+}
+
+}  // namespace perdure::rules

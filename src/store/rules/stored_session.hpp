@@ -1,0 +1,112 @@
+// What a store has of one session, as a check of it sees it: rows as plain values.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
+#include "rules/history.hpp"
+
+namespace perdure::rules {
+
+/// The summary row, as far as the log can bear it out.
+struct StoredSummary {
+  std::int64_t number = 0;
+  SessionId id{};
+  SegmentId segment = 0;
+  Position head = 0;
+  Position next = 0;
+  Version version = 0;
+  std::uint64_t commits = 0;
+  Digest chain{};
+  Tally tally{};
+  std::int64_t attention = 0;
+};
+
+/// A receipt.
+struct StoredCommit {
+  BatchId batch{};
+  std::uint64_t number = 0;
+  SegmentId segment = 0;
+  Position first = 0;
+  std::uint64_t count = 0;
+  Position head = 0;
+  std::optional<Version> version{};
+  Timestamp at{};
+  Digest chain{};
+
+  [[nodiscard]] Position last() const { return first + count - 1; }
+};
+
+struct StoredCheckpoint {
+  SegmentId segment = 0;
+  Position position = 0;
+  Timestamp at{};
+  Tally tally{};
+  std::string metadata{};
+};
+
+/// A call, and which of the entries it names are there, or were before they were pruned.
+struct StoredCall {
+  Call call{};
+  SegmentId segment = 0;
+  bool has_known_words = true;  ///< Its state, effect class and key are such as calls have.
+  bool has_intent = true;
+  bool has_args = true;  ///< On the line to the end of the commit that wrote it down.
+  bool has_result = true;
+};
+
+/// A row of the inbox.
+struct StoredMessage {
+  std::string id{};
+  std::string kind{};
+  std::int64_t codec = 0;
+  bool is_consumed = false;
+  bool has_body = false;
+  std::string bytes{};
+};
+
+struct EntryVisitor {
+  std::function<void(Entry&&)> entry;
+  /// Positions without a readable row: damaged, or dropped on purpose.
+  std::function<void(Position first, Position last)> missing;
+};
+
+enum class RowKind : std::uint8_t { entries, checkpoints, calls };
+
+/// One session's rows in a backend. What cannot be read throws, for CheckRun::guard.
+class StoredSession {
+ public:
+  virtual ~StoredSession() = default;
+
+  /// Its commits by number, until `visit` says false.
+  virtual void commits(const std::function<bool(const StoredCommit&)>& visit) = 0;
+  /// Calls back for every position of the stretch, in order. A later stretch is of later positions.
+  virtual void entries(const Stretch& stretch, const EntryVisitor& visit) = 0;
+  /// Those of the stretch's positions that no `pruned` row accounts for.
+  [[nodiscard]] virtual std::vector<Stretch> not_pruned(const Stretch& stretch) = 0;
+  /// Empty if it was pruned: a name goes without a trace.
+  [[nodiscard]] virtual std::optional<StoredCheckpoint> checkpoint(Version version) = 0;
+  /// The calls whose intents are among the commit's entries.
+  virtual void calls(const StoredCommit& commit,
+                     const std::function<void(const StoredCall&)>& visit) = 0;
+  /// How many rows there are, whatever the receipts say: of the session, or, entries, of its
+  /// segment.
+  [[nodiscard]] virtual std::uint64_t count(RowKind kind, SegmentId segment) = 0;
+  /// The totals of a line, from its entries and what was pruned of it; empty if one of
+  /// its entries is lost, so that nobody can tell.
+  [[nodiscard]] virtual std::optional<Tally> count_tally(Place place) = 0;
+  /// Whether a body that names a blob names one that is there.
+  [[nodiscard]] virtual bool has_blob(const Body& body) = 0;
+};
+
+}  // namespace perdure::rules

@@ -1,0 +1,35 @@
+// Facts out of an SQLite store and into one (transfer.hpp), each inside the caller's transaction.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/facts.hpp"
+#include "perdure/store/transfer.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/workers.hpp"
+
+namespace perdure::sqlite {
+
+/// As it stands in the tables.
+[[nodiscard]] constexpr int number_of(Side side) { return side == Side::departing ? 0 : 1; }
+
+/// Marks the sessions as moving, and writes down who goes.
+/// Fails: as `Transfer::depart` says.
+[[nodiscard]] Result<void> send_off(Connection& db, const Workers& workers, const Destination& to,
+                                    const std::vector<SessionId>& sessions);
+
+[[nodiscard]] FactSlice read_facts(Connection& db, const Workers& workers, const Passage& passage,
+                                   const FactCursor& from);
+
+/// Fails: as `Transfer::take` says.
+[[nodiscard]] Result<void> take_facts(Connection& db, const std::string& source,
+                                      const std::vector<Fact>& facts);
+
+/// Makes sessions of what was taken in.
+void land(Connection& db, const std::string& source);
+
+}  // namespace perdure::sqlite

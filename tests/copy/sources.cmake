@@ -1,0 +1,20 @@
+# Sessions that move from one store to another: every route, every death, a turn in the middle.
+
+perdure_test_program(
+  copy_copier SOURCES copy/copier_child.cpp doubles/counting_vfs.cpp doubles/vfs_shim.cpp)
+
+perdure_test(
+  copy_test
+  SOURCES copy/copy_sweep_test.cpp
+          copy/copy_test.cpp
+          copy/household.cpp
+          copy/moved_session_test.cpp
+          contract/describe.cpp
+          crash/child_process.cpp
+          crash/stored_file.cpp
+          doubles/counting_vfs.cpp
+          doubles/vfs_shim.cpp
+  PROGRAMS copy_copier
+  LABELS copy
+  TIMEOUT 300
+  POSTGRES)

@@ -1,0 +1,223 @@
+// No table is read from its beginning to its end by what agents do all the time. The server's own
+// counts tell, in a store with enough rows that it would matter.
+
+#include <cstdint>
+#include <fmt/format.h>
+#include <functional>
+#include <gtest/gtest.h>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "crash/load.hpp"
+#include "doubles/must.hpp"
+#include "doubles/postgres_cluster.hpp"
+#include "doubles/postgres_wait.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/store/open.hpp"
+#include "postgres/proxied.hpp"
+
+namespace perdure {
+namespace {
+
+// A session like those there are, and thousands of copies of its rows under other numbers.
+void fill(const std::string& schema) {
+  const auto store = must(open_store(cluster().address() + "?notify=off&schema=" + schema));
+  const Lease lease = own_session(*store, "model");
+  for (Version turn = 1; turn <= 3; ++turn) {
+    must(store->commit(lease, turn_batch(lease.session, turn)));
+  }
+  must(store->inbox().post({.session = lease.session,
+                            .id = MessageId::parse("m").value(),
+                            .kind = "user",
+                            .body = Body::from_text("{}")}));
+  must(store->blobs().put("a blob"));
+  must(store->ownership().acquire_resource("resource", lease.worker));
+  PostgresSql sql(cluster().address());  // Its own counts are told when it ends.
+  const auto copy = [&](const std::string& table, const std::string& changes) {
+    sql.execute(fmt::format(
+        "INSERT INTO {0}.{1} SELECT (jsonb_populate_record(t, jsonb_build_object({2}))).* "
+        "FROM {0}.{1} t, generate_series(1, 3000) i",
+        schema, table, changes));
+  };
+  copy("session", "'num', 1000000 + i, 'id', 'copy ' || i, 'owner', 1000000 + i");
+  for (const char* const table : {"entry", "receipt", "checkpoint", "call", "message"}) {
+    copy(table, "'session', 1000000 + i");
+  }
+  copy("segment", "'num', 1000000 + i, 'session', 1000000 + i");
+  copy("worker", "'num', 1000000 + i, 'id', 'copy ' || i");
+  copy("claim", "'key', sha256(int8send(i) || key)");
+  copy("blob", "'hash', sha256(int8send(i))");
+  copy("chunk", "'hash', sha256(int8send(i))");
+  copy("resource", "'name', 'copy ' || i");
+  sql.execute(fmt::format("INSERT INTO {0}.arriving SELECT * FROM {0}.session", schema));
+  sql.execute("INSERT INTO " + schema +
+              ".pruned SELECT 1000000 + i, 1, 1, 1, 0, 0, 0, 0, 0 FROM generate_series(1, 3000) i");
+  sql.execute(fmt::format(
+      "DO $$ DECLARE t record; BEGIN FOR t IN SELECT relname FROM pg_class WHERE relkind IN "
+      "('r', 'p') AND relnamespace = to_regnamespace('{0}') LOOP EXECUTE format('ANALYZE {0}.%I', "
+      "t.relname); END LOOP; END $$",
+      schema));
+}
+
+class Plans : public testing::Test {
+ protected:
+  /// Does something for the n-th time.
+  using Work = std::function<void(Store& store, const Lease& lease, int n)>;
+
+  static void SetUpTestSuite() {
+    schema = std::make_unique<PostgresSchema>();
+    fill(schema->name());
+  }
+  static void TearDownTestSuite() { schema.reset(); }
+
+  /// The tables that the work reads from one end to the other. Done often enough for the server to
+  /// settle for one plan.
+  static std::string scanned_by(const Work& work) {
+    const auto store =
+        must(open_store(schema->location("notify=off&application_name=" + schema->name())));
+    static int run = 0;
+    const Lease lease = own_session(*store, fmt::format("session {}", ++run));
+    must(store->commit(lease, turn_batch(lease.session, 1)));
+    const auto before = scans();
+    for (int n = 1; n <= 12; ++n) work(*store, lease, n);
+    std::string scanned;
+    for (const auto& [table, count] : scans()) {
+      // `meta` has a few rows for ever; a new connection looks at one of them.
+      if (count > before.at(table) && table != "meta") scanned += table + " ";
+    }
+    return scanned;
+  }
+
+  static std::unique_ptr<PostgresSchema> schema;
+
+ private:
+  // A connection tells what it counted when it ends. The store just makes another.
+  static std::map<std::string, std::uint64_t> scans() {
+    const std::string processes = cluster().one(
+        fmt::format("SELECT '{{' || coalesce(string_agg(pid::text, ','), '') || '}}' FROM "
+                    "pg_stat_activity WHERE application_name = '{}'",
+                    schema->name()));
+    const std::string from =
+        fmt::format(" FROM pg_stat_activity WHERE pid = ANY ('{}'::int[])", processes);
+    cluster().execute("SELECT pg_terminate_backend(pid)" + from);
+    wait_for_answer(cluster().address(), "SELECT count(*)" + from, "0");
+    std::map<std::string, std::uint64_t> counts;
+    const std::string all =
+        cluster().one(fmt::format("SELECT string_agg(relname || '=' || seq_scan, ' ') || ' ' FROM "
+                                  "pg_stat_user_tables WHERE schemaname = '{}'",
+                                  schema->name()));
+    for (std::size_t at = 0; at < all.size();) {
+      const std::size_t equals = all.find('=', at);
+      const std::size_t end = all.find(' ', equals);
+      counts[all.substr(at, equals - at)] = std::stoull(all.substr(equals + 1, end - equals - 1));
+      at = end + 1;
+    }
+    return counts;
+  }
+};
+
+std::unique_ptr<PostgresSchema> Plans::schema;
+
+// Or none of the others would mean anything.
+TEST_F(Plans, AScanIsNoticed) {
+  EXPECT_EQ(scanned_by([](Store&, const Lease&, int) {
+              PostgresSql sql(cluster().address());
+              sql.execute("SET application_name = '" + schema->name() + "'; SELECT count(*) FROM " +
+                          schema->name() + ".entry WHERE kind = 'no such'");
+            }),
+            "entry ");
+}
+
+TEST_F(Plans, ACommitScansNothing) {
+  EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
+              must(store.commit(lease, turn_batch(lease.session, static_cast<Version>(n) + 1)));
+            }),
+            "");
+}
+
+TEST_F(Plans, ACommitThatBranchesSpawnsAndConsumesScansNothing) {
+  EXPECT_EQ(
+      scanned_by([](Store& store, const Lease& lease, int n) {
+        const auto message = MessageId::parse(fmt::format("m{}", n)).value();
+        must(store.inbox().post({.session = lease.session,
+                                 .id = message,
+                                 .kind = "user",
+                                 .body = Body::from_text("{}")}));
+        const auto row = must(store.sessions().read(lease.session));
+        must(store.commit(
+            lease,
+            {.id = BatchId::parse(fmt::format("branch {}", n)).value(),
+             .expected_head = row.head,
+             .branch_from = Point::version(1),
+             .entries = {{.channel = "transcript", .kind = "k", .body = Body::from_text("{}")}},
+             .checkpoint = NewCheckpoint{.label = fmt::format("l{}", n)},
+             .status = StatusChange{},
+             .consumed = {message},
+             .children = {
+                 {.id = SessionId::parse(lease.session.text() + fmt::format(".{}", n)).value(),
+                  .origin = NewSession::Origin{.session = lease.session,
+                                               .at = Point::head(),
+                                               .lineage = Lineage::child}}}}));
+      }),
+      "");
+}
+
+TEST_F(Plans, OwnershipScansNothing) {
+  EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
+              must(store.ownership().renew(lease.worker));
+              must(store.ownership().release(lease));
+              must(store.ownership().acquire(lease.session, lease.worker));
+              const auto resource = must(store.ownership().acquire_resource(
+                  fmt::format("{} {}", lease.session.text(), n), lease.worker));
+              must(store.ownership().find_resource(resource.name));
+              must(store.ownership().release_resource(resource));
+            }),
+            "");
+}
+
+TEST_F(Plans, ReadingALogScansNothing) {
+  EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int) {
+              must(store.log().read(lease.session, {}));
+              must(store.log().read(lease.session, {.as_of = Point::version(1)}));
+              must(store.log().find_value(lease.session, "plan", Point::head()));
+              must(store.log().read_checkpoint(lease.session, 1));
+              must(store.log().checkpoints(lease.session, {}));
+              must(store.log().line(lease.session, Point::head()));
+              must(store.log().find_receipt(lease.session, turn_batch(lease.session, 1).id));
+            }),
+            "");
+}
+
+TEST_F(Plans, TheLedgerScansNothing) {
+  EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int) {
+              must(store.ledger().read(lease.session, 1));
+              must(store.ledger().list({.session = lease.session}));
+              const Digest key = sha256(turn_batch(lease.session, 1).id.text());
+              must(store.ledger().find_holder(key));
+              must(store.ledger().by_key(key));
+            }),
+            "");
+}
+
+TEST_F(Plans, SessionsInboxAndBlobsScanNothing) {
+  EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
+              must(store.sessions().read(lease.session));
+              must(store.sessions().annotate(lease.session, {.title = fmt::format("t{}", n)}));
+              must(store.inbox().list(lease.session, 10));
+              const BlobRef ref = must(store.blobs().put(fmt::format("blob {}", n)));
+              must(store.blobs().get(ref));
+              must(store.blobs().read(ref, 1, 2));
+              must(store.blobs().contains(ref));
+            }),
+            "");
+}
+
+TEST_F(Plans, LookingForChangesScansNothing) {
+  EXPECT_EQ(scanned_by([](Store& store, const Lease&, int) { must(store.changes().current()); }),
+            "");
+}
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,150 @@
+// Waiting for changes: with notifications, which are a hint and few, and without.
+
+#include <chrono>
+#include <fmt/format.h>
+#include <future>
+#include <gtest/gtest.h>
+#include <libpq-fe.h>
+#include <memory>
+#include <poll.h>
+#include <string>
+
+#include "crash/load.hpp"
+#include "doubles/must.hpp"
+#include "doubles/postgres_cluster.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/open.hpp"
+#include "postgres/proxied.hpp"
+
+namespace perdure {
+namespace {
+
+using namespace std::chrono_literals;
+
+class WakeUps : public testing::TestWithParam<const char*> {
+ protected:
+  [[nodiscard]] std::unique_ptr<Store> open() const {
+    return must(open_store(schema.location(GetParam())));
+  }
+
+  const PostgresSchema schema;
+};
+
+TEST_P(WakeUps, AnotherProcessesWriteEndsTheWait) {
+  const auto store = open();
+  const auto other = open();
+  for (int round = 0; round < 5; ++round) {
+    const auto since = must(store->changes().current());
+    auto waiting =
+        std::async(std::launch::async, [&] { return store->changes().wait(since, 30s); });
+    const auto id = SessionId::parse(fmt::format("session {}", round)).value();
+
+    must(other->sessions().create({.id = id}));
+
+    const auto number = waiting.get();
+    ASSERT_TRUE(number.has_value()) << number.error().message;
+    ASSERT_GT(*number, since);
+    // What was written before it returned can be read.
+    EXPECT_TRUE(store->sessions().read(id).has_value());
+  }
+}
+
+TEST_P(WakeUps, WithoutAWriteTheWaitEndsWithItsTime) {
+  const auto store = open();
+  const auto since = must(store->changes().current());
+  const Uptime before = system_clock().uptime();
+
+  const auto number = store->changes().wait(since, 300ms);
+
+  EXPECT_EQ(number, since);
+  EXPECT_GE(system_clock().uptime() - before, 300ms);
+}
+
+INSTANTIATE_TEST_SUITE_P(Notifying, WakeUps, testing::Values("notify=on", "notify=off"),
+                         [](const auto& named) {
+                           return std::string(named.param) == "notify=on" ? "On" : "Off";
+                         });
+
+struct Finishes {
+  void operator()(PGconn* connection) const { PQfinish(connection); }
+};
+
+/// Hears every notification of the database, on any channel that a store may use.
+class Listener {
+ public:
+  explicit Listener(const std::string& channel)
+      : connection_(PQconnectdb(cluster().address().c_str())) {
+    PQclear(PQexec(connection_.get(), ("LISTEN " + channel).c_str()));
+  }
+
+  /// How many came until `quiet` passed without one.
+  int count(Duration quiet) {
+    int heard = 0;
+    for (;;) {
+      while (PGnotify* const note = PQnotifies(connection_.get())) {
+        ++heard;
+        PQfreemem(note);
+      }
+      pollfd way{.fd = PQsocket(connection_.get()), .events = POLLIN, .revents = 0};
+      if (poll(&way, 1, static_cast<int>(quiet.count())) <= 0) return heard;
+      if (PQconsumeInput(connection_.get()) == 0) return heard;
+    }
+  }
+
+ private:
+  std::unique_ptr<PGconn, Finishes> connection_;
+};
+
+// The channel that a store listens to, as the server knows it.
+std::string channel_of(Store& store) {
+  auto waiting = std::async(std::launch::async, [&] {
+    return store.changes().wait(must(store.changes().current()), 10s);
+  });
+  std::string query;
+  for (int asked = 0; asked < 1000 && query.empty(); ++asked) {
+    query = cluster().one(
+        "SELECT query FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND pid <> "
+        "pg_backend_pid() "
+        "ORDER BY backend_start DESC LIMIT 1");
+  }
+  must(store.sessions().create({.id = SessionId::parse("wakes the one that waits").value()}));
+  (void)waiting.get();
+  return query.substr(query.find(' ') + 1);
+}
+
+TEST(Notifications, OfManyCommitsAreFew) {
+  const PostgresSchema schema;
+  const auto store = must(open_store(schema.location()));
+  const std::string channel = channel_of(*store);
+  ASSERT_NE(channel, "");
+  Listener listener(channel);
+  const Lease lease = own_session(*store, "session");
+  constexpr Version turns = 200;
+
+  const Uptime before = system_clock().uptime();
+  for (Version turn = 1; turn <= turns; ++turn) {
+    must(store->commit(lease, turn_batch(lease.session, turn)));
+  }
+  const auto took = std::chrono::duration_cast<Duration>(system_clock().uptime() - before);
+  const int heard = listener.count(2s);
+
+  EXPECT_GE(heard, 1);
+  EXPECT_LE(heard, 5 + took / 20ms) << "in " << took.count() << " ms";
+  EXPECT_LT(heard, static_cast<int>(turns));
+}
+
+TEST(Notifications, AreNotSentWhenTheyAreOff) {
+  const PostgresSchema schema;
+  const auto loud = must(open_store(schema.location()));
+  const std::string channel = channel_of(*loud);
+  const auto store = must(open_store(schema.location("notify=off")));
+  Listener listener(channel);
+  (void)listener.count(500ms);
+
+  (void)own_session(*store, "session");
+
+  EXPECT_EQ(listener.count(1s), 0);
+}
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,29 @@
+// A saver on a store anywhere.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/saver.hpp"
+#include "perdure/runtime/store_saver.hpp"
+#include "perdure/store/open.hpp"
+
+namespace perdure {
+
+[[nodiscard]] inline Result<std::unique_ptr<CheckpointSaver>> open_saver_at(
+    const std::string& location) {
+  constexpr std::size_t scheme = sizeof "sqlite:" - 1;
+  if (location.starts_with("sqlite:")) {
+    auto saver = SqliteSaver::open(location.substr(scheme));
+    if (!saver) return forward(saver);
+    return *std::move(saver);
+  }
+  auto store = open_store(location);
+  if (!store) return forward(store);
+  return std::make_unique<StoreSaver>(*std::move(store));
+}
+
+}  // namespace perdure
