@@ -99,6 +99,8 @@ Result<Lease> Turns::acquire(const NewSession& session) {
 
 Result<void> Turns::run_once(const NewSession& session,
                              const std::function<Result<void>(const Turn&)>& work) {
+  const std::scoped_lock lock(
+      in_turn_.at(std::hash<std::string>{}(session.id.text()) % in_turn_.size()));
   auto lease = acquire(session);
   if (!lease) return forward(lease);
   // Read after the lease: before it, another one could still write.

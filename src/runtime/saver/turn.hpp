@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <array>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -78,6 +79,8 @@ class Turns {
   Store& store_;
   Hand& hand_;
   const Rules rules_;
+  /// Threads share the hand's lease, so among them it keeps nobody out. One of these does, by session.
+  std::array<std::mutex, 64> in_turn_;
 };
 
 /// Commits, and where nobody knows whether it happened, asks again.
