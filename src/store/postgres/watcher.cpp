@@ -195,7 +195,8 @@ void Watcher::tell_server() {
     rows.next();
     return rows.integer(0);
   });
-  if (told && *told == last_.told + 1) last_.told = *told;
+  // A look counts from one more, because of the value that nobody has taken yet.
+  if (told && *told == last_.told) last_.told = *told + 1;
 }
 
 std::string Watcher::channel() const { return fmt::format("perdure:{}", client_.address().schema); }
