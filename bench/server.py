@@ -1,12 +1,13 @@
 """The PostgreSQL server of a run: started when a cell first asks for it, gone with the run.
 
-It is the server of the tests (tests/postgres/cluster_program.cpp), as durable as PostgreSQL is by
-default. Both sides of a cell use it, over the same kind of connection.
+It is the server of the tests (tests/postgres/cluster_program.cpp), but on disk, and as durable as
+PostgreSQL is by default. Both sides of a cell use it, over the same kind of connection.
 """
 
 import os
 import pathlib
 import subprocess
+import tempfile
 
 STOP_SECONDS_MAX = 60
 
@@ -36,7 +37,9 @@ class Server:
     def address(self) -> str:
         if self.process is None:
             self.process = subprocess.Popen(
-                [str(self.keeper), "--watch", str(os.getpid())], stdout=subprocess.PIPE, text=True
+                [str(self.keeper), "--watch", str(os.getpid()), "--in", tempfile.gettempdir()],
+                stdout=subprocess.PIPE,
+                text=True,
             )
             self.found = self.process.stdout.readline().strip()
             if not self.found:

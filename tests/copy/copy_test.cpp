@@ -97,7 +97,7 @@ class CopyTest : public testing::TestWithParam<Route> {
 INSTANTIATE_TEST_SUITE_P(EveryRoute, CopyTest, testing::ValuesIn(every_route()), name_of);
 
 TEST_P(CopyTest, EverythingIsThereAsItWas) {
-  furnish(*from, clock, Size::large);
+  furnish(*from, clock, Size::crowded);
   const std::string before = portrait(*from);
 
   const CopyReport report = must(copy_store(*from, *to));
@@ -242,7 +242,7 @@ TEST_P(CopyTest, StoppedItGoesOnWhereItWas) {
   }
   EXPECT_GT(stops, 4);
   EXPECT_EQ(difference(before, portrait(*to)), "");
-  EXPECT_THAT(runnable(*to), SizeIs(610));
+  EXPECT_THAT(runnable(*to), SizeIs(10));
   expect_sound(*to);
 }
 
@@ -252,7 +252,7 @@ TEST_P(CopyTest, AbandonedItIsAsBefore) {
   for (const int step : {1, 2, 4, 7, 12, 25}) {
     ASSERT_FALSE(must(copy_store(*from, *to, {}, stop_at(step))).is_complete) << step;
     must(abandon_copy(*from, *to));
-    EXPECT_THAT(runnable(*from), SizeIs(610));
+    EXPECT_THAT(runnable(*from), SizeIs(10));
     EXPECT_THAT(must(to->sessions().list({})).sessions, SizeIs(0));
     expect_sound(*to);
   }

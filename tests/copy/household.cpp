@@ -52,7 +52,8 @@ class Furnisher {
     relatives();
     forgotten();
     others();
-    if (size == Size::large) many();
+    if (size != Size::small) many();
+    if (size == Size::crowded) crowd();
     must(store_.ownership().release_resource(
         must(store_.ownership().acquire_resource("printer", worker_))));
     must(store_.ownership().retire(worker_));
@@ -188,18 +189,21 @@ class Furnisher {
   }
 
   void many() {
-    const SessionId crowd = create({.id = session_named("crowd")});
+    const SessionId many = create({.id = session_named("many")});
     Batch batch;
     for (int i = 0; i < 1300; ++i) batch.entries.push_back(said(std::to_string(i)));
-    commit(crowd, batch);
+    commit(many, batch);
     Batch large;
     for (int i = 0; i < 3; ++i) {
       large.entries.push_back(entry("files", Body::from_bytes(std::string(3'000'000, 'x'))));
     }
-    commit(crowd, large);
+    commit(many, large);
     for (int i = 0; i < 700; ++i) {
-      post(crowd, fmt::format("n{}", (i * 389) % 700), Body::from_text(std::to_string(i)));
+      post(many, fmt::format("n{}", (i * 389) % 700), Body::from_text(std::to_string(i)));
     }
+  }
+
+  void crowd() {
     for (int i = 0; i < 600; ++i) create({.id = session_named(fmt::format("small {}", i))});
   }
 

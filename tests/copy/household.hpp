@@ -11,11 +11,11 @@
 
 namespace perdure {
 
-enum class Size : std::uint8_t { small, large };
+enum class Size : std::uint8_t { small, large, crowded };
 
 /// Forks, branches, a fork of a removed session, a child, calls in every state, keys of removed
-/// sessions, what was pruned and erased, blobs, an inbox, a resource. Large: also what takes
-/// many slices. Nobody owns anything afterwards.
+/// sessions, what was pruned and erased, blobs, an inbox, a resource. Large: also a session that takes
+/// many slices; crowded: sessions that do. Nobody owns anything afterwards.
 void furnish(Store& store, FakeClock& clock, Size size);
 
 /// All that can be asked of a store, up to the numbers of segments, and to what a move changes:

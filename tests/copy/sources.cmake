@@ -7,6 +7,7 @@ perdure_test(
   copy_test
   SOURCES copy/copy_sweep_test.cpp
           copy/copy_test.cpp
+          copy/damaged_copy_test.cpp
           copy/household.cpp
           copy/moved_session_test.cpp
           contract/describe.cpp

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <poll.h>
+#include <signal.h>
 #include <string>
 #include <string_view>
 #include <sys/eventfd.h>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
@@ -15,10 +16,12 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "world/client.hpp"
 #include "world/script.hpp"
 #include "world/wire.hpp"

@@ -59,7 +59,10 @@ TEST_P(TwoOwners, StoppedOnTheWayToTheWorldTheFirstWritesNothingAndNothingHappen
   for (;; moment += stride()) {
     const std::string where = fmt::format("moment {}", moment);
     Rivals rivals = begin();
-    if (!rivals.play_first(where)) break;
+    if (!rivals.play_first(where)) {
+      EXPECT_THAT(rivals.complaints(), testing::IsEmpty()) << where;
+      break;
+    }
     rivals.take_over();
     EXPECT_THAT(rivals.wake_first(), StartsWith("failed lease_lost")) << where;
     rivals.finish();
@@ -79,7 +82,10 @@ TEST_P(TwoOwners, StoppedAfterACommitTheFirstStartsNothingMore) {
     for (;; commit += stride()) {
       const std::string where = fmt::format("commit {}", commit);
       Rivals rivals = begin();
-      if (!rivals.play_first(where, renews_late)) break;
+      if (!rivals.play_first(where, renews_late)) {
+        EXPECT_THAT(rivals.complaints(), testing::IsEmpty()) << where;
+        break;
+      }
       EXPECT_THAT(last_words, testing::AnyOf("", StartsWith("failed lease_lost"))) << where;
       rivals.take_over();
       rivals.finish();

@@ -2,6 +2,7 @@
 // it is not the one it was: what the original did since is unknown here. A server that was only
 // restarted, or promoted, goes on as the same.
 
+#include <cstdint>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,13 +13,15 @@
 #include "doubles/must.hpp"
 #include "doubles/pg_proxy.hpp"
 #include "doubles/postgres_archive.hpp"
-#include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_pair.hpp"
 #include "doubles/postgres_programs.hpp"
 #include "doubles/postgres_server.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 #include <memory>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): kill is POSIX, not C++.
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "crash/child_process.hpp"
@@ -18,18 +18,25 @@
 #include "doubles/must.hpp"
 #include "effects/play.hpp"
 #include "herd/members.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/store.hpp"
 #include "runtime/session/held_session.hpp"
+#include "world/client.hpp"
 #include "world/script.hpp"
 #include "world/tools.hpp"
+#include "world/wire.hpp"
 
 namespace perdure::herd {
 namespace {

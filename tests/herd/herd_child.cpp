@@ -12,8 +12,9 @@
 // Ends when every session is done or waits.
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <fmt/format.h>
 #include <memory>
@@ -24,6 +25,7 @@
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "doubles/fake_clock.hpp"
@@ -103,6 +105,19 @@ bool play_once(Runtime& runtime, const WorldClient& world, int number) {
   return is_expected;
 }
 
+void play_all(Runtime& runtime, const WorldClient& world, const Words& words) {
+  Rest rest(words.sessions, words.seed);
+  std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(words.threads));
+  for (int i = 0; i < words.threads; ++i) {
+    threads.emplace_back([&] {
+      while (const auto number = rest.take()) {
+        if (play_once(runtime, world, *number)) rest.put_back(*number);
+      }
+    });
+  }
+}
+
 int run(const Words& words) {
   OpenOptions options;
   options.write_wait = std::chrono::minutes(1);
@@ -119,17 +134,7 @@ int run(const Words& words) {
     say("trouble starting: " + runtime.error().message);
     return 1;
   }
-  Rest rest(words.sessions, words.seed);
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < words.threads; ++i) {
-      threads.emplace_back([&] {
-        while (const auto number = rest.take()) {
-          if (play_once(**runtime, world, *number)) rest.put_back(*number);
-        }
-      });
-    }
-  }
+  play_all(**runtime, world, words);
   return 0;
 }
 

@@ -4,12 +4,13 @@
 
 #include "herd/herd.hpp"
 
-#include <cstdint>
+#include <cstddef>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <iostream>
 #include <random>
+#include <sched.h>
 #include <string>
 
 #include "crash/scale.hpp"

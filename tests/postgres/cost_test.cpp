@@ -2,13 +2,14 @@
 // never a transaction that waits for its client.
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "crash/load.hpp"
@@ -17,7 +18,11 @@
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_server.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 
 namespace perdure {
@@ -145,6 +150,7 @@ TEST(Cost, NobodyIsEverIdleInATransaction) {
   const auto store = must(open_store(schema.location("application_name=" + application)));
   const TransactionWatch watch(application);
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
       const Lease lease = own_session(*store, fmt::format("session {}", i));

@@ -12,8 +12,11 @@
 
 #include "crash/load.hpp"
 #include "doubles/must.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/commit.hpp"
 #include "perdure/store/open.hpp"
 
 namespace perdure {

@@ -2,24 +2,25 @@
 // Whoever calls the store notices nothing: each write answers as it does without a cut, and what is
 // stored is the same.
 
+#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <iostream>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "contract/describe.hpp"
 #include "crash/portrait.hpp"
-#include "crash/scale.hpp"
 #include "crash/script.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/pg_script.hpp"
 #include "doubles/postgres_cluster.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/open.hpp"
 #include "postgres/proxied.hpp"
 

@@ -1,7 +1,7 @@
 // Behind PgBouncer in transaction mode, with fewer connections than clients: the main path of the
 // contract, a turn of a session, and waiting for changes.
 
-#include <chrono>
+#include <cstddef>
 #include <fmt/format.h>
 #include <future>
 #include <gtest/gtest.h>
@@ -21,7 +21,10 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 
 namespace perdure {
@@ -62,6 +65,7 @@ TEST_F(Pooled, ManyClientsShareAFewConnections) {
   constexpr Version turns = 20;
   (void)open();
   std::vector<std::future<std::string>> ends;
+  ends.reserve(clients);
   for (int i = 0; i < clients; ++i) {
     ends.push_back(std::async(std::launch::async, [this, i] {
       const auto store = open();

@@ -11,11 +11,17 @@
 #include <string>
 
 #include "crash/load.hpp"
+#include "doubles/must.hpp"
 #include "doubles/pg_script.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_wait.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 

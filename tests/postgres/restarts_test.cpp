@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <iostream>
 #include <random>
+#include <string>
 
 #include "crash/scale.hpp"
 #include "doubles/pg_proxy.hpp"

@@ -2,9 +2,11 @@
 // no table. And the start that only looks: it refuses a store that is not as it should be, and
 // says what to do.
 
+#include <cstddef>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdexcept>
 #include <string>
 
 #include "contract/describe.hpp"
@@ -14,8 +16,8 @@
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/open.hpp"
-#include "postgres/proxied.hpp"
 
 namespace perdure {
 namespace {
@@ -49,7 +51,7 @@ class Roles : public testing::Test {
     std::string address = cluster().address();
     return address.replace(address.find("perdure@"), 7, role);
   }
-  void make() const { must(open_store(as(owner, "migrate=auto"))); }
+  void make() const { (void)must(open_store(as(owner, "migrate=auto"))); }
   void grant() const {
     PostgresSql(address(owner))
         .execute(fmt::format("SELECT {}.grant_to('{}')", schema.name(), runner));

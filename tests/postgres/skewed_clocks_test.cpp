@@ -8,13 +8,14 @@
 
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/open.hpp"
-#include "postgres/proxied.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

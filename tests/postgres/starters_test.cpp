@@ -2,6 +2,7 @@
 // have a store, and it is the same one.
 
 #include <barrier>
+#include <chrono>
 #include <fmt/format.h>
 #include <future>
 #include <gtest/gtest.h>
@@ -12,7 +13,10 @@
 
 #include "doubles/pg_script.hpp"
 #include "doubles/postgres_cluster.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 
 namespace perdure {
@@ -23,6 +27,7 @@ constexpr int starters = 10;
 std::vector<Result<std::unique_ptr<Store>>> start_all(const std::string& location) {
   std::barrier together(starters);
   std::vector<std::future<Result<std::unique_ptr<Store>>>> starting;
+  starting.reserve(starters);
   for (int i = 0; i < starters; ++i) {
     starting.push_back(std::async(std::launch::async, [&] {
       together.arrive_and_wait();
@@ -30,6 +35,7 @@ std::vector<Result<std::unique_ptr<Store>>> start_all(const std::string& locatio
     }));
   }
   std::vector<Result<std::unique_ptr<Store>>> started;
+  started.reserve(starters);
   for (auto& each : starting) started.push_back(each.get());
   return started;
 }

@@ -13,6 +13,9 @@
 #include "doubles/pg_script.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_wait.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 

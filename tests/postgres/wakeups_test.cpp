@@ -12,8 +12,12 @@
 #include "crash/load.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 
 namespace perdure {

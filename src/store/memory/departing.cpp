@@ -74,10 +74,16 @@ struct Contents {
   };
   std::map<OwnerNumber, Session> owners;
   std::map<SegmentId, const SegmentTable*> segments;
+  std::map<OwnerNumber, std::vector<const SegmentTable*>> segments_of;  ///< In their order.
   /// Of the store; empty where nobody asks for them.
   std::map<Digest, Call> claims;
   std::map<std::string, Grant> resources;
 };
+
+void add_segment(Contents& contents, const SegmentTable& table) {
+  contents.segments[table.segment.id] = &table;
+  contents.segments_of[table.owner].push_back(&table);
+}
 
 class Reading {
  public:
@@ -188,9 +194,9 @@ class Reading {
   }
 
   void read_entries() {
-    for (const OwnerNumber owner : contents_.owners | std::views::keys) {
-      for (const SegmentTable* table : contents_.segments | std::views::values) {
-        if (table->owner != owner) continue;
+    for (const auto& [owner, segments] : contents_.segments_of) {
+      if (owner < slice_.at().group) continue;
+      for (const SegmentTable* table : segments) {
         for (const EntryRow& row : table->entries) add(owner, row.entry.position, row.entry);
       }
     }
@@ -228,8 +234,8 @@ class Reading {
   /// The last of the owner's segments that begins there or before.
   [[nodiscard]] SegmentId segment_at(OwnerNumber owner, Position position) const {
     SegmentId found = 0;
-    for (const auto& [id, table] : contents_.segments) {
-      if (table->owner == owner && table->segment.first <= position) found = id;
+    for (const SegmentTable* table : contents_.segments_of.at(owner)) {
+      if (table->segment.first <= position) found = table->segment.id;
     }
     return found;
   }
@@ -283,8 +289,8 @@ FactSlice read_departing(const State& state, const DepartureRow& move, const Fac
       contents.owners[table.born] = {.table = &table, .segment = table.segments.back()};
     }
   }
-  for (const auto& [id, table] : state.segments) {
-    if (move.owners.contains(table.owner)) contents.segments[id] = &table;
+  for (const SegmentTable& table : state.segments | std::views::values) {
+    if (move.owners.contains(table.owner)) add_segment(contents, table);
   }
   contents.claims = state.claims;
   contents.resources = state.resources;
@@ -298,7 +304,7 @@ FactSlice read_arriving(const ArrivalRow& move, const FactCursor& from) {
     contents.owners[owner.born] = {.table = owner.table ? &*owner.table : nullptr,
                                    .segment = segment == move.numbers.end() ? 0 : segment->second};
   }
-  for (const auto& [id, table] : move.segments) contents.segments[id] = &table;
+  for (const SegmentTable& table : move.segments | std::views::values) add_segment(contents, table);
   return Reading(contents, from).read();
 }
 

@@ -23,6 +23,7 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"
@@ -76,6 +77,7 @@ class EntryColumns {
       return;
     }
     std::vector<BytesView> digests;
+    digests.reserve(blobs_.size());
     for (const Digest& digest : blobs_) digests.push_back(bytes_view(digest));
     params.add(digests).add(blob_sizes_);
   }

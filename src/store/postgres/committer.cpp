@@ -34,6 +34,8 @@ namespace {
 // A group is held up by its slowest member, and held in memory as a whole.
 constexpr std::size_t group_count_max = 128;
 constexpr std::size_t group_bytes_max = std::size_t{8} << 20;
+// Fewer commits than these are not worth a second transaction beside the first.
+constexpr std::size_t second_min = 8;
 // Each refused one costs the others another try; beyond these they are better off alone.
 constexpr std::size_t refused_max = 3;
 
@@ -55,12 +57,15 @@ Result<Rows> Committer::commit(const SessionId& session, std::string_view sql, P
 void Committer::submit(Request& request) {
   std::unique_lock lock(mutex_);
   queue_.push_back(&request);
+  wake_leader();
   request.ready.wait(
-      lock, [&] { return request.is_answered || (!leading_ && queue_.front() == &request); });
+      lock, [&] { return request.is_answered || (may_lead() && queue_.front() == &request); });
   if (request.is_answered) return;
 
   const Group group = take_group();
-  leading_ = true;
+  ++groups_;
+  under_way_ += group.size();
+  wake_leader();
   lock.unlock();
   process(group);
   lock.lock();
@@ -68,16 +73,30 @@ void Committer::submit(Request& request) {
     member->is_answered = true;
     member->ready.notify_one();
   }
-  leading_ = false;
-  if (!queue_.empty()) queue_.front()->ready.notify_one();
+  --groups_;
+  under_way_ -= group.size();
+  wake_leader();
+}
+
+bool Committer::may_lead() const {
+  if (groups_ == 0) return true;
+  return groups_ < groups_max_ && queue_.size() >= std::max(under_way_, second_min);
+}
+
+void Committer::wake_leader() {
+  if (!queue_.empty() && may_lead()) queue_.front()->ready.notify_one();
 }
 
 Committer::Group Committer::take_group() {
+  const std::size_t all = queue_.size() + under_way_;
+  const bool is_shared = groups_max_ > 1 && all >= 2 * second_min;
+  const std::size_t count_max =
+      is_shared ? std::min((all + 1) / 2, group_count_max) : group_count_max;
   std::size_t bytes = 0;
   std::size_t count = 0;
   for (const Request* request : queue_) {
     bytes += request->params.bytes();
-    if (count > 0 && (bytes > group_bytes_max || count == group_count_max)) break;
+    if (count > 0 && (bytes > group_bytes_max || count == count_max)) break;
     ++count;
   }
   const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(count);

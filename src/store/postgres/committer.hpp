@@ -5,6 +5,10 @@
 // sends all that waits as one pipeline and answers everybody when its sync was answered. They are
 // sorted by session, so that two processes lock the same rows in the same order.
 //
+// Two groups may be under way: the server works on one while it writes out the other, or on both. Each
+// is half of all there are. The second one sets out when as many wait as are under way, so that
+// those who come back first do not set out alone each time.
+//
 // A transaction has no savepoints here: one commit that is refused undoes the others with it. Then
 // it is set apart and the others are sent again. It may have been refused because of what another
 // one of the group did, so it is sent again too, alone, by its own thread, and that answer counts.
@@ -35,8 +39,10 @@ namespace perdure::postgres {
 
 class Committer {
  public:
-  /// `patience`: how long a commit is repeated while it is not answered.
-  Committer(Pool& pool, Duration patience) : pool_(pool), patience_(patience) {}
+  /// `patience`: how long a commit is repeated while it is not answered. `groups_max`: how many are
+  /// under way at once.
+  Committer(Pool& pool, Duration patience, std::size_t groups_max = 2)
+      : pool_(pool), patience_(patience), groups_max_(groups_max) {}
 
   /// Runs one repeatable statement in a transaction that others may share. The committer adds its
   /// last parameter itself, a boolean: whether the transaction may reach the disk later. That is
@@ -70,6 +76,9 @@ class Committer {
   };
 
   void submit(Request& request);
+  /// Whether the first in the queue is to lead it now.
+  [[nodiscard]] bool may_lead() const;
+  void wake_leader();
   /// As much of the queue as one transaction should hold.
   [[nodiscard]] Group take_group();
   void process(const Group& all);
@@ -82,11 +91,13 @@ class Committer {
 
   Pool& pool_;
   const Duration patience_;
+  const std::size_t groups_max_;
   std::atomic<std::uint64_t> transactions_ = 0;
 
   mutable std::mutex mutex_;
   Group queue_;
-  bool leading_ = false;
+  std::size_t groups_ = 0;     // Under way.
+  std::size_t under_way_ = 0;  // Their members.
 };
 
 }  // namespace perdure::postgres

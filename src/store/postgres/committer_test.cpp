@@ -86,7 +86,7 @@ class CommitterTest : public testing::Test {
                                       proxy.port(), schema.name()))
                 .value(),
             counters};
-  Committer committer{pool, long_enough};
+  Committer committer{pool, long_enough, 1};
 };
 
 TEST_F(CommitterTest, ALoneCommitIsOneRoundTrip) {
@@ -204,6 +204,27 @@ TEST_F(CommitterTest, AGroupHasAtMostSoManyMembers) {
   EXPECT_TRUE(held.get());
   for (Outcome& one : others) EXPECT_TRUE(one.get());
   EXPECT_EQ(committer.transactions(), 3U);
+}
+
+TEST_F(CommitterTest, ManyDoNotWaitForTheGroupUnderWay) {
+  Committer wide(pool, long_enough);
+  const auto begin_wide = [&](const std::string& batch) {
+    return std::async(std::launch::async, [&wide, batch] {
+      const SessionId session = SessionId::parse("ses_" + batch).value();
+      return wide.commit(session, act, Params::of(batch, ""), Sync::now);
+    });
+  };
+  proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "act("});
+  auto held = begin_wide("held");
+  EXPECT_TRUE(proxy.wait_for_plans());
+  std::vector<Outcome> others;
+  others.reserve(8);
+  for (int i = 0; i < 8; ++i) others.push_back(begin_wide(fmt::format("b{}", i)));
+  for (Outcome& one : others) EXPECT_TRUE(one.get());
+  EXPECT_EQ(held.wait_for(Duration(0)), std::future_status::timeout);
+  EXPECT_EQ(wide.transactions(), 1U);
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
 }
 
 TEST_F(CommitterTest, OneThatWaitsForALockDoesNotHoldUpItsGroup) {

@@ -68,8 +68,7 @@ inline constexpr std::string_view select_claim =
     "UNION ALL SELECT g.id, c.position, 0, NULL, c.tool, '', c.effect, c.key, c.state, c.attempts, "
     "c.failures, c.fence, c.intended_at, c.dispatched_at, NULL, c.settled_at, '', '' "
     "FROM call c JOIN (SELECT session, id FROM garbage WHERE id <> '' UNION ALL SELECT num, id "
-    "FROM "
-    "arriving) g ON g.session = c.session WHERE c.key = ?1 "
+    "FROM arriving) g ON g.session = c.session WHERE c.key = ?1 "
     "AND c.state IN ('dispatched', 'in_doubt', 'succeeded', 'abandoned')";
 
 inline constexpr std::string_view select_receipt =

@@ -1,0 +1,175 @@
+// Copies that go wrong without a death: facts that change on their way, sources that are damaged,
+// and files that come out of a backup or a salvage in the middle of a move.
+
+#include <atomic>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "contract/backends.hpp"
+#include "copy/household.hpp"
+#include "doubles/counting_ids.hpp"
+#include "doubles/fake_clock.hpp"
+#include "doubles/false_store.hpp"
+#include "doubles/must.hpp"
+#include "perdure/store/copy.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/salvage.hpp"
+#include "store/sqlite/connection.hpp"
+
+namespace perdure {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class DamagedCopy : public testing::TestWithParam<Backend> {
+ protected:
+  DamagedCopy() { furnish(*from, clock, Size::small); }
+
+  std::unique_ptr<Store> open(const std::string& location) {
+    return must(open_store(location, {.clock = &clock, .ids = &ids}));
+  }
+
+  void expect_refused(const Result<CopyReport>& copied) {
+    ASSERT_FALSE(copied);
+    EXPECT_EQ(copied.error().code, ErrorCode::corrupted);
+    EXPECT_THAT(runnable(*from), SizeIs(9));
+    EXPECT_THAT(runnable(*to), IsEmpty());
+    EXPECT_EQ(must(to->upkeep().check()).entries, 0U);
+  }
+
+  StorePlace from_place{GetParam()};
+  StorePlace to_place{GetParam()};
+  FakeClock clock;
+  CountingIds ids;
+  std::unique_ptr<Store> from = open(from_place.location());
+  std::unique_ptr<Store> to = open(to_place.location());
+};
+
+INSTANTIATE_TEST_SUITE_P(EveryBackend, DamagedCopy, testing::ValuesIn(every_backend()),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST_P(DamagedCopy, OfATargetThatKeepsSomethingElseIsRefused) {
+  FalseStore target(*to);
+  target.on_take([](Fact& fact) {
+    auto* checkpoint = std::get_if<CheckpointFact>(&fact);
+    if (checkpoint != nullptr && checkpoint->checkpoint.label == "first") {
+      checkpoint->checkpoint.label = "last";
+    }
+  });
+
+  expect_refused(copy_store(*from, target));
+}
+
+// Both stores then hold the same, and only the chain knows better.
+TEST_P(DamagedCopy, OfASourceThatGivesSomethingElseIsRefused) {
+  FalseStore source(*from);
+  source.on_read([](Fact& fact) {
+    auto* entry = std::get_if<Entry>(&fact);
+    if (entry != nullptr && entry->channel == "plan") entry->tally.steps += 1;
+  });
+
+  expect_refused(copy_store(source, *to));
+}
+
+TEST_P(DamagedCopy, OfAReceiptThatIsNotItsSessionsIsRefused) {
+  FalseStore source(*from);
+  source.on_read([](Fact& fact) {
+    auto* receipt = std::get_if<ReceiptFact>(&fact);
+    if (receipt != nullptr && receipt->receipt.batch.text() == "b2") ++receipt->receipt.chain[7];
+  });
+
+  expect_refused(copy_store(source, *to));
+}
+
+class DamagedFile : public DamagedCopy {
+ protected:
+  void execute(const std::string& path, const std::string& statement) {
+    std::atomic<std::uint64_t> rows = 0;
+    sqlite::Connection db(path, "", SQLITE_OPEN_READWRITE, &rows);
+    db.execute(statement);
+  }
+
+  void stop_halfway() {
+    int left = 8;
+    ASSERT_FALSE(
+        must(copy_store(*from, *to, {}, [&](const Step&) { return --left > 0; })).is_complete);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Files, DamagedFile, testing::ValuesIn(file_backends()),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST_P(DamagedFile, IsRefusedOrCopiedAsItIs) {
+  from.reset();
+  execute(from_place.file(),
+          "UPDATE entry SET body = '{\"text\": \"forged\"}' WHERE id & 0xFFFFFFFF = "
+          "1 AND channel = 'transcript' AND body LIKE '%hello%'");
+  from = open(from_place.location());
+  const auto refused = copy_store(*from, *to);
+  expect_refused(refused);
+  EXPECT_EQ(refused.error().subject, "main");
+
+  const CopyReport report = must(copy_store(*from, *to, {.with_damage = true}));
+
+  EXPECT_EQ(report.damaged, 1U);
+  EXPECT_EQ(portrait(*to), portrait(*from));
+  const auto entries = must(to->log().read(must(SessionId::parse("main")), {}));
+  EXPECT_EQ(entries.front().condition, Condition::damaged);
+}
+
+// Nobody knows what became of the move: its sessions are here, and need somebody to look at them.
+TEST_P(DamagedFile, ABackupOfTheSourceIsNotMoving) {
+  stop_halfway();
+  const std::string copy = from_place.file() + ".backup";
+  must(from->upkeep().backup(copy));
+
+  const auto restored = open(copy);
+
+  EXPECT_THAT(runnable(*restored), SizeIs(9));
+  EXPECT_TRUE(must(restored->sessions().read(must(SessionId::parse("main")))).restored);
+  EXPECT_TRUE(must(restored->upkeep().check()).is_sound());
+  must(copy_store(*from, *to));
+  EXPECT_THAT(runnable(*to), SizeIs(9));
+}
+
+TEST_P(DamagedFile, ABackupOfTheTargetHoldsNothingOfTheMove) {
+  stop_halfway();
+  const std::string copy = to_place.file() + ".backup";
+  must(to->upkeep().backup(copy));
+
+  const auto restored = open(copy);
+
+  EXPECT_THAT(runnable(*restored), IsEmpty());
+  must(restored->retention().vacuum());
+  const auto report = must(restored->upkeep().check());
+  EXPECT_TRUE(report.is_sound());
+  EXPECT_THAT(must(restored->ledger().by_key(sha256("key of calls succeeded"))), IsEmpty());
+  must(copy_store(*from, *to));
+  EXPECT_THAT(runnable(*to), SizeIs(9));
+}
+
+TEST_P(DamagedFile, ASalvageKnowsWhatWentAndNotWhatWasOnItsWay) {
+  stop_halfway();
+  to.reset();
+  const std::string half = to_place.file() + ".half";
+  must(salvage_store(to_place.file(), half));
+  EXPECT_THAT(runnable(*open(half)), IsEmpty());
+
+  to = open(to_place.location());
+  must(copy_store(*from, *to));
+  from.reset();
+  const std::string left = from_place.file() + ".left";
+  must(salvage_store(from_place.file(), left));
+  const auto salvaged = open(left);
+  EXPECT_THAT(runnable(*salvaged), IsEmpty());
+  EXPECT_EQ(must(salvaged->sessions().read(must(SessionId::parse("main")))).moved_to,
+            to->upkeep().info().location);
+}
+
+}  // namespace
+}  // namespace perdure
