@@ -46,6 +46,10 @@ class Bench:
     def command(self, program: str, *words: object) -> list[str]:
         return [str(self.programs / program), *map(str, words)]
 
+    def run_on_server(self, program: str, *words: object) -> dict:
+        self.server.settle()
+        return self.run(program, *words)
+
     def run(self, program: str, *words: object) -> dict:
         """The JSON line that the program printed. What earlier programs left is on disk first."""
         os.sync()
@@ -242,8 +246,8 @@ def measure_turns(bench: Bench, folder: pathlib.Path) -> Figures:
 def measure_postgres_session(bench: Bench, _: pathlib.Path) -> Figures:
     location = bench.server.fresh_location()
     ours, bare = bench.in_turn(
-        lambda: bench.run("store_bench", "session", location, bench.workload, TURNS),
-        lambda: bench.run("pglimit", "session", bench.server.address(), bench.workload, TURNS, 1),
+        lambda: bench.run_on_server("store_bench", "session", location, bench.workload, TURNS),
+        lambda: bench.run_on_server("pglimit", "session", bench.server.address(), bench.workload, TURNS, 1),
     )
     return {
         "postgres_session": (ours["p50_us"], bare["all_p50_us"]),
@@ -255,8 +259,8 @@ def measure_postgres_session(bench: Bench, _: pathlib.Path) -> Figures:
 def measure_postgres_group(bench: Bench, _: pathlib.Path) -> Figures:
     location, only_checkpoints = bench.server.fresh_location(), 0
     ours, bare = bench.in_turn(
-        lambda: bench.run("store_bench", "threads", location, bench.workload, GROUP_TURNS, GROUP_SESSIONS),
-        lambda: bench.run("pglimit", "group", bench.server.address(), bench.workload, GROUP_SESSIONS, GROUP_TURNS,
+        lambda: bench.run_on_server("store_bench", "threads", location, bench.workload, GROUP_TURNS, GROUP_SESSIONS),
+        lambda: bench.run_on_server("pglimit", "group", bench.server.address(), bench.workload, GROUP_SESSIONS, GROUP_TURNS,
                           only_checkpoints),
     )  # fmt: skip
     return {

@@ -47,6 +47,15 @@ class Server:
         return self.found
 
     def fresh_location(self) -> str:
-        """Of a store that is not there yet."""
+        """Of a store that is not there yet. The one before it is gone."""
+        self.execute(f"DROP SCHEMA IF EXISTS bench_{self.schemas} CASCADE")
         self.schemas += 1
         return f"{self.address()}?schema=bench_{self.schemas}"
+
+    def settle(self) -> None:
+        """Writes out what earlier programs changed, so that the next one does not have to."""
+        self.execute("CHECKPOINT")
+
+    def execute(self, sql: str) -> None:
+        command = ["psql", "--no-psqlrc", "--quiet", "--dbname", self.address(), "--command", sql]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)

@@ -28,6 +28,7 @@ set(PERDURE_STORE_SOURCES
     open.cpp
     postgres/address.cpp
     postgres/attempts.cpp
+    postgres/batch_form.cpp
     postgres/blobs.cpp
     postgres/check.cpp
     postgres/check_rest.cpp
@@ -56,6 +57,7 @@ set(PERDURE_STORE_SOURCES
     postgres/schema.cpp
     postgres/session_row.cpp
     postgres/sessions.cpp
+    postgres/shipment.cpp
     postgres/statements.cpp
     postgres/transfer.cpp
     postgres/vacuum.cpp
@@ -152,6 +154,7 @@ set(PERDURE_STORE_TESTS
     open_test.cpp
     postgres/address_test.cpp
     postgres/client_test.cpp
+    postgres/batch_form_test.cpp
     postgres/committer_test.cpp
     postgres/connection_test.cpp
     postgres/error_test.cpp

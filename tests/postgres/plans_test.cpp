@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "crash/load.hpp"
 #include "doubles/must.hpp"
@@ -140,6 +142,26 @@ TEST_F(Plans, AScanIsNoticed) {
 TEST_F(Plans, ACommitScansNothing) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
               must(store.commit(lease, turn_batch(lease.session, static_cast<Version>(n) + 1)));
+            }),
+            "");
+}
+
+// Of so many at once, most share a statement.
+TEST_F(Plans, ManyCommitsAtOnceScanNothing) {
+  const auto other = must(open_store(schema->location("notify=off")));
+  std::vector<Lease> leases;
+  leases.reserve(24);
+  for (int i = 0; i < 24; ++i) leases.push_back(own_session(*other, fmt::format("one of {}", i)));
+  EXPECT_EQ(scanned_by([&](Store& store, const Lease&, int n) {
+              std::vector<std::jthread> threads;
+              threads.reserve(leases.size());
+              for (const Lease& one : leases) {
+                threads.emplace_back([&store, &one, n] {
+                  must(store.commit(one, {.id = BatchId::parse(fmt::format("b{}", n)).value(),
+                                          .expected_head = static_cast<Position>(n) - 1,
+                                          .entries = {{.channel = "transcript", .kind = "k"}}}));
+                });
+              }
             }),
             "");
 }

@@ -65,6 +65,7 @@ perdure_test(
           postgres/roles_test.cpp
           postgres/skewed_clocks_test.cpp
           postgres/starters_test.cpp
+          postgres/tls_test.cpp
           postgres/wakeups_test.cpp
           crash/load.cpp
           crash/script.cpp

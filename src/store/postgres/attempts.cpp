@@ -34,7 +34,8 @@ std::size_t scatter(std::size_t bound) {
 
 std::optional<Error> Attempts::after(const PgError& error) {
   note(error);
-  if (!error.sqlstate().empty()) said_ = error;
+  const bool is_better = !said_ || said_->sqlstate().empty();
+  if (!error.sqlstate().empty() || (!error.is_silent() && is_better)) said_ = error;
   if (error.is_answer() || !error.may_be_repeated() || deadline_.is_over()) return give_up(error);
   if (failed_++ > 0) pause();
   return std::nullopt;

@@ -41,7 +41,7 @@ class Attempts {
   void pause();
 
   Deadline deadline_;
-  std::optional<PgError> said_;  ///< By a server, last.
+  std::optional<PgError> said_;  ///< Last, by a server; or else about it.
   int failed_ = 0;
   bool may_have_happened_ = false;
 };

@@ -12,12 +12,12 @@
 #include <variant>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "postgres/address.hpp"
 #include "postgres/attempts.hpp"
+#include "postgres/batch_form.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/deadline.hpp"
 #include "postgres/error.hpp"
@@ -76,11 +76,10 @@ Result<void> Client::write_all(std::span<const Statement> statements) {
   });
 }
 
-Result<Rows> Client::commit(const SessionId& sort_by, std::string_view sql, Params params,
-                            Sync sync) {
+Result<std::string> Client::commit(const BatchForm& form, Sync sync) {
   const Sync allowed = options_.durability == Durability::process ? Sync::later : sync;
   try {
-    return committer_.commit(sort_by, sql, std::move(params), allowed);
+    return committer_.commit(form, allowed);
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::unavailable, "out of memory");
   }

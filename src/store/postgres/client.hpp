@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +22,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "postgres/address.hpp"
 #include "postgres/attempts.hpp"
+#include "postgres/batch_form.hpp"
 #include "postgres/committer.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/error.hpp"
@@ -74,11 +76,9 @@ class Client {
   /// The same for several statements in one transaction.
   [[nodiscard]] Result<void> write_all(std::span<const Statement> statements);
 
-  /// As `write`, in a transaction that it may share with other commits (committer.hpp). The statement
-  /// has one parameter more than `params`: a boolean, whether the transaction may reach the disk
-  /// later.
-  [[nodiscard]] Result<Rows> commit(const SessionId& sort_by, std::string_view sql, Params params,
-                                    Sync sync);
+  /// Commits a batch, in a transaction that it may share with others (committer.hpp). Returns what the
+  /// store's function answered. Fails: as write.
+  [[nodiscard]] Result<std::string> commit(const BatchForm& form, Sync sync);
 
   /// A connection for somebody who stays on it, such as one who listens. One try.
   /// Fails: `unavailable`; `unsupported`.

@@ -12,21 +12,21 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <ranges>
 #include <span>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
 #include "postgres/attempts.hpp"
+#include "postgres/commission.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/error.hpp"
-#include "postgres/params.hpp"
 #include "postgres/pool.hpp"
-#include "postgres/rows.hpp"
+#include "postgres/shipment.hpp"
 
 namespace perdure::postgres {
 namespace {
@@ -41,50 +41,46 @@ constexpr std::size_t refused_max = 3;
 
 }  // namespace
 
-Result<Rows> Committer::commit(const SessionId& session, std::string_view sql, Params params,
-                               Sync sync) {
-  params.add(false);
-  Request request{.session = session,
-                  .sql = sql,
-                  .params = std::move(params),
-                  .sync = sync,
-                  .attempts = Attempts(patience_)};
+Result<std::string> Committer::commit(const Commission& what, Sync sync) {
+  Request request{.what = what, .sync = sync, .attempts = Attempts(patience_)};
   submit(request);
   if (!request.result) commit_alone(request);
   return *std::move(request.result);
 }
 
 void Committer::submit(Request& request) {
-  std::unique_lock lock(mutex_);
-  queue_.push_back(&request);
-  wake_leader();
-  request.ready.wait(
-      lock, [&] { return request.is_answered || (may_lead() && queue_.front() == &request); });
-  if (request.is_answered) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    queue_.push_back(&request);
+    call_leader();
+  }
+  if (request.turn.wait() == Turn::Call::done) return;
 
+  std::unique_lock lock(mutex_);
   const Group group = take_group();
+  is_called_ = false;
   ++groups_;
   under_way_ += group.size();
-  wake_leader();
+  call_leader();
   lock.unlock();
   process(group);
   lock.lock();
-  for (Request* member : group) {
-    member->is_answered = true;
-    member->ready.notify_one();
-  }
   --groups_;
   under_way_ -= group.size();
-  wake_leader();
+  call_leader();
+  lock.unlock();
+  for (Request* member : group) {
+    if (member != &request) member->turn.call(Turn::Call::done);
+  }
 }
 
-bool Committer::may_lead() const {
-  if (groups_ == 0) return true;
-  return groups_ < groups_max_ && queue_.size() >= std::max(under_way_, second_min);
-}
-
-void Committer::wake_leader() {
-  if (!queue_.empty() && may_lead()) queue_.front()->ready.notify_one();
+void Committer::call_leader() {
+  if (is_called_ || queue_.empty()) return;
+  if (groups_ > 0 && (groups_ >= groups_max_ || queue_.size() < std::max(under_way_, second_min))) {
+    return;
+  }
+  is_called_ = true;
+  queue_.front()->turn.call(Turn::Call::lead);
 }
 
 Committer::Group Committer::take_group() {
@@ -95,7 +91,7 @@ Committer::Group Committer::take_group() {
   std::size_t bytes = 0;
   std::size_t count = 0;
   for (const Request* request : queue_) {
-    bytes += request->params.bytes();
+    bytes += request->what.bytes();
     if (count > 0 && (bytes > group_bytes_max || count == count_max)) break;
     ++count;
   }
@@ -113,7 +109,7 @@ Committer::Group Committer::take_group() {
 
 void Committer::process(const Group& all) try {
   Group group = all;
-  std::ranges::sort(group, {}, [](const Request* r) -> const auto& { return r->session; });
+  std::ranges::sort(group, {}, [](const Request* r) -> const auto& { return r->what.session(); });
   commit_together(std::move(group));
 } catch (const std::exception& error) {
   // No memory, and nobody knows what was sent.
@@ -127,11 +123,13 @@ void Committer::commit_together(Group group) {
     try {
       const auto refusal = send_while_away(group);
       if (!refusal) return;
-      const auto member = group.begin() + static_cast<std::ptrdiff_t>(refusal->index);
       if (group.size() == 1) {
-        (*member)->result = std::unexpected((*member)->attempts.give_up(refusal->error));
+        Request& one = *group.front();
+        one.result = std::unexpected(one.attempts.give_up(refusal->error));
       }
-      group.erase(member);
+      for (const std::size_t member : refusal->members | std::views::reverse) {
+        group.erase(group.begin() + static_cast<std::ptrdiff_t>(member));
+      }
     } catch (const PgError& error) {
       for (Request* request : group) request->attempts.note(error);
       return;
@@ -168,28 +166,21 @@ void Committer::commit_alone(Request& request) {
 }
 
 std::optional<Committer::Refusal> Committer::send(std::span<Request* const> group) {
-  const bool later =
-      std::ranges::all_of(group, [](const Request* r) { return r->sync == Sync::later; });
-  std::vector<Statement> statements;
-  statements.reserve(group.size());
-  for (Request* request : group) {
-    request->params.set_last(later);
-    statements.push_back({request->sql, &request->params});
-  }
+  const Shipment shipment(group);
   const Pool::Loan connection = pool_.borrow(group.front()->attempts.deadline());
-  std::vector<Answer> answers = connection->pipeline(statements);
+  std::vector<Answer> answers = connection->pipeline(shipment.statements());
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto* error = std::get_if<PgError>(&answers[i]);
     if (error == nullptr || error->is_undone()) continue;
     if (error->may_be_repeated()) throw PgError(*error);
-    return Refusal{i, *error};
+    return Refusal{shipment.refused(i, *error), *error};
   }
   const auto is_doubtful = [](const Request* r) { return r->attempts.may_have_happened(); };
-  if (!later && std::ranges::any_of(group, is_doubtful)) connection->await_durability();
-  ++transactions_;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    group[i]->result = std::get<Rows>(std::move(answers[i]));
+  if (!shipment.is_later() && std::ranges::any_of(group, is_doubtful)) {
+    connection->await_durability();
   }
+  ++transactions_;
+  shipment.deliver(std::move(answers));
   return std::nullopt;
 }
 

@@ -2,8 +2,8 @@
 // sync.
 //
 // Led by the callers themselves, as in the SQLite backend (sqlite/writer.hpp): the first in the queue
-// sends all that waits as one pipeline and answers everybody when its sync was answered. They are
-// sorted by session, so that two processes lock the same rows in the same order.
+// sends all that waits as one pipeline (shipment.hpp) and answers everybody when its sync was
+// answered. They are sorted by session, so that two processes lock the same rows in the same order.
 //
 // Two groups may be under way: the server works on one while it writes out the other, or on both. Each
 // is half of all there are. The second one sets out when as many wait as are under way, so that
@@ -16,24 +16,21 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
-#include "postgres/attempts.hpp"
+#include "postgres/commission.hpp"
 #include "postgres/error.hpp"
-#include "postgres/params.hpp"
 #include "postgres/pool.hpp"
-#include "postgres/rows.hpp"
+#include "postgres/shipment.hpp"
 
 namespace perdure::postgres {
 
@@ -44,11 +41,9 @@ class Committer {
   Committer(Pool& pool, Duration patience, std::size_t groups_max = 2)
       : pool_(pool), patience_(patience), groups_max_(groups_max) {}
 
-  /// Runs one repeatable statement in a transaction that others may share. The committer adds its
-  /// last parameter itself, a boolean: whether the transaction may reach the disk later. That is
-  /// only so if every member of the group allows it.
-  [[nodiscard]] Result<Rows> commit(const SessionId& session, std::string_view sql, Params params,
-                                    Sync sync);
+  /// Runs it in a transaction that others may share, and returns its value, as bytes. The transaction
+  /// may reach the disk later only if every member of the group allows it.
+  [[nodiscard]] Result<std::string> commit(const Commission& what, Sync sync);
 
   /// In the queue at this moment.
   [[nodiscard]] std::size_t waiting() const;
@@ -56,29 +51,18 @@ class Committer {
   [[nodiscard]] std::uint64_t transactions() const { return transactions_; }
 
  private:
-  /// One caller's commit, on that caller's stack until it is answered.
-  struct Request {
-    const SessionId& session;
-    std::string_view sql;
-    Params params;
-    Sync sync;
-    Attempts attempts;
-    std::optional<Result<Rows>> result{};
-    bool is_answered = false;
-    std::condition_variable ready{};
-  };
+  using Request = CommitRequest;
   using Group = std::vector<Request*>;
 
-  /// The server's no to one member, after which none of the group happened.
+  /// The server's no to some, after which none of the group happened.
   struct Refusal {
-    std::size_t index;
+    std::vector<std::size_t> members;  ///< Their places in the group, rising.
     PgError error;
   };
 
   void submit(Request& request);
-  /// Whether the first in the queue is to lead it now.
-  [[nodiscard]] bool may_lead() const;
-  void wake_leader();
+  /// Calls the first in the queue if it is to lead it now.
+  void call_leader();
   /// As much of the queue as one transaction should hold.
   [[nodiscard]] Group take_group();
   void process(const Group& all);
@@ -96,6 +80,7 @@ class Committer {
 
   mutable std::mutex mutex_;
   Group queue_;
+  bool is_called_ = false;     // The first in the queue is about to lead.
   std::size_t groups_ = 0;     // Under way.
   std::size_t under_way_ = 0;  // Their members.
 };

@@ -9,9 +9,11 @@
 #include <fmt/format.h>
 #include <future>
 #include <gtest/gtest.h>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "doubles/pg_proxy.hpp"
@@ -22,16 +24,50 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
 #include "postgres/address.hpp"
+#include "postgres/commission.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/pool.hpp"
-#include "postgres/rows.hpp"
 
 namespace perdure::postgres {
 namespace {
 
 constexpr Duration long_enough = std::chrono::seconds(30);
-constexpr std::string_view act = "SELECT perdure.act($1, $2, $3)";
+
+/// Notes a batch down, and answers with the length of its body, in 8 bytes. Those whose names begin with
+/// "all" may be in one statement; of these, the server wants those with "odd" in their names alone.
+class Act final : public Commission {
+ public:
+  Act(std::string batch, std::string body)
+      : session_(SessionId::parse("ses_" + batch).value()),
+        batch_(std::move(batch)),
+        body_(std::move(body)) {}
+
+  [[nodiscard]] const SessionId& session() const override { return session_; }
+  [[nodiscard]] std::size_t bytes() const override { return body_.size(); }
+  [[nodiscard]] Prepared alone() const override {
+    return {"SELECT perdure.act($1, $2, $3)", Params::of(batch_, body_)};
+  }
+  [[nodiscard]] bool goes_with(const Commission& other) const override {
+    return batch_.starts_with("all") && act_of(other).batch_.starts_with("all");
+  }
+  [[nodiscard]] Prepared together(std::span<const Commission* const> all) const override {
+    std::vector<std::string_view> batches;
+    std::vector<std::string_view> bodies;
+    for (const Commission* one : all) {
+      batches.emplace_back(act_of(*one).batch_);
+      bodies.emplace_back(act_of(*one).body_);
+    }
+    return {"SELECT perdure.act_all($1, $2, $3)", Params::of(batches, bodies)};
+  }
+
+ private:
+  static const Act& act_of(const Commission& one) { return dynamic_cast<const Act&>(one); }
+
+  SessionId session_;
+  std::string batch_;
+  std::string body_;
+};
 
 std::uint16_t port_of_cluster() {
   return static_cast<std::uint16_t>(std::stoi(cluster().one("SHOW port")));
@@ -39,7 +75,7 @@ std::uint16_t port_of_cluster() {
 
 class CommitterTest : public testing::Test {
  protected:
-  using Outcome = std::future<Result<Rows>>;
+  using Outcome = std::future<Result<std::string>>;
 
   // `seen` tells where a batch that is refused found another one before it.
   CommitterTest() {
@@ -48,10 +84,18 @@ class CommitterTest : public testing::Test {
         "CREATE TABLE {0}.did (batch text PRIMARY KEY, later boolean, tx bigint, nth bigint);"
         "CREATE FUNCTION {0}.act(p_batch text, p_body text, p_later boolean) RETURNS bigint "
         "LANGUAGE plpgsql AS $$BEGIN "
-        "IF p_batch LIKE 'bad%' THEN RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = p_batch, "
+        "IF p_batch LIKE '%bad%' THEN RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = p_batch, "
         "DETAIL = ''; END IF; "
         "INSERT INTO {0}.did VALUES (p_batch, p_later, txid_current(), nextval('{0}.sent')) "
-        "ON CONFLICT DO NOTHING; RETURN length(p_body); END$$",
+        "ON CONFLICT DO NOTHING; RETURN length(p_body); END$$;"
+        "CREATE FUNCTION {0}.act_all(p_batches text[], p_bodies text[], p_later boolean) "
+        "RETURNS bytea LANGUAGE plpgsql AS $$DECLARE v_odd text; BEGIN "
+        "SELECT string_agg((i - 1)::text, ' ') INTO v_odd FROM unnest(p_batches) WITH ORDINALITY "
+        "b(batch, i) WHERE batch LIKE '%odd%'; "
+        "IF v_odd IS NOT NULL THEN RAISE EXCEPTION USING ERRCODE = 'PD010', DETAIL = v_odd; END "
+        "IF; "
+        "RETURN string_agg(int8send({0}.act(batch, body, p_later)), '' ORDER BY i) "
+        "FROM unnest(p_batches, p_bodies) WITH ORDINALITY b(batch, body, i); END$$",
         schema.name()));
   }
   ~CommitterTest() override { proxy.go_on(); }
@@ -59,10 +103,9 @@ class CommitterTest : public testing::Test {
   [[nodiscard]] std::string ask(const std::string& what) const {
     return cluster().one(fmt::format("SELECT {} FROM {}.did", what, schema.name()));
   }
-  Result<Rows> commit(const std::string& batch, Sync sync = Sync::now,
-                      const std::string& body = {}) {
-    const SessionId session = SessionId::parse("ses_" + batch).value();
-    return committer.commit(session, act, Params::of(batch, body), sync);
+  Result<std::string> commit(const std::string& batch, Sync sync = Sync::now,
+                             const std::string& body = {}) {
+    return committer.commit(Act(batch, body), sync);
   }
   /// Begins a commit in a thread of its own, and waits until it is queued.
   Outcome begin(const std::string& batch, Sync sync = Sync::now, const std::string& body = {}) {
@@ -149,6 +192,53 @@ TEST_F(CommitterTest, ManyRefusedOnesDoNotEither) {
   EXPECT_EQ(ask("count(*)"), "9");
 }
 
+TEST_F(CommitterTest, ThoseThatGoTogetherAreOneStatementAndEachHasItsOwnAnswer) {
+  auto held = hold_one();
+  auto third = begin("all3", Sync::now, "xxx");
+  auto other = begin("b", Sync::now, "xxxxxxx");
+  auto first = begin("all1", Sync::now, "x");
+  auto second = begin("all2", Sync::now, "xx");
+  const auto before = proxy.counts();
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  EXPECT_EQ(first.get().value().back(), 1);
+  EXPECT_EQ(second.get().value().back(), 2);
+  EXPECT_EQ(third.get().value().back(), 3);
+  EXPECT_EQ(other.get().value().back(), 7);
+  EXPECT_EQ(proxy.counts().statements - before.statements, 2U);
+  EXPECT_EQ(ask("count(DISTINCT tx)"), "2");
+}
+
+TEST_F(CommitterTest, WhoIsWantedAloneIsSentAloneAndTheOthersTogether) {
+  auto held = hold_one();
+  std::vector<Outcome> all;
+  for (const auto* batch : {"all1", "all2odd", "all3", "all4odd", "all5"}) {
+    all.push_back(begin(batch));
+  }
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  for (Outcome& one : all) EXPECT_TRUE(one.get());
+  EXPECT_EQ(ask("count(*)"), "6");
+  EXPECT_EQ(ask("count(DISTINCT tx)"), "4");
+  EXPECT_EQ(ask("count(DISTINCT tx) FILTER (WHERE batch LIKE 'all%' AND batch NOT LIKE '%odd')"),
+            "1");
+}
+
+TEST_F(CommitterTest, ANoToAStatementOfSeveralIsNotTakenForANoToEach) {
+  auto held = hold_one();
+  auto first = begin("all1");
+  auto bad = begin("all2bad");
+  auto last = begin("all3");
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  EXPECT_TRUE(first.get());
+  EXPECT_TRUE(last.get());
+  const auto refused = bad.get();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "all2bad");
+  EXPECT_EQ(ask("count(*)"), "3");
+}
+
 TEST_F(CommitterTest, AGroupWhoseConnectionIsCutHappensOnceWhereverThatIs) {
   int n = 0;
   for (const PgPlace place : every_pg_place) {
@@ -209,10 +299,8 @@ TEST_F(CommitterTest, AGroupHasAtMostSoManyMembers) {
 TEST_F(CommitterTest, ManyDoNotWaitForTheGroupUnderWay) {
   Committer wide(pool, long_enough);
   const auto begin_wide = [&](const std::string& batch) {
-    return std::async(std::launch::async, [&wide, batch] {
-      const SessionId session = SessionId::parse("ses_" + batch).value();
-      return wide.commit(session, act, Params::of(batch, ""), Sync::now);
-    });
+    return std::async(std::launch::async,
+                      [&wide, batch] { return wide.commit(Act(batch, ""), Sync::now); });
   };
   proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "act("});
   auto held = begin_wide("held");
@@ -250,10 +338,8 @@ TEST_F(CommitterTest, WhoCannotBeReachedIsUnavailableToAll) {
   std::vector<Outcome> all;
   all.reserve(4);
   for (int i = 0; i < 4; ++i) {
-    all.push_back(std::async(std::launch::async, [&] {
-      const SessionId session = SessionId::parse("ses_1").value();
-      return hasty.commit(session, act, Params::of("a", ""), Sync::now);
-    }));
+    all.push_back(
+        std::async(std::launch::async, [&] { return hasty.commit(Act("a", ""), Sync::now); }));
   }
   for (Outcome& one : all) {
     const auto heard = one.get();

@@ -125,8 +125,9 @@ void Connection::connect_to_any(const Address& address, Deadline deadline, std::
     is_pooled_ = true;
   }
   if (worst->is_answer()) throw PgError(*worst);
-  throw PgError::away(fmt::format("cannot connect to {}: {}", address.shown, worst->what()),
-                      worst->sqlstate());
+  std::string message = fmt::format("cannot connect to {}: {}", address.shown, worst->what());
+  if (worst->is_silent()) throw PgError::silent(std::move(message));
+  throw PgError::away(std::move(message), worst->sqlstate());
 }
 
 void Connection::connect(const Host& host, Deadline deadline) {
@@ -146,7 +147,7 @@ void Connection::connect(const Host& host, Deadline deadline) {
   PostgresPollingStatusType status = PGRES_POLLING_WRITING;
   while (PQstatus(handle) != CONNECTION_BAD && status != PGRES_POLLING_OK) {
     const short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
-    if (!poll_until(PQsocket(handle), events, deadline)) throw PgError::away("no answer in time");
+    if (!poll_until(PQsocket(handle), events, deadline)) throw PgError::silent("no answer in time");
     status = PQconnectPoll(handle);
     if (status == PGRES_POLLING_FAILED) break;
   }

@@ -36,10 +36,11 @@ constexpr std::array mapped = {
     Mapped{"XX002", ErrorCode::corrupted},
 };
 
-// Refused by the way of things among others, or for now. 26000 and 42P05: somebody between us and
-// the server exchanged the connection under our prepared statements; the next one is fresh.
-constexpr std::array<std::string_view, 7> passing = {"40001", "40P01", "55P03", "57014",
-                                                     "53300", "26000", "42P05"};
+// Refused by the way of things among others, or for now. 23505: the same thing was written at the same
+// time, which a second look finds. 26000 and 42P05: somebody between us and the server exchanged the
+// connection under our prepared statements; the next one is fresh.
+constexpr std::array<std::string_view, 8> passing = {"40001", "40P01", "23505", "55P03",
+                                                     "57014", "53300", "26000", "42P05"};
 
 // 57P02 is a crash of another backend. 57P03, on a connection that is there, comes from a pooler.
 constexpr std::array<std::string_view, 4> ending = {"57P01", "57P02", "57P04", "57P05"};
@@ -62,6 +63,10 @@ PgError PgError::away(std::string message, std::string sqlstate) {
   return {Kind::away, {std::move(sqlstate), std::move(message), {}}, false};
 }
 
+PgError PgError::silent(std::string message) {
+  return {Kind::silent, {{}, std::move(message), {}}, false};
+}
+
 PgError PgError::lost(std::string message, bool was_sent) {
   return {Kind::lost, {"08006", std::move(message), {}}, was_sent};
 }
@@ -77,7 +82,8 @@ PgError PgError::unsupported(std::string message) {
 bool PgError::is_answer() const { return has_class("PD"); }
 
 bool PgError::is_away() const {
-  return kind_ == Kind::away || words_.sqlstate == "57P03" || words_.sqlstate == "25006";
+  return kind_ == Kind::away || kind_ == Kind::silent || words_.sqlstate == "57P03" ||
+         words_.sqlstate == "25006";
 }
 
 // 08P01 is not a lost connection but a message the server did not understand: ours, every time.

@@ -30,6 +30,8 @@ class PgError : public std::exception {
   explicit PgError(Words words);
   /// No server took the connection. `sqlstate` if one said why.
   [[nodiscard]] static PgError away(std::string message, std::string sqlstate = {});
+  /// Whether one did was not heard in time.
+  [[nodiscard]] static PgError silent(std::string message);
   /// The connection broke, or nothing came any more. `was_sent`: all of it had left, so the server
   /// may have done it.
   [[nodiscard]] static PgError lost(std::string message, bool was_sent);
@@ -46,6 +48,8 @@ class PgError : public std::exception {
   [[nodiscard]] bool is_answer() const;
   /// It would have gone well, but for another statement of its transaction.
   [[nodiscard]] bool is_undone() const { return words_.sqlstate == "25P02"; }
+  /// It tells nothing about why: an earlier attempt may.
+  [[nodiscard]] bool is_silent() const { return kind_ == Kind::silent; }
   /// There is no server here that can be written to: not reached, starting, a standby.
   [[nodiscard]] bool is_away() const;
   /// The connection ended. What was under way may have happened.
@@ -60,7 +64,7 @@ class PgError : public std::exception {
   [[nodiscard]] Error to_error() const;
 
  private:
-  enum class Kind { refused, away, lost };
+  enum class Kind { refused, away, silent, lost };
   PgError(Kind kind, Words words, bool may_have_happened);
   [[nodiscard]] bool has_class(std::string_view prefix) const {
     return words_.sqlstate.starts_with(prefix);

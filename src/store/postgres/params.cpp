@@ -137,9 +137,9 @@ Params& Params::add(bool value) {
   return add_own(Type::boolean, own_.size() - 1);
 }
 
-Params& Params::add(const Digest& digest) {
+Params& Params::add_copy(BytesView value) {
   const std::size_t offset = own_.size();
-  own_.append(bytes_view(digest).bytes);
+  own_ += value.bytes;
   return add_own(Type::bytea, offset);
 }
 

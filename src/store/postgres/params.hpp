@@ -57,6 +57,8 @@ class Params {
     return params;
   }
   void reserve(std::size_t count);
+  /// For what is copied.
+  void reserve_bytes(std::size_t bytes) { own_.reserve(bytes); }
 
   Params& add(std::int64_t value);
   Params& add(std::uint64_t value) { return add(static_cast<std::int64_t>(value)); }
@@ -70,8 +72,9 @@ class Params {
   Params& add(const std::string& text) { return add(std::string_view(text)); }
   Params& add(std::string&&) = delete;
   Params& add(BytesView value) { return add_view(Type::bytea, value.bytes); }
+  Params& add_copy(BytesView value);
   /// Copied: 32 bytes.
-  Params& add(const Digest& digest);
+  Params& add(const Digest& digest) { return add_copy(bytes_view(digest)); }
   Params& add_null(Type type);
   /// The last value, a boolean, becomes this one.
   void set_last(bool value) { own_.back() = value ? '\1' : '\0'; }

@@ -2,9 +2,12 @@
 
 #include "rules/chain.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,21 +26,40 @@ std::string_view view_of(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-/// Takes what a Sha256 takes, and keeps the bytes.
-class Kept {
+constexpr auto hex_pairs = [] {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::array<std::array<char, 2>, 256> pairs{};
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = {digits[i >> 4], digits[i & 15]};
+  return pairs;
+}();
+
+/// Takes what a Sha256 takes, and writes it down in hex.
+class Hex {
  public:
-  void update(std::string_view bytes) { bytes_.append(bytes); }
+  explicit Hex(std::size_t bytes) { text_.reserve(2 * bytes); }
+
+  void update(std::string_view bytes) {
+    const std::size_t before = text_.size();
+    text_.resize(before + 2 * bytes.size());
+    char* to = text_.data() + before;
+    for (const char byte : bytes) {
+      to = std::ranges::copy(hex_pairs[static_cast<std::uint8_t>(byte)], to).out;
+    }
+  }
   void update_number(std::uint64_t number) {
-    for (unsigned i = 0; i < 8; ++i) bytes_.push_back(static_cast<char>(number >> (56 - 8 * i)));
+    std::array<char, 8> bytes{};
+    for (std::size_t i = bytes.size(); i > 0; number >>= 8) bytes[--i] = static_cast<char>(number);
+    update({bytes.data(), bytes.size()});
   }
   void update_sized(std::string_view bytes) {
     update_number(bytes.size());
     update(bytes);
   }
-  [[nodiscard]] std::string take() { return std::move(bytes_); }
+  void leave_time_open() { text_ += 't'; }
+  [[nodiscard]] std::string take() { return std::move(text_); }
 
  private:
-  std::string bytes_;
+  std::string text_;
 };
 
 template <class Hash>
@@ -100,16 +122,23 @@ Sealed seal(const Batch& batch, Timestamp at) {
   return sealed;
 }
 
-std::string seal_of_batch(const BatchId& batch) {
-  Kept kept;
-  add_batch(kept, batch);
-  return kept.take();
-}
-
-std::string seal_of_entry(const NewEntry& entry, const Digest& body) {
-  Kept kept;
-  add_timeless(kept, entry, body);
-  return kept.take();
+std::string unsealed(const Batch& batch, std::span<const Digest> bodies) {
+  // An entry has nine fields of a number's size beside its hash, its channel and its kind.
+  constexpr std::size_t entry_bytes = 160;
+  Hex hex(entry_bytes * (batch.entries.size() + 1));
+  add_batch(hex, batch.id);
+  hex.leave_time_open();
+  hex.update_number(batch.entries.size());
+  for (std::size_t i = 0; i < batch.entries.size(); ++i) {
+    const NewEntry& entry = batch.entries[i];
+    add_timeless(hex, entry, bodies[i]);
+    if (entry.at) {
+      add_signed(hex, entry.at->time_since_epoch().count());
+    } else {
+      hex.leave_time_open();
+    }
+  }
+  return hex.take();
 }
 
 StoredSeal::StoredSeal(const BatchId& batch, Timestamp at, std::uint64_t entries) {

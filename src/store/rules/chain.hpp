@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,9 @@ struct Sealed {
 
 [[nodiscard]] Sealed seal(const Batch& batch, Timestamp at);
 
-/// For a store whose own clock gives the time when the commit is there: the seal is H(the batch's
-/// part ‖ time ‖ number of entries ‖ for each entry its part ‖ its time), numbers as 8 bytes, the
-/// most significant first.
-[[nodiscard]] std::string seal_of_batch(const BatchId& batch);
-[[nodiscard]] std::string seal_of_entry(const NewEntry& entry, const Digest& body);
+/// For a store whose own clock gives the time when the commit is there: what the seal is the hash of, in
+/// hex, with a `t` for each time that is the commit's: 8 bytes, the most significant first.
+[[nodiscard]] std::string unsealed(const Batch& batch, std::span<const Digest> bodies);
 
 /// The seal of a commit out of what is stored of it, entry by entry: bodies are taken
 /// by their hashes, so that they may be gone.
