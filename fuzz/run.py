@@ -20,7 +20,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUILD = ROOT / "build" / "fuzz"
-TARGETS = ["body", "cursor", "hex", "id", "json", "match", "state", "store_file", "time"]
+TARGETS = ["body", "cursor", "hex", "id", "json", "match", "model_stream", "sse", "state", "store_file", "time"]
 # A store file is opened, read and written in each run; the others only decode.
 SLOW = {"store_file": 20}
 

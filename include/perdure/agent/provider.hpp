@@ -1,0 +1,139 @@
+// A model, behind one seam.
+//
+// A Provider object belongs to one session. It builds the body of a request (`prepare`), and
+// makes the request (`send`). Bodies grow with the conversation, so it keeps what it built and
+// is told only what is new. It stores nothing: what `send` returns is committed by its caller,
+// who has committed the request before (runtime/session.hpp).
+//
+// Nothing here fails in the middle without telling what came: a response that was cut off is a
+// value, with all of it that arrived.
+//
+// Thread safety: none; one thread at a time. `send` may be stopped from any thread.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/setup.hpp"
+
+namespace perdure {
+
+/// What a model is to be sent: the setup, and a conversation that is well-formed (history.hpp).
+struct ModelRequest {
+  const Setup& setup;
+  /// The conversation begins with so many messages of the one prepared before, as they were.
+  std::size_t kept = 0;
+  /// All that follow them.
+  std::span<const Message> messages{};
+};
+
+/// What a request will be, before it is made.
+struct PreparedRequest {
+  /// Of setup and conversation; the same in every process.
+  Digest digest{};
+  std::size_t bytes = 0;  ///< Of the body.
+  /// An upper estimate: what the provider counted last time, and one token for every two bytes
+  /// that are new since. Text of few tokens has four bytes a token.
+  std::int64_t tokens_in = 0;
+  std::int64_t tokens_out = 0;  ///< The most the setup allows.
+};
+
+enum class StopReason : std::uint8_t {
+  end,      ///< The model is done.
+  calls,    ///< It waits for the results of its calls.
+  length,   ///< It ran into a limit of tokens.
+  refusal,  ///< It, or its provider, will not answer.
+  paused,   ///< The provider wants the same conversation, with this response, once more.
+  other,    ///< What the provider said is in `stop_text`.
+};
+
+[[nodiscard]] std::string_view to_string(StopReason reason);
+
+/// Providers count in different ways; here every number means the same for all.
+struct ModelUsage {
+  bool is_known = false;         ///< The provider told; otherwise the numbers are as far as it did.
+  std::int64_t tokens_in = 0;    ///< All that was sent, from a cache or not.
+  std::int64_t tokens_out = 0;   ///< All that was written, reasoning included.
+  std::int64_t cache_read = 0;   ///< Of tokens_in.
+  std::int64_t cache_write = 0;  ///< Of tokens_in.
+  std::int64_t reasoning = 0;    ///< Of tokens_out, where the provider tells.
+  bool operator==(const ModelUsage&) const = default;
+};
+
+struct ModelResponse {
+  Message message{};  ///< Without id and time: the session that records it gives both.
+  StopReason stop = StopReason::end;
+  std::string stop_text{};  ///< The provider's word, and what it says about a refusal.
+  ModelUsage usage{};
+  std::string model{};        ///< That answered, as it calls itself.
+  std::string response_id{};  ///< The provider's.
+  std::string request_id{};   ///< What its support asks for.
+  bool operator==(const ModelResponse&) const = default;
+};
+
+/// A response began, and its end did not come. It is paid for. `so_far.message` is partial.
+struct CutOff {
+  ModelResponse so_far{};
+  Error error{};
+  bool was_stopped = false;  ///< By the caller.
+};
+
+/// No response began.
+struct NotAnswered {
+  Error error{};
+  /// The request was sent, and nobody knows what became of it. Otherwise it cost nothing.
+  bool may_be_paid = false;
+  bool was_stopped = false;  ///< By the caller.
+  int status = 0;            ///< The last answer's; 0: there was none.
+  int attempts = 1;
+};
+
+using ModelOutcome = std::variant<ModelResponse, CutOff, NotAnswered>;
+
+/// A failed attempt that is followed by another.
+struct RetryNotice {
+  int attempt = 1;  ///< That failed; the first is 1.
+  Duration wait{};  ///< Until the next.
+  std::string_view why{};
+};
+
+/// Told while a response streams, on the thread that sends. What is not overridden is passed over.
+class ModelObserver {
+ public:
+  virtual ~ModelObserver();
+  /// A piece, in order.
+  virtual void on_text(std::string_view piece);
+  virtual void on_reasoning(std::string_view piece);
+  /// A call that is whole. It is not to be made before the response is.
+  virtual void on_call(const ToolCallBlock& call);
+  virtual void on_retry(const RetryNotice& notice);
+};
+
+class Provider {
+ public:
+  virtual ~Provider();
+
+  /// Builds the body. Costs what is new, whatever is kept. After a failure nothing is kept.
+  /// Fails: `invalid_argument` for parameters that this provider sets itself, or that are no
+  /// object, or for more `kept` messages than there are.
+  [[nodiscard]] virtual Result<PreparedRequest> prepare(const ModelRequest& request) = 0;
+
+  /// Sends what was prepared last. Repeats what failed before a response began, as long as the
+  /// options allow, and only if it cost nothing.
+  ///
+  /// NotAnswered: `invalid_argument`, `not_found` for what the provider refuses, in its words;
+  /// `unavailable` for what may succeed later, or was stopped.
+  [[nodiscard]] virtual ModelOutcome send(ModelObserver& observer, std::stop_token stop) = 0;
+};
+
+}  // namespace perdure

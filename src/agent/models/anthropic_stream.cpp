@@ -1,0 +1,214 @@
+// Usage is cumulative: a later number replaces an earlier one. Input is told in three parts, which
+// are added up.
+
+#include "models/anthropic_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "models/sse.hpp"
+#include "models/wire.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/runtime/message.hpp"
+
+namespace perdure {
+namespace {
+
+constexpr std::array<std::string_view, 7> known_events = {"message_start",
+                                                          "content_block_start",
+                                                          "content_block_delta",
+                                                          "content_block_stop",
+                                                          "message_delta",
+                                                          "message_stop",
+                                                          "error"};
+
+std::unexpected<Error> not_understood(std::string_view what) {
+  return fail(ErrorCode::unavailable, "the response's stream " + std::string(what));
+}
+
+StopReason stop_reason_from(std::string_view word) {
+  if (word == "end_turn" || word == "stop_sequence") return StopReason::end;
+  if (word == "tool_use") return StopReason::calls;
+  if (word == "max_tokens" || word == "model_context_window_exceeded") return StopReason::length;
+  if (word == "pause_turn") return StopReason::paused;
+  if (word == "refusal") return StopReason::refusal;
+  return StopReason::other;
+}
+
+// Two strings are joined; anything else is replaced; a list takes the new element.
+void join_member(AnthropicDraft& draft, std::string_view key, std::string_view value) {
+  const auto found =
+      std::ranges::find(draft.members, key, &std::pair<std::string, std::string>::first);
+  if (found == draft.members.end()) {
+    draft.members.emplace_back(key, value);
+    return;
+  }
+  const auto before = parse_json(found->second);
+  const auto after = parse_json(value);
+  if (!before || !after || !before->is_string() || !after->is_string()) {
+    found->second = value;
+    return;
+  }
+  std::string text = *before->as_string();
+  wire::append(text, *after->as_string());
+  found->second = wire::quoted(text);
+}
+
+void add_citation(AnthropicDraft& draft, std::string_view citation) {
+  const auto found =
+      std::ranges::find(draft.members, "citations", &std::pair<std::string, std::string>::first);
+  if (found == draft.members.end()) {
+    draft.members.emplace_back("citations", "[" + std::string(citation) + "]");
+    return;
+  }
+  const auto before = split_array(found->second);
+  if (!before) found->second = "[]";
+  found->second.pop_back();
+  if (before && !before->empty()) found->second += ',';
+  found->second += std::string(citation) + "]";
+}
+
+}  // namespace
+
+Result<void> AnthropicStream::take(const SseEvent& event) {
+  if (has_ended_) return {};
+  const bool is_named = !event.name.empty();
+  if (is_named && std::ranges::find(known_events, event.name) == known_events.end()) return {};
+  const auto json = parse_json(event.data);
+  if (!json) return not_understood("has an event that is no JSON: " + json.error().message);
+  const std::string type = is_named ? std::string(event.name) : wire::text_in(*json, "type");
+  return take_known(type, *json, event.data);
+}
+
+Result<void> AnthropicStream::take_known(std::string_view type, const Json& json,
+                                         std::string_view data) {
+  if (type == "error") return fail(ErrorCode::unavailable, wire::error_words(data));
+  if (type == "message_start") begin_message(json);
+  if (type == "content_block_start") return begin_block(json, data);
+  if (type == "content_block_delta") return take_delta(json, data);
+  if (type == "content_block_stop") end_block(json);
+  if (type == "message_delta") take_message_delta(json);
+  if (type == "message_stop") has_ended_ = true;
+  return {};
+}
+
+void AnthropicStream::begin_message(const Json& json) {
+  const Json* const message = json.find("message");
+  if (message == nullptr) return;
+  response_.response_id = wire::text_in(*message, "id");
+  response_.model = wire::text_in(*message, "model");
+  take_usage(*message);
+}
+
+Result<void> AnthropicStream::begin_block(const Json& json, std::string_view data) {
+  const Json* const block = json.find("content_block");
+  const auto members = split_object(wire::raw_in(data, "content_block"));
+  if (block == nullptr || !members) return not_understood("begins a block that is none");
+  AnthropicDraft draft{.type = wire::text_in(*block, "type")};
+  const bool is_call = draft.type == "tool_use";
+  const std::string_view text_key = draft.type == "thinking" ? "thinking" : "text";
+  if (draft.type == "text" || draft.type == "thinking")
+    draft.text = wire::text_in(*block, text_key);
+  for (const RawMember& member : *members) {
+    if (member.key == "type") continue;
+    if (is_call && member.key == "id") {
+      draft.id = wire::text_in(*block, "id");
+    } else if (is_call && member.key == "name") {
+      draft.name = wire::text_in(*block, "name");
+    } else if (member.key != text_key || (draft.type != "text" && draft.type != "thinking")) {
+      draft.members.emplace_back(member.key, member.value);
+    }
+  }
+  drafts_.insert_or_assign(wire::number_in(json, "index"), std::move(draft));
+  return {};
+}
+
+Result<void> AnthropicStream::take_delta(const Json& json, std::string_view data) {
+  const auto draft = drafts_.find(wire::number_in(json, "index"));
+  const Json* const delta = json.find("delta");
+  if (draft == drafts_.end() || delta == nullptr) {
+    return not_understood("goes on with a block that has not begun");
+  }
+  apply(draft->second, *delta, wire::raw_in(data, "delta"));
+  return {};
+}
+
+void AnthropicStream::apply(AnthropicDraft& draft, const Json& delta, std::string_view raw) {
+  const std::string type = wire::text_in(delta, "type");
+  if (type == "text_delta" && draft.type == "text") {
+    const std::string piece = wire::text_in(delta, "text");
+    wire::append(draft.text, piece);
+    observer_.on_text(piece);
+  } else if (type == "thinking_delta" && draft.type == "thinking") {
+    const std::string piece = wire::text_in(delta, "thinking");
+    wire::append(draft.text, piece);
+    observer_.on_reasoning(piece);
+  } else if (type == "input_json_delta") {
+    draft.input += wire::text_in(delta, "partial_json");
+  } else if (type == "citations_delta") {
+    add_citation(draft, wire::raw_in(raw, "citation"));
+  } else if (const auto members = split_object(raw)) {
+    for (const RawMember& member : *members) {
+      if (member.key != "type") join_member(draft, member.key, member.value);
+    }
+  }
+}
+
+void AnthropicStream::end_block(const Json& json) {
+  const auto draft = drafts_.find(wire::number_in(json, "index"));
+  if (draft == drafts_.end() || draft->second.type != "tool_use") return;
+  const Block block = block_of(draft->second);
+  if (const auto* const call = std::get_if<ToolCallBlock>(&block)) observer_.on_call(*call);
+}
+
+void AnthropicStream::take_message_delta(const Json& json) {
+  take_usage(json);
+  const Json* const delta = json.find("delta");
+  if (delta == nullptr) return;
+  const std::string word = wire::text_in(*delta, "stop_reason");
+  if (word.empty()) return;
+  response_.stop = stop_reason_from(word);
+  response_.stop_text = word;
+  const Json* const details = delta->find("stop_details");
+  if (details == nullptr) return;
+  const std::string explanation = wire::text_in(*details, "explanation");
+  if (!explanation.empty()) response_.stop_text += ": " + explanation;
+}
+
+void AnthropicStream::take_usage(const Json& holder) {
+  const Json* const usage = holder.find("usage");
+  if (usage == nullptr || !usage->is_object()) return;
+  const auto take = [&](std::string_view key, std::int64_t& to) {
+    if (const Json* const found = usage->find(key); found != nullptr && found->is_number()) {
+      to = wire::number_in(*usage, key);
+    }
+  };
+  ModelUsage& total = response_.usage;
+  take("input_tokens", uncached_);
+  take("cache_creation_input_tokens", total.cache_write);
+  take("cache_read_input_tokens", total.cache_read);
+  take("output_tokens", total.tokens_out);
+  if (const Json* const details = usage->find("output_tokens_details")) {
+    total.reasoning = wire::number_in(*details, "thinking_tokens");
+  }
+  total.tokens_in = uncached_ + total.cache_write + total.cache_read;
+}
+
+ModelResponse AnthropicStream::finish() {
+  response_.message.role = Role::assistant;
+  response_.message.is_partial = !has_ended_;
+  response_.usage.is_known = has_ended_;
+  for (const auto& [index, draft] : drafts_) response_.message.blocks.push_back(block_of(draft));
+  return std::move(response_);
+}
+
+}  // namespace perdure

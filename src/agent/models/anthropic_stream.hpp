@@ -1,0 +1,66 @@
+// Anthropic Messages: how a response is read.
+//
+// Blocks arrive one after the other: a start, deltas, a stop. What a delta changes is known for text,
+// thinking and calls; any other delta is joined to its block member by member, so that a block
+// of a type that nobody knew can still go back whole.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/dialect.hpp"
+#include "models/sse.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+
+namespace perdure {
+
+/// A block of a response, as far as it came.
+struct AnthropicDraft {
+  std::string type{};
+  std::string id{};     ///< Of a call.
+  std::string name{};   ///< Of a call.
+  std::string text{};   ///< What was said or thought.
+  std::string input{};  ///< The pieces of a call's arguments, one after the other.
+  /// All other members, each as it was written.
+  std::vector<std::pair<std::string, std::string>> members{};
+};
+
+class AnthropicStream final : public ResponseStream {
+ public:
+  explicit AnthropicStream(ModelObserver& observer) : observer_(observer) {}
+
+  [[nodiscard]] Result<void> take(const SseEvent& event) override;
+  [[nodiscard]] bool has_ended() const override { return has_ended_; }
+  [[nodiscard]] bool is_whole() const override { return has_ended_; }
+  [[nodiscard]] ModelResponse finish() override;
+
+ private:
+  [[nodiscard]] Result<void> take_known(std::string_view type, const Json& json,
+                                        std::string_view data);
+  void begin_message(const Json& json);
+  [[nodiscard]] Result<void> begin_block(const Json& json, std::string_view data);
+  [[nodiscard]] Result<void> take_delta(const Json& json, std::string_view data);
+  void apply(AnthropicDraft& draft, const Json& delta, std::string_view raw);
+  void end_block(const Json& json);
+  void take_message_delta(const Json& json);
+  void take_usage(const Json& holder);
+
+  ModelObserver& observer_;
+  std::map<std::int64_t, AnthropicDraft> drafts_;  // By the index the vendor gave.
+  ModelResponse response_;
+  std::int64_t uncached_ = 0;
+  bool has_ended_ = false;
+};
+
+/// The draft as a block of a message.
+[[nodiscard]] Block block_of(const AnthropicDraft& draft);
+
+}  // namespace perdure

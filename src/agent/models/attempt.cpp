@@ -1,0 +1,101 @@
+// Status 200 is the line: from there on a response has begun and is paid for, whatever follows.
+
+#include "models/attempt.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "models/http.hpp"
+#include "models/retry.hpp"
+#include "models/sse.hpp"
+#include "models/wire.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/core/error.hpp"
+
+namespace perdure {
+namespace {
+
+constexpr std::size_t error_body_bytes_max = 65'536;
+
+ErrorCode code_of(const HttpHead& head) {
+  if (is_worth_repeating(head)) return ErrorCode::unavailable;
+  return head.status == 404 ? ErrorCode::not_found : ErrorCode::invalid_argument;
+}
+
+// Of an answer that ended well and held no response. What is no stream comes from another kind of
+// server, which a wrong address leads to.
+std::string why_not_whole(const HttpHead& head) {
+  const std::string_view type = head.find("content-type").value_or("nothing");
+  if (type.starts_with("text/event-stream")) return "the response ended before its end";
+  return "the server sent no stream of events, but " + std::string(type);
+}
+
+}  // namespace
+
+Result<void> Attempt::on_bytes(std::string_view bytes) {
+  if (is_response()) {
+    return parser_.feed(bytes, [this](const SseEvent& event) { return stream_->take(event); });
+  }
+  if (error_body_.size() < error_body_bytes_max) {
+    error_body_ += bytes.substr(0, error_body_bytes_max - error_body_.size());
+  }
+  return {};
+}
+
+ModelOutcome Attempt::outcome(const HttpEnd& end) {
+  if (is_response()) return response(end);
+  if (head_ && end.ending != HttpEnding::stopped) return refusal();
+  return nothing(end);
+}
+
+ModelOutcome Attempt::response(const HttpEnd& end) {
+  // An error that the provider sends in the stream outweighs what came before it; a connection that
+  // breaks when the answer is all there does not.
+  const bool is_whole =
+      stream_->has_ended() || (stream_->is_whole() && end.ending != HttpEnding::refused);
+  const bool was_stopped = end.ending == HttpEnding::stopped;
+  ModelResponse response = stream_->finish();
+  response.request_id = request_id();
+  if (is_whole) return response;
+  response.message.is_partial = true;
+  std::string why = end.ending == HttpEnding::whole ? why_not_whole(*head_) : end.why;
+  return CutOff{.so_far = std::move(response),
+                .error = {ErrorCode::unavailable, key_.scrub(std::move(why)), request_id()},
+                .was_stopped = was_stopped};
+}
+
+NotAnswered Attempt::refusal() const {
+  std::string message(dialect_.name());
+  message += " said " + std::to_string(head_->status);
+  if (const std::string words = wire::error_words(error_body_); !words.empty()) {
+    message += ": " + words;
+  }
+  return {.error = {code_of(*head_), key_.scrub(std::move(message)), request_id()},
+          .status = head_->status};
+}
+
+NotAnswered Attempt::nothing(const HttpEnd& end) const {
+  const bool is_hopeless = end.ending == HttpEnding::impossible;
+  const ErrorCode code = is_hopeless ? ErrorCode::invalid_argument : ErrorCode::unavailable;
+  return {.error = {code, std::string(dialect_.name()) + ": " + key_.scrub(end.why), ""},
+          .may_be_paid = end.was_sent && !head_,
+          .was_stopped = end.ending == HttpEnding::stopped};
+}
+
+bool Attempt::may_be_repeated(const HttpEnd& end) const {
+  if (is_response() || end.ending == HttpEnding::stopped) return false;
+  if (head_) return is_worth_repeating(*head_);
+  return end.ending == HttpEnding::unreachable;
+}
+
+std::string Attempt::request_id() const {
+  if (!head_) return {};
+  for (const std::string_view name : {"request-id", "x-request-id"}) {
+    if (const auto id = head_->find(name)) return std::string(*id);
+  }
+  return {};
+}
+
+}  // namespace perdure

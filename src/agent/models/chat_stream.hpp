@@ -1,0 +1,64 @@
+// OpenAI Chat Completions: how a response is read, from OpenAI and from servers that are nearly it.
+//
+// A reason to finish says that the answer is whole; tokens are counted after it, by servers that count.
+// Calls come in pieces, joined by their index; ids may be missing, and a call may come at once.
+// Reasoning comes in fields that no specification has: reasoning_content, reasoning, and
+// reasoning_details, a list that its server must get back as it was.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "models/dialect.hpp"
+#include "models/sse.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+
+namespace perdure {
+
+class ChatStream final : public ResponseStream {
+ public:
+  explicit ChatStream(ModelObserver& observer) : observer_(observer) {}
+
+  [[nodiscard]] Result<void> take(const SseEvent& event) override;
+  [[nodiscard]] bool has_ended() const override { return has_ended_; }
+  [[nodiscard]] bool is_whole() const override { return has_ended_ || !finish_word_.empty(); }
+  [[nodiscard]] ModelResponse finish() override;
+
+ private:
+  struct DraftCall {
+    std::string id{};
+    std::string name{};
+    std::string args{};
+    std::string own{};  // Members that are the vendor's, as they came.
+  };
+
+  void take_choice(const Json& choice, std::string_view raw);
+  void take_delta(const Json& delta, std::string_view raw);
+  void take_reasoning(const Json& delta, std::string_view raw);
+  void take_call(const Json& call, std::string_view raw, std::size_t place);
+  void take_usage(const Json& usage);
+  [[nodiscard]] DraftCall& draft_for(const Json& call, std::size_t place);
+  void add_reasoning();
+  void add_calls();
+  [[nodiscard]] StopReason stop_reason() const;
+
+  ModelObserver& observer_;
+  ModelResponse response_;
+  std::string text_;
+  std::string refusal_;
+  std::string reasoning_;
+  std::string reasoning_field_;
+  std::string reasoning_details_;  // Elements, with commas between.
+  std::map<std::int64_t, DraftCall> calls_;
+  std::string finish_word_;
+  bool has_ended_ = false;
+};
+
+}  // namespace perdure

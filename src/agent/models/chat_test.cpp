@@ -1,0 +1,202 @@
+// Chat Completions: what compatible servers make of the format, and what goes back to them.
+
+#include "models/chat.hpp"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "models/chat_stream.hpp"
+#include "models/sse.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/providers.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/setup.hpp"
+
+namespace perdure {
+namespace {
+
+ModelResponse read_chat(const std::vector<std::string>& events) {
+  ModelObserver nobody;
+  ChatStream stream(nobody);
+  for (const std::string& event : events)
+    EXPECT_TRUE(stream.take({.name = "", .data = event})) << event;
+  return stream.finish();
+}
+
+std::string chunk(const std::string& members, const std::string& finish = "null") {
+  return R"({"id":"x","model":"m","choices":[{"index":0,"delta":{)" + members +
+         R"(},"finish_reason":)" + finish + "}]}";
+}
+
+const std::string finished = chunk("", R"("stop")");
+
+std::vector<ToolCallBlock> calls_of(const ModelResponse& response) {
+  std::vector<ToolCallBlock> calls;
+  for (const Block& block : response.message.blocks) {
+    if (const auto* call = std::get_if<ToolCallBlock>(&block)) calls.push_back(*call);
+  }
+  return calls;
+}
+
+TEST(Chat, KnowsEveryReasonToFinish) {
+  using Pair = std::pair<std::string, StopReason>;
+  for (const auto& [word, reason] :
+       {Pair{"stop", StopReason::end}, Pair{"length", StopReason::length},
+        Pair{"content_filter", StopReason::refusal},
+        Pair{"insufficient_system_resource", StopReason::other}}) {
+    const auto response = read_chat({chunk(R"("content":"a")"), chunk("", "\"" + word + "\"")});
+    EXPECT_EQ(response.stop, reason) << word;
+    EXPECT_EQ(response.stop_text, word);
+  }
+}
+
+TEST(Chat, CallsCountWhateverTheServerCallsItsReason) {
+  const auto response = read_chat(
+      {chunk(R"("tool_calls":[{"index":0,"id":"a","function":{"name":"n","arguments":"{}"}}])"),
+       finished});
+  EXPECT_EQ(response.stop, StopReason::calls);
+  EXPECT_EQ(response.stop_text, "stop");
+}
+
+TEST(Chat, PiecesOfCallsAreJoinedByTheirIndex) {
+  const auto calls = calls_of(read_chat(
+      {chunk(
+           R"("tool_calls":[{"index":1,"id":"b","function":{"name":"two"}},{"index":0,"id":"a","function":{"name":"one","arguments":"{\"x\""}}])"),
+       chunk(R"("tool_calls":[{"index":0,"function":{"arguments":": 1}"}}])"),
+       chunk(R"("tool_calls":[{"index":1,"function":{"arguments":"{ }"}}])"), finished}));
+  EXPECT_EQ(calls, (std::vector<ToolCallBlock>{{.id = "a", .name = "one", .args = R"({"x": 1})"},
+                                               {.id = "b", .name = "two", .args = "{ }"}}));
+}
+
+TEST(Chat, WholeCallsWithoutIndexOrIdAreCallsToo) {
+  const auto calls = calls_of(read_chat(
+      {chunk(
+           R"("tool_calls":[{"function":{"name":"one","arguments":"{}"}},{"function":{"name":"two","arguments":{"a": [1]}}}])"),
+       finished}));
+  EXPECT_EQ(calls,
+            (std::vector<ToolCallBlock>{{.id = "call_0", .name = "one", .args = "{}"},
+                                        {.id = "call_1", .name = "two", .args = R"({"a": [1]})"}}));
+}
+
+TEST(Chat, PiecesWithoutAnIndexGoOnUntilANewId) {
+  const auto calls = calls_of(read_chat(
+      {chunk(R"("tool_calls":[{"id":"a","function":{"name":"one","arguments":"{"}}])"),
+       chunk(R"("tool_calls":[{"function":{"arguments":"}"}}])"),
+       chunk(R"("tool_calls":[{"id":"b","function":{"name":"two","arguments":""}}])"), finished}));
+  EXPECT_EQ(calls, (std::vector<ToolCallBlock>{{.id = "a", .name = "one", .args = "{}"},
+                                               {.id = "b", .name = "two", .args = "{}"}}));
+}
+
+TEST(Chat, ReasoningGoesBackInItsField) {
+  for (const std::string field : {"reasoning_content", "reasoning"}) {
+    const auto response =
+        read_chat({chunk("\"" + field + R"(":"Hm ")"), chunk("\"" + field + R"(":"so.")"),
+                   chunk(R"("content":"a")"), finished});
+    const Message stored = message_from_json(to_json(response.message)).value();
+    EXPECT_EQ(ChatDialect({}).message(stored),
+              R"({"role":"assistant","content":"a",")" + field + R"(":"Hm so."})");
+    ChatOptions silent;
+    silent.sends_reasoning = false;
+    EXPECT_EQ(ChatDialect(silent).message(stored), R"({"role":"assistant","content":"a"})");
+  }
+}
+
+TEST(Chat, DetailsOfReasoningGoBackAsTheyCame) {
+  const auto response = read_chat(
+      {chunk(R"("reasoning":"Hm","reasoning_details":[{"type":"reasoning.text", "text":"Hm"}])"),
+       chunk(R"("reasoning_details":[{"type":"reasoning.encrypted","data":"E\/="}])"),
+       chunk(R"("content":"a")"), finished});
+  EXPECT_EQ(
+      ChatDialect({}).message(response.message),
+      R"({"role":"assistant","content":"a","reasoning":"Hm","reasoning_details":[{"type":"reasoning.text", "text":"Hm"},{"type":"reasoning.encrypted","data":"E\/="}]})");
+}
+
+TEST(Chat, WhatAServerAddsToACallGoesBackWithIt) {
+  const auto response = read_chat(
+      {chunk(
+           R"("tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"n","arguments":"{}"},"extra_content":{"google":{"thought_signature":"S\/"}}}])"),
+       finished});
+  EXPECT_EQ(
+      ChatDialect({}).message(response.message),
+      R"({"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"n","arguments":"{}"},"extra_content":{"google":{"thought_signature":"S\/"}}}]})");
+}
+
+TEST(Chat, ARefusalIsTextThatGoesBackAsOne) {
+  const auto response = read_chat({chunk(R"("refusal":"I will not.")"), finished});
+  EXPECT_EQ(response.stop, StopReason::refusal);
+  EXPECT_EQ(response.stop_text, "stop: I will not.");
+  EXPECT_EQ(text_of(response.message), "I will not.");
+  EXPECT_EQ(ChatDialect({}).message(response.message),
+            R"({"role":"assistant","content":null,"refusal":"I will not."})");
+}
+
+TEST(Chat, UsageHoldsWhatWasCached) {
+  const auto response = read_chat(
+      {finished,
+       R"({"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},"completion_tokens_details":{"reasoning_tokens":7}}})",
+       "[DONE]"});
+  EXPECT_EQ(response.usage, (ModelUsage{.is_known = true,
+                                        .tokens_in = 100,
+                                        .tokens_out = 20,
+                                        .cache_read = 60,
+                                        .cache_write = 30,
+                                        .reasoning = 7}));
+}
+
+TEST(Chat, AServerThatDoesNotCountSaysNothing) {
+  const auto response = read_chat({chunk(R"("content":"a")"), finished, "[DONE]"});
+  EXPECT_EQ(response.usage, ModelUsage{});
+  EXPECT_FALSE(response.message.is_partial);
+}
+
+TEST(Chat, WithoutAReasonToFinishAResponseIsPartial) {
+  EXPECT_TRUE(read_chat({chunk(R"("content":"a")")}).message.is_partial);
+  EXPECT_FALSE(read_chat({chunk(R"("content":"a")"), "[DONE]"}).message.is_partial);
+}
+
+TEST(Chat, AnErrorIsToldInItsWords) {
+  using Pair = std::pair<std::string_view, std::string_view>;
+  for (const auto& [data, words] :
+       {Pair{R"({"error":{"message":"too long","type":"x","code":400}})", "x: too long"},
+        Pair{R"({"error":"out of memory"})", "out of memory"},
+        Pair{R"({"error":{"message":"m"}})", "m"}}) {
+    ModelObserver nobody;
+    ChatStream stream(nobody);
+    const auto taken = stream.take({.name = "", .data = data});
+    ASSERT_FALSE(taken);
+    EXPECT_EQ(taken.error().message, words);
+  }
+}
+
+TEST(Chat, TheHeadHasToolsAndTheSystemPrompt) {
+  perdure::Setup setup;
+  setup.model = "m";
+  setup.system_prompt = "S";
+  setup.tools.push_back({.name = "one", .description = "1"});
+  ChatOptions options;
+  options.system_role = "developer";
+  EXPECT_EQ(*ChatDialect(options).head(setup),
+            R"({"model":"m","stream":true,"stream_options":{"include_usage":true},"tools":[)"
+            R"({"type":"function","function":{"name":"one","description":"1","parameters":{}}}],)"
+            R"("messages":[{"role":"developer","content":"S"})");
+}
+
+TEST(Chat, ResultsAreMessagesOfTheirOwnBeforeTheText) {
+  Message message;
+  message.blocks.emplace_back(ToolResultBlock{.call_id = "a", .content = "1"});
+  message.blocks.emplace_back(ToolResultBlock{.call_id = "b"});
+  message.blocks.emplace_back(TextBlock{.text = "and"});
+  message.blocks.emplace_back(TextBlock{.text = "more"});
+  EXPECT_EQ(ChatDialect({}).message(message), R"({"role":"tool","tool_call_id":"a","content":"1"},)"
+                                              R"({"role":"tool","tool_call_id":"b","content":""},)"
+                                              R"({"role":"user","content":"and\nmore"})");
+}
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,64 @@
+// What differs between providers over HTTP: how a conversation is written, how a stream is read.
+//
+// A dialect is pure: texts in, texts out. A body is a head, the messages, and a tail, so that a
+// growing conversation is written once (body.hpp).
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/http.hpp"
+#include "models/sse.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/setup.hpp"
+
+namespace perdure {
+
+/// Reads one response, event by event.
+class ResponseStream {
+ public:
+  virtual ~ResponseStream() = default;
+  /// Fails: `unavailable` for an error that the provider sends in the stream, in its words, or for
+  /// what cannot be understood.
+  [[nodiscard]] virtual Result<void> take(const SseEvent& event) = 0;
+  /// The provider said that nothing follows.
+  [[nodiscard]] virtual bool has_ended() const = 0;
+  /// The model's answer is all there. True once it has ended; earlier in a format whose last
+  /// events only count tokens.
+  [[nodiscard]] virtual bool is_whole() const = 0;
+  /// What came; asked once.
+  [[nodiscard]] virtual ModelResponse finish() = 0;
+};
+
+/// Writes the body of a request.
+class BodyFormat {
+ public:
+  virtual ~BodyFormat() = default;
+  /// The body up to where messages begin. Fails: `invalid_argument`.
+  [[nodiscard]] virtual Result<std::string> head(const Setup& setup) const = 0;
+  /// One message, as one element or several, with commas between; empty if nothing of it is sent.
+  [[nodiscard]] virtual std::string message(const Message& message) const = 0;
+  /// The same message in the last place, where it may carry a mark for the cache.
+  [[nodiscard]] virtual std::string last_message(const Message& message) const = 0;
+};
+
+class Dialect : public BodyFormat {
+ public:
+  [[nodiscard]] virtual std::string_view name() const = 0;  ///< For people: "anthropic".
+  [[nodiscard]] virtual std::int64_t tokens_out_max(const Setup& setup) const = 0;
+  /// Beside the content's type; the key is in one of them.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> headers() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<ResponseStream> open(ModelObserver& observer) const = 0;
+};
+
+/// Ends every body: the messages are its last member.
+inline constexpr std::string_view body_tail = "]}";
+
+}  // namespace perdure

@@ -1,0 +1,57 @@
+// One request and its answer, as libcurl's callbacks see it: what has moved, and when.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/http.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+
+namespace perdure {
+
+class Exchange {
+ public:
+  Exchange(const HttpRequest& request, HttpReader& reader, const Clock& clock)
+      : request_(request), reader_(reader), clock_(clock), moved_(clock.uptime()) {}
+
+  /// The next bytes of the body, at most `room`; how many there were.
+  [[nodiscard]] std::size_t give(char* to, std::size_t room);
+  void take_header_line(std::string_view line);
+  /// False: the exchange must end.
+  [[nodiscard]] bool take_body(std::string_view bytes);
+
+  [[nodiscard]] bool was_sent() const { return was_sent_; }
+  [[nodiscard]] bool has_head() const { return has_head_; }
+  [[nodiscard]] bool has_all() const { return has_head_ && reader_.has_all(); }
+  [[nodiscard]] std::size_t body_bytes() const;
+  /// Until patience ends; nothing while libcurl itself watches the time, before anything is sent.
+  [[nodiscard]] std::optional<Duration> time_left() const;
+  /// What ran out, once time_left() is zero.
+  [[nodiscard]] std::string what_ran_out() const;
+  /// Why take_body said no.
+  [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
+  [[nodiscard]] bool is_too_large() const { return is_too_large_; }
+
+ private:
+  [[nodiscard]] Duration patience() const;
+  void move() { moved_ = clock_.uptime(); }
+
+  const HttpRequest& request_;
+  HttpReader& reader_;
+  const Clock& clock_;
+  Uptime moved_;
+  std::size_t part_ = 0;  // Where in request_.body giving is.
+  std::size_t offset_ = 0;
+  HttpHead head_;
+  bool was_sent_ = false;
+  bool has_head_ = false;
+  bool is_too_large_ = false;
+  std::size_t received_ = 0;
+  std::optional<Error> failure_;
+};
+
+}  // namespace perdure

@@ -1,0 +1,147 @@
+// The estimate of a request's tokens: what was counted last time, and a token for every two bytes that
+// came since. English has about four bytes a token, Chinese and random letters about two.
+
+#include "models/http_provider.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "models/anthropic.hpp"
+#include "models/attempt.hpp"
+#include "models/chat.hpp"
+#include "models/curl_transport.hpp"
+#include "models/dialect.hpp"
+#include "models/http.hpp"
+#include "models/retry.hpp"
+#include "models/url.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/providers.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+
+namespace perdure {
+namespace {
+
+constexpr std::int64_t bytes_per_token = 2;
+
+bool wait_on_this_machine(Duration wait, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  static_cast<void>(never.wait_for(lock, stop, wait, [] { return false; }));
+  return !stop.stop_requested();
+}
+
+NotAnswered stopped_while_waiting(NotAnswered last) {
+  last.was_stopped = true;
+  return last;
+}
+
+Result<std::unique_ptr<Provider>> make_http(std::unique_ptr<const Dialect> dialect,
+                                            HttpProviderOptions options, const std::string& path,
+                                            const ModelServices& services) {
+  auto url = request_url(options.base_url, path, !options.key.is_none());
+  if (!url) return forward(url);
+  return std::make_unique<HttpProvider>(
+      HttpProvider::Parts{.dialect = std::move(dialect),
+                          .transport = std::make_unique<CurlTransport>(services.clock),
+                          .url = *std::move(url),
+                          .options = std::move(options)},
+      services);
+}
+
+}  // namespace
+
+HttpProvider::HttpProvider(Parts parts, ModelServices services)
+    : parts_(std::move(parts)), services_(std::move(services)), body_(*parts_.dialect) {
+  if (!services_.wait) services_.wait = wait_on_this_machine;
+}
+
+Result<PreparedRequest> HttpProvider::prepare(const ModelRequest& request) {
+  if (request.kept == 0) counted_tokens_ = counted_bytes_ = 0;
+  if (auto updated = body_.update(request); !updated) return forward(updated);
+  const auto bytes = static_cast<std::int64_t>(body_.bytes());
+  const std::int64_t fresh = std::max<std::int64_t>(0, bytes - counted_bytes_);
+  prepared_ = {.digest = body_.digest(),
+               .bytes = body_.bytes(),
+               .tokens_in = counted_tokens_ + fresh / bytes_per_token,
+               .tokens_out = parts_.dialect->tokens_out_max(request.setup)};
+  return prepared_;
+}
+
+HttpRequest HttpProvider::request() const {
+  HttpRequest request{.url = parts_.url,
+                      .headers = parts_.dialect->headers(),
+                      .body = body_.parts(),
+                      .timeouts = parts_.options.timeouts,
+                      .response_bytes_max = parts_.options.response_bytes_max,
+                      .ca_file = parts_.options.ca_file};
+  request.headers.emplace_back("Content-Type", "application/json");
+  request.headers.emplace_back("Accept", "text/event-stream");
+  request.headers.emplace_back("User-Agent", "perdure");
+  return request;
+}
+
+ModelOutcome HttpProvider::send(ModelObserver& observer, std::stop_token stop) {
+  if (body_.is_empty()) {
+    return NotAnswered{
+        .error = {ErrorCode::invalid_argument, "nothing was prepared to be sent", ""},
+        .attempts = 0};
+  }
+  ModelOutcome outcome = attempts(observer, stop);
+  remember(outcome);
+  return outcome;
+}
+
+ModelOutcome HttpProvider::attempts(ModelObserver& observer, const std::stop_token& stop) {
+  const HttpRequest request = this->request();
+  const Uptime first = services_.clock.uptime();
+  for (int number = 1;; ++number) {
+    Attempt attempt(*parts_.dialect, parts_.options.key, observer);
+    const HttpEnd end = parts_.transport->post(request, attempt, stop);
+    ModelOutcome outcome = attempt.outcome(end);
+    auto* const failed = std::get_if<NotAnswered>(&outcome);
+    if (failed == nullptr) return outcome;
+    failed->attempts = number;
+    if (!attempt.may_be_repeated(end)) return outcome;
+    FailedAttempt facts{.number = number, .since_first = services_.clock.uptime() - first};
+    if (attempt.head()) facts.wanted = wanted_wait(*attempt.head(), services_.clock.now());
+    const auto wait = wait_before_next(parts_.options.retry, facts, chance_from(services_.ids));
+    if (!wait) return outcome;
+    observer.on_retry({.attempt = number, .wait = *wait, .why = failed->error.message});
+    if (!services_.wait(*wait, stop)) return stopped_while_waiting(std::move(*failed));
+  }
+}
+
+void HttpProvider::remember(const ModelOutcome& outcome) {
+  const auto* const response = std::get_if<ModelResponse>(&outcome);
+  if (response == nullptr || !response->usage.is_known || response->usage.tokens_in == 0) return;
+  counted_tokens_ = response->usage.tokens_in;
+  counted_bytes_ = static_cast<std::int64_t>(prepared_.bytes);
+}
+
+Result<std::unique_ptr<Provider>> make_anthropic(AnthropicOptions options,
+                                                 const ModelServices& services) {
+  if (options.http.base_url.empty()) options.http.base_url = "https://api.anthropic.com";
+  HttpProviderOptions http = options.http;
+  return make_http(std::make_unique<AnthropicDialect>(std::move(options)), std::move(http),
+                   "/v1/messages", services);
+}
+
+Result<std::unique_ptr<Provider>> make_chat_completions(ChatOptions options,
+                                                        const ModelServices& services) {
+  if (options.http.base_url.empty()) options.http.base_url = "https://api.openai.com/v1";
+  HttpProviderOptions http = options.http;
+  return make_http(std::make_unique<ChatDialect>(std::move(options)), std::move(http),
+                   "/chat/completions", services);
+}
+
+}  // namespace perdure

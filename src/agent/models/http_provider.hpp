@@ -1,0 +1,50 @@
+// A provider over HTTP: a dialect, a body that grows, and attempts until one is answered.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "models/body.hpp"
+#include "models/dialect.hpp"
+#include "models/http.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/providers.hpp"
+#include "perdure/core/error.hpp"
+
+namespace perdure {
+
+class HttpProvider final : public Provider {
+ public:
+  struct Parts {
+    std::unique_ptr<const Dialect> dialect;
+    std::unique_ptr<HttpTransport> transport;
+    std::string url;
+    HttpProviderOptions options;
+  };
+
+  HttpProvider(Parts parts, ModelServices services);
+
+  [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override;
+  [[nodiscard]] ModelOutcome send(ModelObserver& observer, std::stop_token stop) override;
+
+  /// For tests that count.
+  [[nodiscard]] const RequestBody& body() const { return body_; }
+
+ private:
+  [[nodiscard]] HttpRequest request() const;
+  [[nodiscard]] ModelOutcome attempts(ModelObserver& observer, const std::stop_token& stop);
+  void remember(const ModelOutcome& outcome);
+
+  Parts parts_;
+  ModelServices services_;
+  RequestBody body_;
+  PreparedRequest prepared_;
+  // What the provider counted, and the size of the body it counted.
+  std::int64_t counted_tokens_ = 0;
+  std::int64_t counted_bytes_ = 0;
+};
+
+}  // namespace perdure

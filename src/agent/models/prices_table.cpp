@@ -1,0 +1,103 @@
+// A user's table of prices. YAML, of which JSON is a part; amounts are read as decimal text, because
+// a price is not a floating-point number.
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+#include <yaml-cpp/yaml.h>
+
+#include "perdure/agent/prices.hpp"
+#include "perdure/core/error.hpp"
+
+namespace perdure {
+namespace {
+
+constexpr std::size_t decimals = 6;  // A micro is the sixth.
+
+std::unexpected<Error> bad_table(const YAML::Node& where, const std::string& what) {
+  return fail(ErrorCode::invalid_argument,
+              "prices, line " + std::to_string(where.Mark().line + 1) + ": " + what);
+}
+
+// "2.25" is 2,250,000. Nothing for anything else, or for more decimals than a micro has.
+std::optional<std::int64_t> micros_from(std::string_view dollars) {
+  const std::size_t point = dollars.find('.');
+  std::string digits(dollars.substr(0, point));
+  std::string fraction;
+  if (point != std::string_view::npos) fraction = dollars.substr(point + 1);
+  if (digits.empty() || fraction.size() > decimals) return std::nullopt;
+  digits += fraction + std::string(decimals - fraction.size(), '0');
+  if (digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  std::int64_t micros = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), micros);
+  return read.ec == std::errc{} ? std::optional(micros) : std::nullopt;
+}
+
+std::int64_t* field_of(Price& price, std::string_view key) {
+  if (key == "input") return &price.input;
+  if (key == "output") return &price.output;
+  if (key == "cache_read") return &price.cache_read;
+  if (key == "cache_write") return &price.cache_write;
+  return nullptr;
+}
+
+Result<Price> price_from(const YAML::Node& node, const std::string& model) {
+  if (!node.IsMap()) return bad_table(node, model + " must have input and output");
+  constexpr std::int64_t missing = -1;
+  Price price{missing, missing, missing, missing};
+  for (const auto& member : node) {
+    const auto key = member.first.as<std::string>();
+    std::int64_t* const field = field_of(price, key);
+    if (field == nullptr) {
+      return bad_table(member.first, "nobody knows \"" + key +
+                                         "\"; there are input, output, cache_read, cache_write");
+    }
+    const auto micros =
+        member.second.IsScalar() ? micros_from(member.second.Scalar()) : std::nullopt;
+    if (!micros) {
+      return bad_table(member.second, key + " must be dollars per million tokens, like 2.25");
+    }
+    *field = *micros;
+  }
+  if (price.input == missing || price.output == missing) {
+    return bad_table(node, model + " must have input and output");
+  }
+  if (price.cache_read == missing) price.cache_read = price.input;
+  if (price.cache_write == missing) price.cache_write = price.input;
+  return price;
+}
+
+Result<std::vector<std::pair<std::string, Price>>> table_from(const YAML::Node& root) {
+  std::vector<std::pair<std::string, Price>> table;
+  if (!root.IsMap()) return bad_table(root, "must be models and their prices");
+  for (const auto& member : root) {
+    auto model = member.first.as<std::string>();
+    auto price = price_from(member.second, model);
+    if (!price) return forward(price);
+    table.emplace_back(std::move(model), *price);
+  }
+  return table;
+}
+
+}  // namespace
+
+Result<void> Prices::override_with(std::string_view text) {
+  try {
+    auto table = table_from(YAML::Load(std::string(text)));
+    if (!table) return forward(table);
+    for (auto& [model, price] : *table) set(std::move(model), price);
+    return {};
+  } catch (const YAML::Exception& error) {
+    return fail(ErrorCode::invalid_argument,
+                "prices, line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
+  }
+}
+
+}  // namespace perdure

@@ -1,0 +1,39 @@
+# Models: what is sent to a provider, and what comes back.
+
+list(
+  APPEND
+  PERDURE_AGENT_SOURCES
+  models/anthropic.cpp
+  models/anthropic_block.cpp
+  models/anthropic_stream.cpp
+  models/api_key.cpp
+  models/attempt.cpp
+  models/body.cpp
+  models/chat.cpp
+  models/chat_stream.cpp
+  models/curl_transport.cpp
+  models/exchange.cpp
+  models/http_provider.cpp
+  models/prices.cpp
+  models/prices_table.cpp
+  models/provider.cpp
+  models/retry.cpp
+  models/script.cpp
+  models/scripted.cpp
+  models/sse.cpp
+  models/url.cpp
+  models/wire.cpp)
+
+list(
+  APPEND
+  PERDURE_AGENT_TESTS
+  models/anthropic_test.cpp
+  models/api_key_test.cpp
+  models/body_test.cpp
+  models/chat_test.cpp
+  models/prices_test.cpp
+  models/retry_test.cpp
+  models/scripted_test.cpp
+  models/sse_test.cpp
+  models/url_test.cpp
+  models/wire_test.cpp)

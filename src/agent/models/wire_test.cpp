@@ -1,0 +1,70 @@
+// What all formats share: forms that every provider takes, and words of errors.
+
+#include "models/wire.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <string>
+
+#include "perdure/core/json.hpp"
+#include "perdure/core/raw_json.hpp"
+
+namespace perdure {
+namespace {
+
+TEST(Wire, NamesAndIdsThatFitStayAsTheyAre) {
+  EXPECT_EQ(wire::tool_name("read_file-2"), "read_file-2");
+  EXPECT_EQ(wire::call_id("toolu_01-A"), "toolu_01-A");
+  EXPECT_EQ(wire::call_args(R"({"a":  1})"), R"({"a":  1})");
+}
+
+TEST(Wire, WhatDoesNotFitIsPutIntoAFormThatDoes) {
+  EXPECT_EQ(wire::tool_name("a tool!"), "a_tool_");
+  EXPECT_EQ(wire::tool_name(""), "unnamed");
+  EXPECT_EQ(wire::tool_name(std::string(100, 'x')), std::string(64, 'x'));
+  EXPECT_EQ(wire::call_args("{\"a"), R"({"malformed_arguments":"{\"a"})");
+  EXPECT_EQ(wire::call_args("[1]"), R"({"malformed_arguments":"[1]"})");
+  EXPECT_NE(wire::call_id("a.b"), wire::call_id("a:b"));
+  EXPECT_EQ(wire::call_id("a.b"), wire::call_id("a.b"));
+}
+
+RC_GTEST_PROP(Wire, EveryFormFits, (const std::string& text)) {
+  RC_ASSERT(wire::tool_name(wire::tool_name(text)) == wire::tool_name(text));
+  RC_ASSERT(wire::call_id(wire::call_id(text)) == wire::call_id(text));
+  RC_ASSERT(split_object(wire::call_args(text)).has_value());
+}
+
+TEST(Wire, ErrorsAreToldInWhateverFormTheyCome) {
+  EXPECT_EQ(wire::error_words(R"({"type":"error","error":{"type":"t","message":"m"}})"), "t: m");
+  EXPECT_EQ(wire::error_words(R"({"error":{"code":"c","message":"m"}})"), "c: m");
+  EXPECT_EQ(wire::error_words(R"({"message":"m"})"), "m");
+  EXPECT_EQ(wire::error_words(R"({"error":"e"})"), "e");
+  EXPECT_EQ(wire::error_words(R"({"detail":"d"})"), R"({"detail":"d"})");
+  EXPECT_EQ(wire::error_words("<html>Bad gateway</html>"), "<html>Bad gateway</html>");
+  EXPECT_EQ(wire::error_words(""), "");
+  EXPECT_LT(wire::error_words(std::string(10'000, 'x')).size(), 600U);
+}
+
+TEST(Wire, OnlyTheTwoHalvesOfACharacterAreJoined) {
+  std::string text = "a\xED\xA0\xBD";
+  wire::append(text, "\xED\xB8\x80");
+  EXPECT_EQ(text, "a\xF0\x9F\x98\x80");
+  std::string other = "a\xED\xA0\xBD";
+  wire::append(other, "b");
+  wire::append(other, "\xED\xB8\x80");
+  EXPECT_EQ(other,
+            "a\xED\xA0\xBD"
+            "b\xED\xB8\x80");
+}
+
+TEST(Wire, NumbersFromOutsideAreNeverNegative) {
+  const Json json = *parse_json(R"({"a":-3,"b":2.5,"c":"7","d":9})");
+  EXPECT_EQ(wire::number_in(json, "a"), 0);
+  EXPECT_EQ(wire::number_in(json, "b"), 0);
+  EXPECT_EQ(wire::number_in(json, "c"), 0);
+  EXPECT_EQ(wire::number_in(json, "d"), 9);
+  EXPECT_EQ(wire::number_in(json, "e"), 0);
+}
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,28 @@
+// What a model server does with a request: a path and a count in, bytes out.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "models/model_server.hpp"
+
+namespace perdure::models {
+
+struct Behaviour {
+  int status = 200;
+  std::string headers{};  ///< Further ones, each with its end of line.
+  std::string body{};
+  std::string type = "text/event-stream";
+  bool is_chunked = true;
+  bool has_end = true;  ///< Of the chunks; the connection is kept then.
+  bool is_left_open = false;
+  bool is_silent = false;
+  bool is_dropped = false;
+  std::size_t piece_bytes = 16384;
+};
+
+/// `count`: how many requests for this path there were, this one included.
+[[nodiscard]] Behaviour behaviour_of(const SeenRequest& request, int count);
+
+}  // namespace perdure::models
