@@ -20,7 +20,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUILD = ROOT / "build" / "fuzz"
-TARGETS = ["body", "cursor", "hex", "id", "json", "match", "model_stream", "sse", "state", "store_file", "time"]
+TARGETS = ["body", "cursor", "hex", "id", "json", "json_schema", "match", "model_stream", "sse", "state", "store_file", "time"]
 # A store file is opened, read and written in each run; the others only decode.
 SLOW = {"store_file": 20}
 
@@ -55,7 +55,7 @@ def run(target: str, options: argparse.Namespace) -> int:
         written = re.search(r"Test unit written to (\S+)", done.stderr)
         print(f"fuzz: {target} failed. Again:\n  {program} {written.group(1) if written else ' '.join(command[1:])}")
         return -1
-    print(f"fuzz: {target:10} {int(counted.group(1)):9} executions", flush=True)
+    print(f"fuzz: {target:11} {int(counted.group(1)):9} executions", flush=True)
     return int(counted.group(1))
 
 

@@ -50,6 +50,6 @@ perdure_test(
   POSTGRES)
 
 foreach(folder postgres book copy crash counted damage docs faults holes opening power retention saver upgrade
-               views world effects simulation herd failover models)
+               views world effects simulation herd failover models tools)
   include(${folder}/sources.cmake)
 endforeach()

@@ -20,6 +20,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/session_answer.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure {
@@ -126,10 +127,12 @@ struct Tool {
   std::function<ToolOutcome(const CallContext&)> run{};
   /// Whether the call took effect. Only reads.
   std::function<Verdict(const VerifyContext&)> verify{};
+  /// Instead of both, for a tool that touches nothing but its session (session_answer.hpp).
+  AnswerFunction answer{};
 };
 
-/// Nothing but reads: `read_only`. Else honours our key: `idempotent`. Else verify:
-/// `verifiable`. Else, or undeclared: `unsafe`.
+/// Nothing but reads: `read_only`. Else honours our key, or answered by its session: `idempotent`.
+/// Else verify: `verifiable`. Else, or undeclared: `unsafe`.
 [[nodiscard]] EffectClass effect_class_of(const Tool& tool);
 
 /// The tools of a session, by name.
@@ -139,7 +142,7 @@ class Tools {
 
   /// Fails: `invalid_argument` for a bad name, two of one name, or declarations that contradict
   /// each other: `honours_key` of a tool that only reads, a key window without `honours_key`,
-  /// nothing to run, limits below 1.
+  /// nothing to run, side effects of a tool that its session answers, limits below 1.
   [[nodiscard]] static Result<Tools> of(std::vector<Tool> tools);
 
   [[nodiscard]] const Tool* find(std::string_view name) const;

@@ -1,5 +1,50 @@
 # Tools: what a model may call, and the checks before a call.
 
-list(APPEND PERDURE_AGENT_SOURCES)
+list(
+  APPEND
+  PERDURE_AGENT_SOURCES
+  tools/check/call_check.cpp
+  tools/check/paths.cpp
+  tools/check/permissions.cpp
+  tools/check/toolbox.cpp
+  tools/edit_distance.cpp
+  tools/exec_tool.cpp
+  tools/files/file_tools.cpp
+  tools/files/read_tools.cpp
+  tools/files/replacement.cpp
+  tools/files/roots.cpp
+  tools/files/search_tool.cpp
+  tools/files/write_tools.cpp
+  tools/process/capped_text.cpp
+  tools/process/leftovers.cpp
+  tools/process/program.cpp
+  tools/process/spawn.cpp
+  tools/schema/applicators.cpp
+  tools/schema/compiler.cpp
+  tools/schema/decimal.cpp
+  tools/schema/ends.cpp
+  tools/schema/evaluator.cpp
+  tools/schema/evaluator_objects.cpp
+  tools/schema/json_schema.cpp
+  tools/schema/keywords.cpp
+  tools/schema/pattern.cpp
+  tools/schema/pattern_sets.cpp
+  tools/schema/pattern_syntax.cpp
+  tools/schema/value_text.cpp
+  tools/secrets.cpp
+  tools/session/ask_tool.cpp
+  tools/session/note_tools.cpp
+  tools/session/plan_tools.cpp
+  tools/shell_tool.cpp)
 
-list(APPEND PERDURE_AGENT_TESTS)
+list(
+  APPEND
+  PERDURE_AGENT_TESTS
+  tools/check/call_check_test.cpp
+  tools/check/permissions_test.cpp
+  tools/files/file_tools_test.cpp
+  tools/schema/decimal_test.cpp
+  tools/schema/json_schema_test.cpp
+  tools/schema/pattern_test.cpp
+  tools/secrets_test.cpp
+  tools/session/session_tools_test.cpp)

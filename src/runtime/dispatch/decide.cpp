@@ -54,8 +54,9 @@ Decision by_verdict(const CallFacts& call, const Tool& tool, OnDoubt on_doubt, T
 
 Decision about_unresolved(const CallFacts& call, const Tool& tool, OnDoubt on_doubt,
                           Timestamp now) {
-  const bool may_repeat =
-      call.effect == EffectClass::idempotent && tool.honours_key && is_in_window(call, tool, now);
+  const bool is_keyed = tool.honours_key && is_in_window(call, tool, now);
+  // What its session answers takes effect with its outcome, and there is none.
+  const bool may_repeat = call.effect == EffectClass::idempotent && (is_keyed || tool.answer);
   if (may_repeat) return RunIt{};
   const bool is_safe =
       call.effect == EffectClass::idempotent || call.effect == EffectClass::verifiable;

@@ -8,6 +8,7 @@
 //     at its limit of attempts   ask
 //     read_only                  run it again: nothing happened
 //     idempotent, in its window  run it again with the same key; past it: as verifiable
+//     answered by its session    run it again: nothing happened
 //     verifiable                 verify: landed      settle
 //                                        not landed  run it again, once the old attempt
 //                                                    can no longer land; till then wait

@@ -82,6 +82,13 @@ TEST(Decide, AReadRunsAgain) {
   EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::read_only), tool)));
 }
 
+TEST(Decide, WhatItsSessionAnswersRunsAgain) {
+  Tool tool{.name = "plan"};
+  tool.answer = [](const State&, Position, const Json&) { return SessionAnswer{}; };
+  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), tool)));
+  EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::unsafe), tool)));
+}
+
 TEST(Decide, AKeyedCallRunsAgainWithinItsWindow) {
   EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), keyed(), noon + hours(23))));
 }

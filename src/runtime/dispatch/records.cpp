@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "dispatch/view.hpp"
 #include "perdure/core/id.hpp"
@@ -15,6 +16,9 @@
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/session_answer.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "session/draft.hpp"
@@ -42,6 +46,18 @@ void Records::settle(const CallView& call, CallState state, const Told& told,
   const Position result = add_result(call, state, told);
   draft_.batch.calls.emplace_back(Settle{
       .call = call.call(), .state = state, .result = result, .who = reason.who, .why = reason.why});
+}
+
+void Records::answer(const CallView& call, const SessionAnswer& answer) {
+  for (const SessionChange& change : answer.changes) {
+    if (const auto* plan = std::get_if<Plan>(&change)) {
+      draft_.add(replacing("plan", "plan", to_json(*plan)));
+    } else {
+      const auto& note = std::get<ScratchEntry>(change);
+      draft_.add(appending("scratchpad", std::string(kind_of(note)), to_json(note)));
+    }
+  }
+  settle(call, CallState::succeeded, {.content = answer.content, .is_error = answer.is_error});
 }
 
 void Records::doubt(const CallView& call, const std::string& why, bool has_ended) {

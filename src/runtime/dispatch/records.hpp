@@ -8,6 +8,7 @@
 
 #include "dispatch/view.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/session_answer.hpp"
 #include "perdure/store/ledger.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
@@ -33,6 +34,8 @@ class Records {
 
   /// A result for the model, and the state the call ends in.
   void settle(const CallView& call, CallState state, const Told& told, const Reason& reason = {});
+  /// What its session answers: the changes, and the result.
+  void answer(const CallView& call, const SessionAnswer& answer);
   /// A result for the model of a call that is settled already.
   void tell(const CallView& call, CallState state, const Told& told) {
     add_result(call, state, told);

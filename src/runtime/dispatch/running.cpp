@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
+#include <fmt/format.h>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,6 +20,8 @@
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
@@ -30,6 +34,18 @@ namespace {
 
 bool only_read(const std::vector<CallView>& calls) {
   return std::ranges::all_of(calls, &CallView::is_read_only);
+}
+
+// What throws changes nothing.
+SessionAnswer answer_of(const State& state, const CallView& call) {
+  try {
+    return call.tool->answer(state, call.call(), *call.args);
+  } catch (const std::exception& error) {
+    return {.content = fmt::format("This could not be answered: {}", error.what()),
+            .is_error = true};
+  } catch (...) {
+    return {.content = "This could not be answered.", .is_error = true};
+  }
 }
 
 }  // namespace
@@ -100,6 +116,11 @@ Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
 // Whether it is settled by that.
 bool Dispatcher::record(Draft& draft, const CallView& call, const Ended& ended) {
   Records records(held_, draft);
+  const bool is_done = std::holds_alternative<Succeeded>(ended.outcome);
+  if (is_done && call.tool != nullptr && call.tool->answer) {
+    records.answer(call, answer_of(held_.state(), call));
+    return true;
+  }
   if (const auto* done = std::get_if<Succeeded>(&ended.outcome)) {
     records.settle(call, CallState::succeeded,
                    {.content = done->content, .is_error = done->is_error});

@@ -25,7 +25,10 @@ bool only_reads(const Tool& tool) {
 
 // The first contradiction, in words; empty if there is none.
 std::string contradiction_in(const Tool& tool) {
-  if (!tool.run) return "has nothing to run";
+  if (tool.answer && (tool.run || tool.verify || tool.honours_key || tool.side_effects)) {
+    return "is answered by its session, and has nothing else to run or to declare";
+  }
+  if (!tool.run && !tool.answer) return "has nothing to run";
   if (only_reads(tool) && !tool.side_effects->read)
     return "declares side effects, but none of them";
   if (tool.honours_key && !tool.side_effects) return "honours a key, but declares no side effects";
@@ -67,7 +70,7 @@ std::optional<Repeat> repeat_from(std::string_view text) {
 
 EffectClass effect_class_of(const Tool& tool) {
   if (only_reads(tool)) return EffectClass::read_only;
-  if (tool.honours_key) return EffectClass::idempotent;
+  if (tool.honours_key || tool.answer) return EffectClass::idempotent;
   return tool.verify ? EffectClass::verifiable : EffectClass::unsafe;
 }
 
@@ -79,6 +82,8 @@ Result<Tools> Tools::of(std::vector<Tool> tools) {
       return fail(ErrorCode::invalid_argument, fmt::format("tool {} {}", tool.name, problem),
                   tool.name);
     }
+    // The attempt itself does nothing; what it came to is worked out when it is recorded.
+    if (tool.answer) tool.run = [](const CallContext&) { return Succeeded{}; };
     const std::string name = tool.name;
     if (!made.by_name_.emplace(name, std::move(tool)).second) {
       return fail(ErrorCode::invalid_argument, fmt::format("there are two tools named {}", name),

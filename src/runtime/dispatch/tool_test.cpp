@@ -55,6 +55,13 @@ TEST(EffectClass, OfAnUndeclaredToolWithVerifyIsVerifiable) {
   EXPECT_EQ(effect_class_of(with([](Tool& t) { t.verify = never; })), EffectClass::verifiable);
 }
 
+TEST(EffectClass, OfAToolThatItsSessionAnswersIsIdempotent) {
+  Tool tool{.name = "t"};
+  tool.answer = [](const State&, Position, const Json&) { return SessionAnswer{}; };
+  EXPECT_EQ(effect_class_of(tool), EffectClass::idempotent);
+  EXPECT_TRUE(Tools::of({tool}));
+}
+
 TEST(Tools, AreFoundByName) {
   const auto tools = Tools::of({plain()});
   ASSERT_TRUE(tools);
@@ -83,6 +90,9 @@ TEST(Tools, RefuseContradictions) {
       [](Tool& t) { t.attempts_max = 0; },
       [](Tool& t) { t.input_schema = "{"; },
       [](Tool& t) { t.business_key = "order"; },
+      [](Tool& t) {
+        t.answer = [](const State&, Position, const Json&) { return SessionAnswer{}; };
+      },
   };
   for (std::size_t i = 0; i < mistakes.size(); ++i) {
     const auto tools = Tools::of({with(mistakes[i])});

@@ -1,0 +1,53 @@
+// The checks before a call: exists, parses, valid, permitted, not looping; in that order, and
+// before anything happens. Pure: the same call with the same history gets the same word.
+//
+// Each "no" is a JSON text for the model: `{"error", "tool", "message", …}`, where `error` is
+// `unknown_tool`, `arguments_not_json`, `invalid_arguments`, `not_permitted` or `loop`.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "perdure/agent/permissions.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/state.hpp"
+
+namespace perdure {
+
+/// The third of so many is refused.
+inline constexpr std::size_t identical_calls_max = 3;
+
+/// It may be made.
+struct CallGo {
+  Json args{};
+};
+/// It may be made once somebody allows it (Policy::needs_approval).
+struct CallAsk {
+  Json args{};
+  std::string why{};
+};
+struct CallRefused {
+  enum class By : std::uint8_t { name, syntax, schema, permission, loop };
+  By by = By::name;
+  std::string text{};  ///< JSON for the model: what is wrong and what to do.
+};
+using CallCheck = std::variant<CallGo, CallAsk, CallRefused>;
+
+/// `in_a_row` is how often this call was asked for without another one between, itself included:
+/// times_in_a_row().
+[[nodiscard]] CallCheck check_call(const Toolbox& tools, const Permissions& permissions,
+                                   const ToolCallBlock& call, std::size_t in_a_row);
+
+/// How many calls with the same name and the same arguments, as values, end with block `block` of
+/// the message at `message`: from the transcript, so that it is the same after a resume. Counts
+/// to identical_calls_max, and from the last word of a user on.
+[[nodiscard]] std::size_t times_in_a_row(const State& state, Position message, std::size_t block);
+
+}  // namespace perdure

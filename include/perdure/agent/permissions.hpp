@@ -1,0 +1,68 @@
+// What an agent may do without asking: by what a tool touches, by its name, by the paths in its
+// arguments. Pure: rules and a call in, a word out.
+//
+// The rules:
+//   - deny wins: whatever says no, says no for all;
+//   - a rule for the tool's name comes before those for what it touches; of several names that fit
+//     the strictest counts;
+//   - of what a tool touches the strictest counts; a tool that declares nothing is `undeclared`;
+//   - a path that is asked about is asked about, whatever allows the tool; one that is allowed spares
+//     the question that `read` or `write` would ask, if all paths of the call are.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/tool.hpp"
+
+namespace perdure {
+
+/// From lax to strict.
+enum class Permit : std::uint8_t { allow, ask, deny };
+
+[[nodiscard]] std::string_view to_string(Permit permit);
+
+struct PermitRule {
+  /// For tools: a name, `*` stands for any letters ("mcp__files__*"). For paths: `*` and `?` stay
+  /// within a part, `**` is any parts ("src/**" is src and all below it). Relative patterns are
+  /// for paths within the agent's roots, absolute ones for absolute paths.
+  std::string pattern{};
+  Permit permit = Permit::ask;
+};
+
+struct Permissions {
+  Permit read = Permit::allow;
+  Permit write = Permit::ask;
+  Permit network = Permit::ask;
+  Permit mutate = Permit::ask;
+  Permit undeclared = Permit::ask;
+  std::vector<PermitRule> tools{};
+  std::vector<PermitRule> paths{};
+};
+
+struct PermitDecision {
+  Permit permit = Permit::deny;
+  std::string why{};  ///< Which rule; empty for `allow`.
+  bool operator==(const PermitDecision&) const = default;
+};
+
+/// `path_args` are JSON pointers to the arguments that are paths, or lists of them; one that is not
+/// there names no path. A path that leads above its root is denied.
+[[nodiscard]] PermitDecision decide_permit(const Permissions& permissions, const Tool& tool,
+                                           const std::vector<std::string>& path_args,
+                                           const Json& args);
+
+/// The path without `.`, `..`, doubled and trailing slashes; "." for the root itself.
+/// Fails: `invalid_argument` for an empty path, one that leads above its root, a zero byte.
+[[nodiscard]] Result<std::string> plain_path(std::string_view path);
+
+/// Whether a pattern of PermitRule fits a plain path.
+[[nodiscard]] bool fits_path(std::string_view pattern, std::string_view path);
+
+}  // namespace perdure

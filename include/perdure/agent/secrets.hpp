@@ -1,0 +1,61 @@
+// Secrets in arguments: the model writes `{"secret_ref": "NAME"}`, and the tool gets the string.
+//
+// The name is what the model, the log and the ledger know. The string is read when the call is
+// made, from the environment or a file, and is written nowhere. What a tool answers is searched
+// for it, also in base64 and percent-encoded, and the name put in its place, before anybody sees
+// the answer.
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+
+namespace perdure {
+
+struct SecretSpec {
+  std::string name{};
+  std::string variable{};  ///< Of the environment; or
+  std::string file{};      ///< a file: all of it, less one line end.
+};
+
+/// A variable of the environment: whoever stands at the edge of the program reads it.
+using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// Any number of threads may use one.
+class Secrets {
+ public:
+  /// Fails: `invalid_argument` for two of one name, or one that is neither a variable nor a file,
+  /// or both. Nothing is read.
+  [[nodiscard]] static Result<Secrets> of(std::vector<SecretSpec> specs,
+                                          EnvironmentLookup environment);
+
+  [[nodiscard]] bool has(const std::string& name) const { return by_name_.contains(name); }
+  /// The string, as it is now.
+  /// Fails: `not_found` if there is none, or it is empty; the message has the name and no more.
+  [[nodiscard]] Result<std::string> read(const std::string& name) const;
+
+ private:
+  std::map<std::string, SecretSpec> by_name_;
+  EnvironmentLookup environment_;
+};
+
+/// The tool, with the secrets that `spec.secrets` names filled into its arguments and taken out of
+/// what it answers. One that names none is returned as it is; so is one that its session answers.
+/// Fails: `invalid_argument` for a name that `secrets` does not have.
+[[nodiscard]] Result<ToolSpec> with_secrets(ToolSpec spec, const Secrets& secrets);
+
+/// The text with `[secret NAME]` in the place of every secret, in the forms above. Secrets shorter
+/// than 4 bytes are left: they are in every text.
+[[nodiscard]] std::string scrubbed(std::string text,
+                                   const std::map<std::string, std::string>& secrets);
+
+}  // namespace perdure

@@ -1,0 +1,49 @@
+// A shell for the model, in a sandbox (bubblewrap).
+//
+// The file system is read-only but for the writable roots; /tmp and /run are empty and its own, so
+// that no socket of the machine is there; hidden paths are empty. Own processes, IPC and host
+// name; no network unless it is allowed; no capabilities. All of it ends with us.
+//
+// What a command's exit code says is between it and the model: any code is an answer. A command
+// that was killed or ran out of time is in doubt, and nobody can verify it: the tool is `unsafe`.
+//
+// Where the kernel does not allow sandboxes, every call is refused, and says why and what to do;
+// nothing is run outside one unless the spec says `Sandbox::none`.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "perdure/agent/file_tools.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+
+namespace perdure {
+
+enum class Sandbox : std::uint8_t { bubblewrap, none };
+
+struct ShellSpec {
+  std::string name = "shell";
+  /// Commands begin in the first. Paths in commands are those of the machine.
+  std::vector<FileRoot> roots{};
+  std::vector<std::string> hidden{};  ///< Whole paths, of files or folders.
+  bool has_network = false;
+  Sandbox sandbox = Sandbox::bubblewrap;
+  std::string bubblewrap = "bwrap";  ///< A name, or a whole path.
+  std::map<std::string, std::string> environment{};
+  std::string state_folder{};  ///< As ExecSpec's. It is hidden.
+  Duration timeout{60'000};
+  std::size_t output_bytes_max = std::size_t{64} << 10U;
+  Duration grace{2000};
+};
+
+/// A bubblewrap that is not there or does not work is not an error here: the tool says so when it
+/// is called. Fails: `invalid_argument` for no root, paths that are not whole, no state folder.
+[[nodiscard]] Result<ToolSpec> make_shell_tool(ShellSpec spec);
+
+}  // namespace perdure

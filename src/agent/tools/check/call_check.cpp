@@ -1,0 +1,178 @@
+// The texts are written for a model: what is wrong, where, and what would be right.
+
+#include "perdure/agent/call_check.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "perdure/agent/json_schema.hpp"
+#include "perdure/agent/permissions.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/core/canonical_json.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
+#include "tools/edit_distance.hpp"
+#include "tools/schema/value_text.hpp"
+#include "tools/secret_ref.hpp"
+
+namespace perdure {
+namespace {
+
+using By = CallRefused::By;
+
+Json::Object refusal_of(std::string_view error, const ToolCallBlock& call, std::string message) {
+  return {{"error", error}, {"tool", call.name}, {"message", std::move(message)}};
+}
+
+CallRefused refused(By by, Json::Object object) {
+  return {.by = by, .text = Json(std::move(object)).text()};
+}
+
+CallRefused no_such_tool(const Toolbox& tools, const ToolCallBlock& call) {
+  constexpr std::size_t listed_max = 50;
+  const auto names = tools.names();
+  const auto meant = closest_name(call.name, names);
+  Json::Object object =
+      refusal_of("unknown_tool", call,
+                 meant ? fmt::format("There is no such tool. Did you mean {}?", *meant)
+                       : "There is no such tool. Use one of those listed.");
+  if (meant) object.emplace_back("did_you_mean", *meant);
+  Json::Array listed;
+  for (const std::string_view name : names) {
+    if (listed.size() < listed_max) listed.emplace_back(name);
+  }
+  object.emplace_back("tools", std::move(listed));
+  return refused(By::name, std::move(object));
+}
+
+// An absent argument list is an empty one: some models send nothing for it.
+Result<Json> arguments_of(const ToolCallBlock& call) {
+  const bool is_blank = call.args.find_first_not_of(" \t\r\n") == std::string::npos;
+  auto args = is_blank ? Result<Json>(Json(Json::Object{})) : parse_json(call.args);
+  if (!args) return args;
+  if (!args->is_object()) {
+    return fail(ErrorCode::invalid_argument,
+                "they are " + schema::kind_words(*args) + ", and must be an object");
+  }
+  // Duplicate members, numbers beyond any double: what nobody may compare or hash is no argument.
+  if (auto canonical = canonical_json(*args); !canonical) return forward(canonical);
+  return args;
+}
+
+CallRefused invalid(const ToolCallBlock& call, const std::vector<SchemaError>& errors) {
+  Json::Object object = refusal_of("invalid_arguments", call,
+                                   "The arguments do not fit the tool's schema. Nothing was done. "
+                                   "Correct all of these and call again.");
+  Json::Array listed;
+  for (const auto& [at, rule, message] : errors) {
+    listed.emplace_back(Json::Object{{"at", at}, {"message", message}});
+  }
+  object.emplace_back("errors", std::move(listed));
+  return refused(By::schema, std::move(object));
+}
+
+void find_foreign_secrets(const Json& value, const ToolSpec& spec, std::vector<SchemaError>& errors,
+                          const std::string& at) {
+  if (const auto* name = secret_name(value)) {
+    if (std::ranges::find(spec.secrets, *name) != spec.secrets.end()) return;
+    errors.push_back({.at = at, .message = fmt::format("this tool gets no secret \"{}\"", *name)});
+    return;
+  }
+  if (const auto* array = value.as_array()) {
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      find_foreign_secrets((*array)[i], spec, errors, fmt::format("{}/{}", at, i));
+    }
+  } else if (const auto* object = value.as_object()) {
+    for (const auto& [key, member] : *object) {
+      find_foreign_secrets(member, spec, errors, fmt::format("{}/{}", at, key));
+    }
+  }
+}
+
+std::vector<SchemaError> errors_in(const CheckedTool& tool, const Json& args) {
+  if (tool.spec.secrets.empty()) return tool.schema.check(args);
+  auto errors = tool.schema.check_hiding_secrets(args);
+  find_foreign_secrets(args, tool.spec, errors, "");
+  return errors;
+}
+
+// Equal for equal arguments; what is no JSON is equal to itself.
+std::string call_text(const ToolCallBlock& call) {
+  const auto args = parse_json(call.args);
+  return call.name + "\n" + (args ? schema::value_text(*args) : call.args);
+}
+
+// A user who asks for the same again means it.
+bool somebody_spoke(const Message& message) {
+  return message.role == Role::user && std::ranges::any_of(message.blocks, [](const Block& block) {
+           return std::holds_alternative<TextBlock>(block);
+         });
+}
+
+}  // namespace
+
+CallCheck check_call(const Toolbox& tools, const Permissions& permissions,
+                     const ToolCallBlock& call, std::size_t in_a_row) {
+  const CheckedTool* tool = tools.find(call.name);
+  if (tool == nullptr) return no_such_tool(tools, call);
+  auto args = arguments_of(call);
+  if (!args) {
+    return refused(By::syntax, refusal_of("arguments_not_json", call,
+                                          "The arguments cannot be read: " + args.error().message +
+                                              ". Nothing was done. Send one JSON object."));
+  }
+  if (const auto errors = errors_in(*tool, *args); !errors.empty()) return invalid(call, errors);
+  const PermitDecision permit =
+      decide_permit(permissions, tool->spec.tool, tool->spec.path_args, *args);
+  if (permit.permit == Permit::deny) {
+    return refused(By::permission, refusal_of("not_permitted", call,
+                                              "This call is not allowed, and will not be if it is "
+                                              "repeated. The reason: " +
+                                                  permit.why + "."));
+  }
+  if (in_a_row >= identical_calls_max && !tool->spec.is_poll) {
+    return refused(By::loop,
+                   refusal_of("loop", call,
+                              fmt::format("This very call was asked for {} times in a row. It "
+                                          "was not made again: look at the results that are "
+                                          "there, and do something else.",
+                                          in_a_row)));
+  }
+  if (tool->spec.needs_word) return CallAsk{.args = *std::move(args), .why = "it is a question"};
+  if (permit.permit == Permit::ask) return CallAsk{.args = *std::move(args), .why = permit.why};
+  return CallGo{.args = *std::move(args)};
+}
+
+std::size_t times_in_a_row(const State& state, Position message, std::size_t block) {
+  auto at = std::ranges::lower_bound(state.transcript, message, {}, &PlacedMessage::position);
+  if (at == state.transcript.end() || at->position != message) return 0;
+  std::optional<std::string> wanted;
+  std::size_t times = 0;
+  for (auto placed = std::make_reverse_iterator(std::next(at)); placed != state.transcript.rend();
+       ++placed) {
+    const auto& blocks = placed->message.blocks;
+    const bool is_last = placed->position == message;
+    if (somebody_spoke(placed->message)) return times;
+    for (std::size_t i = is_last ? std::min(block + 1, blocks.size()) : blocks.size(); i > 0; --i) {
+      const auto* call = std::get_if<ToolCallBlock>(&blocks[i - 1]);
+      if (call == nullptr || placed->message.is_partial) continue;
+      if (!wanted) wanted = call_text(*call);
+      if (call_text(*call) != *wanted) return times;
+      if (++times >= identical_calls_max) return times;
+    }
+  }
+  return times;
+}
+
+}  // namespace perdure

@@ -1,0 +1,71 @@
+// Everything that can be wrong with a tool is found here, when the agent is loaded.
+
+#include "perdure/agent/toolbox.hpp"
+
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/agent/json_schema.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/runtime/tool.hpp"
+
+namespace perdure {
+namespace {
+
+Result<JsonSchema> schema_of(const Tool& tool) {
+  const auto refuse = [&](ErrorCode code, const std::string& why) {
+    return fail(code, fmt::format("tool {}: {}", tool.name, why), tool.name);
+  };
+  const auto json = parse_json(tool.input_schema);
+  if (!json) return refuse(ErrorCode::invalid_argument, "its schema: " + json.error().message);
+  const Json* type = json->find("type");
+  const bool is_for_objects = json->is_object() && (type == nullptr || *type == Json("object"));
+  if (!is_for_objects) {
+    return refuse(ErrorCode::invalid_argument, "its schema must be one of type \"object\"");
+  }
+  auto schema = JsonSchema::compile(*json);
+  if (!schema) return refuse(schema.error().code, schema.error().message);
+  return schema;
+}
+
+}  // namespace
+
+Result<Toolbox> Toolbox::of(std::vector<ToolSpec> specs) {
+  Toolbox box;
+  std::vector<Tool> tools;
+  for (ToolSpec& spec : specs) {
+    auto schema = schema_of(spec.tool);
+    if (!schema) return forward(schema);
+    auto text = RawJson::from_text(spec.tool.input_schema);
+    if (!text) return forward(text);
+    box.definitions_.push_back({.name = spec.tool.name,
+                                .description = spec.tool.description,
+                                .input_schema = *std::move(text)});
+    tools.push_back(spec.tool);
+    const std::string name = spec.tool.name;
+    box.by_name_.try_emplace(name, CheckedTool{std::move(spec), *std::move(schema)});
+  }
+  auto known = Tools::of(std::move(tools));
+  if (!known) return forward(known);
+  box.tools_ = *std::move(known);
+  return box;
+}
+
+const CheckedTool* Toolbox::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string_view> Toolbox::names() const {
+  std::vector<std::string_view> names;
+  names.reserve(by_name_.size());
+  for (const auto& [name, tool] : by_name_) names.push_back(name);
+  return names;
+}
+
+}  // namespace perdure

@@ -1,0 +1,54 @@
+// Programs that outlive whoever started them, found again and ended.
+//
+// Before a program starts, a file says which process it will be: `<mark>.json` in a folder of the
+// machine. A successor of a killed process reads it, and ends that process and its group before it
+// asks what the call came to; and whatever else carries the mark in its environment, wherever it
+// went. A process that is neither in the group nor carries the mark is not found: whoever hides
+// that well is not held here, but by a sandbox.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+
+#include "perdure/core/error.hpp"
+
+namespace perdure {
+
+/// The variable of the environment that holds the mark.
+inline constexpr std::string_view mark_variable = "PERDURE_MARK";
+
+/// A process, as nobody else can be: its number, when it began, and under which kernel.
+struct ProcessName {
+  pid_t pid = 0;
+  std::string started{};  ///< In clock ticks since the kernel's start.
+  std::string kernel{};   ///< Boot id, and the namespace of the numbers.
+  bool operator==(const ProcessName&) const = default;
+};
+
+/// Nothing if there is no such process.
+[[nodiscard]] std::optional<ProcessName> find_process(pid_t pid);
+
+class Leftovers {
+ public:
+  /// `folder` is made if it is not there; it must be of this machine alone.
+  Leftovers(std::string folder, std::string mark);
+
+  /// Before the program starts. Fails: `unavailable`; then it must not start.
+  [[nodiscard]] Result<void> record(const ProcessName& process);
+  [[nodiscard]] bool has_record() const;
+  /// All that is left of it is ended when this has returned. Nothing recorded and nothing there is
+  /// not an error. Fails: `unavailable` if something could not be ended, or may be where this
+  /// process cannot look.
+  [[nodiscard]] Result<void> end();
+
+ private:
+  [[nodiscard]] std::string path() const { return folder_ + "/" + mark_ + ".json"; }
+
+  std::string folder_;
+  std::string mark_;
+};
+
+}  // namespace perdure

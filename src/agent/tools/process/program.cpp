@@ -1,0 +1,189 @@
+// One loop over everything that may happen: output, the end, a request to stop, the end of
+// patience. Timers are descriptors too; no clock is read.
+
+#include "tools/process/program.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "tools/process/capped_text.hpp"
+#include "tools/process/descriptor.hpp"
+#include "tools/process/leftovers.hpp"
+#include "tools/process/spawn.hpp"
+
+namespace perdure {
+namespace {
+
+struct Signal {
+  int event;
+  void operator()() const {
+    const std::uint64_t one = 1;
+    // It cannot fail but by being full, and then it is readable anyway.
+    [[maybe_unused]] const auto written = ::write(event, &one, sizeof(one));
+  }
+};
+
+class RunningProgram {
+ public:
+  RunningProgram(const ProgramSpec& spec, Gated gated, Leftovers& leftovers,
+                 const std::stop_token& stop)
+      : spec_(spec),
+        leftovers_(leftovers),
+        gated_(std::move(gated)),
+        output_(spec.output_bytes_max),
+        errors_(spec.errors_bytes_max),
+        event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+        callback_(stop, Signal{event_.get()}) {}
+
+  ProgramEnd run() {
+    while (!has_ended_) step();
+    // While nobody has waited for it, its number and its group's are its own.
+    ::kill(-gated_.pid, SIGKILL);
+    ProgramEnd end = waited_for();
+    left_ = leftovers_.end();
+    drain();
+    end.output = output_.text();
+    end.errors = errors_.text();
+    return end;
+  }
+  /// Whether all that it started has ended.
+  [[nodiscard]] const Result<void>& left() const { return left_; }
+
+ private:
+  void set_timer(Duration wait) {
+    const auto ms = wait.count() > 0 ? wait.count() : 1;
+    const itimerspec time{.it_interval = {}, .it_value = {ms / 1000, ms % 1000 * 1'000'000}};
+    ::timerfd_settime(timer_.get(), 0, &time, nullptr);
+  }
+
+  void step() {
+    std::array<pollfd, 5> all = {{{gated_.process.get(), POLLIN, 0},
+                                  {gated_.output.get(), POLLIN, 0},
+                                  {gated_.errors.get(), POLLIN, 0},
+                                  {is_stopping_ ? -1 : event_.get(), POLLIN, 0},
+                                  {timer_.get(), POLLIN, 0}}};
+    if (::poll(all.data(), all.size(), -1) < 0) return;
+    if (all[1].revents != 0) read(gated_.output, output_);
+    if (all[2].revents != 0) read(gated_.errors, errors_);
+    has_ended_ = all[0].revents != 0;
+    if (has_ended_) return;
+    if (all[3].revents != 0) {
+      is_stopping_ = true;
+      ::kill(-gated_.pid, SIGTERM);
+      set_timer(spec_.grace);
+    }
+    if (all[4].revents != 0) ::kill(-gated_.pid, SIGKILL);
+  }
+
+  // What is in the pipes when all writers are dead; not for ever, should one have hidden.
+  void drain() {
+    set_timer(Duration(500));
+    while (gated_.output.is_open() || gated_.errors.is_open()) {
+      std::array<pollfd, 3> all = {{{gated_.output.get(), POLLIN, 0},
+                                    {gated_.errors.get(), POLLIN, 0},
+                                    {timer_.get(), POLLIN, 0}}};
+      if (::poll(all.data(), all.size(), -1) < 0) continue;
+      if (all[2].revents != 0) return;
+      if (all[0].revents != 0) read(gated_.output, output_);
+      if (all[1].revents != 0) read(gated_.errors, errors_);
+    }
+  }
+
+  // At most so much at a time: a program that never stops writing must not keep us from the rest.
+  static void read(Descriptor& from, CappedText& into) {
+    std::array<char, 65536> bytes;  // NOLINT: filled by read.
+    const ssize_t n = ::read(from.get(), bytes.data(), bytes.size());
+    if (n > 0) into.add({bytes.data(), static_cast<std::size_t>(n)});
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) from.close();
+  }
+
+  [[nodiscard]] ProgramEnd waited_for() const {
+    int status = 0;
+    pid_t waited = 0;
+    do {
+      waited = ::waitpid(gated_.pid, &status, 0);
+    } while (waited < 0 && errno == EINTR);
+    ProgramEnd end;
+    if (waited != gated_.pid) return end;
+    end.how = WIFEXITED(status) ? ProgramEnd::How::exited : ProgramEnd::How::killed;
+    end.code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+    // A program that ended by itself when it was asked to may have said how.
+    if (is_stopping_ && end.how == ProgramEnd::How::killed) end.how = ProgramEnd::How::stopped;
+    return end;
+  }
+
+  const ProgramSpec& spec_;
+  Leftovers& leftovers_;
+  Gated gated_;
+  CappedText output_;
+  CappedText errors_;
+  Descriptor event_;
+  Descriptor timer_;
+  std::stop_callback<Signal> callback_;
+  bool is_stopping_ = false;
+  bool has_ended_ = false;
+  Result<void> left_{};
+};
+
+}  // namespace
+
+Result<ProgramEnd> run_program(const ProgramSpec& spec, const std::stop_token& stop) {
+  Leftovers leftovers(spec.state_folder, spec.mark);
+  // What has no record was never started.
+  auto ended = leftovers.has_record() ? leftovers.end() : Result<void>();
+  if (!ended) return fail(ErrorCode::unavailable, ended.error().message, "running");
+  if (stop.stop_requested()) return fail(ErrorCode::unavailable, "asked to stop before it started");
+  auto gated = spawn_gated(spec);
+  if (!gated) return forward(gated);
+  const auto process = find_process(gated->pid);
+  auto recorded = process ? leftovers.record(*process)
+                          : Result<void>(fail(ErrorCode::unavailable, "it was killed at once"));
+  if (!recorded || !open_gate(*gated)) {
+    ::kill(-gated->pid, SIGKILL);
+    ::waitpid(gated->pid, nullptr, 0);
+    if (!recorded) return forward(recorded);
+    return fail(ErrorCode::unavailable, "it was killed before it started");
+  }
+  RunningProgram running(spec, *std::move(gated), leftovers, stop);
+  ProgramEnd end = running.run();
+  if (!running.left()) {
+    return fail(ErrorCode::unavailable, running.left().error().message, "running");
+  }
+  return end;
+}
+
+Result<std::string> find_program(const std::string& name) {
+  const auto is_program = [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0; };
+  if (name.find('/') != std::string::npos) {
+    if (name.starts_with('/') && is_program(name)) return name;
+    return fail(ErrorCode::not_found,
+                name + " is no program; give a name, or the whole path of a file that may be run");
+  }
+  for (const std::string_view folder : {"/usr/local/bin/", "/usr/bin/", "/bin/"}) {
+    std::string path = std::string(folder) + name;
+    if (is_program(path)) return path;
+  }
+  return fail(ErrorCode::not_found, "there is no program " + name);
+}
+
+}  // namespace perdure

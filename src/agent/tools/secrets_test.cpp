@@ -1,0 +1,138 @@
+// Secrets get to their tool, and no further.
+
+#include "perdure/agent/secrets.hpp"
+
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "doubles/temp_folder.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/core/base64.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "tools/process/capped_text.hpp"
+
+namespace perdure {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string value = "sk-\"planted\"/+secret";
+
+Secrets secrets() {
+  return Secrets::of(
+             {{.name = "TOKEN", .variable = "MY_TOKEN"}, {.name = "GONE", .variable = "NOTHING"}},
+             [](const std::string& name) {
+               return name == "MY_TOKEN" ? std::optional(value) : std::nullopt;
+             })
+      .value();
+}
+
+ToolSpec echoing() {
+  ToolSpec spec{.secrets = {"TOKEN", "GONE"}};
+  spec.tool.name = "echo";
+  spec.tool.run = [](const CallContext& context) -> ToolOutcome {
+    const Json* how = context.args.find("how");
+    const std::string text = context.args.text();
+    if (how != nullptr && *how == Json("fail")) return Failed{text};
+    if (how != nullptr && *how == Json("doubt")) return Doubtful{text};
+    if (how != nullptr && *how == Json("throw")) throw std::runtime_error(text);
+    return Succeeded{text};
+  };
+  spec.tool.verify = [](const VerifyContext& context) -> Verdict {
+    return Landed{context.args.text()};
+  };
+  return spec;
+}
+
+std::string run(const ToolSpec& spec, const std::string& args) {
+  const Json given = parse_json(args).value();
+  const ToolOutcome outcome = with_secrets(spec, secrets()).value().tool.run({.args = given});
+  if (const auto* done = std::get_if<Succeeded>(&outcome)) return done->content;
+  if (const auto* failed = std::get_if<Failed>(&outcome)) return "failed: " + failed->why;
+  return "doubt: " + std::get<Doubtful>(outcome).why;
+}
+
+TEST(SecretsTest, AreFilledInAnywhereAndTakenOutOfEveryAnswer) {
+  ToolSpec spec = echoing();
+  std::string seen;
+  spec.tool.run = [&seen](const CallContext& context) -> ToolOutcome {
+    seen = *(*context.args.find("a")->as_array())[0].find("b")->as_string();
+    return Succeeded{"got " + seen};
+  };
+  EXPECT_EQ(run(spec, R"({"a": [{"b": {"secret_ref": "TOKEN"}}]})"), "got [secret TOKEN]");
+  EXPECT_EQ(seen, value);
+  EXPECT_EQ(run(echoing(), R"({"t": {"secret_ref": "TOKEN"}})"), R"({"t":"[secret TOKEN]"})");
+  for (const auto* how : {"fail", "doubt", "throw"}) {
+    const std::string args =
+        std::string(R"({"t": {"secret_ref": "TOKEN"}, "how": ")") + how + "\"}";
+    EXPECT_THAT(run(echoing(), args), HasSubstr("[secret TOKEN]")) << how;
+    EXPECT_THAT(run(echoing(), args), Not(HasSubstr("planted"))) << how;
+  }
+  const Json args = parse_json(R"({"t": {"secret_ref": "TOKEN"}})").value();
+  const Verdict verdict = with_secrets(echoing(), secrets()).value().tool.verify({.args = args});
+  EXPECT_EQ(std::get<Landed>(verdict).content, R"({"t":"[secret TOKEN]"})");
+}
+
+TEST(SecretsTest, ThatAreNotThereFailTheCallBeforeItIsMade) {
+  EXPECT_EQ(run(echoing(), R"({"t": {"secret_ref": "GONE"}})"),
+            "failed: the secret \"GONE\" is not set");
+}
+
+TEST(SecretsTest, AreForToolsThatNameThem) {
+  ToolSpec spec = echoing();
+  spec.secrets = {"GONE"};
+  EXPECT_EQ(run(spec, R"({"t": {"secret_ref": "TOKEN"}})"), R"({"t":{"secret_ref":"TOKEN"}})");
+  spec.secrets = {"UNKNOWN"};
+  EXPECT_FALSE(with_secrets(spec, secrets()));
+}
+
+TEST(SecretsTest, ComeFromFilesToo) {
+  const TempFolder folder;
+  std::ofstream(folder.file("token")) << "from-file\r\n";
+  const auto made = Secrets::of(
+      {{.name = "T", .file = folder.file("token")}, {.name = "U", .file = folder.file("no")}}, {});
+  EXPECT_EQ(made->read("T").value(), "from-file");
+  EXPECT_FALSE(made->read("U"));
+  EXPECT_FALSE(made->read("V"));
+}
+
+TEST(SecretsTest, AreDeclaredOnceAndInOneWay) {
+  EXPECT_FALSE(Secrets::of({{.name = "T"}}, {}));
+  EXPECT_FALSE(Secrets::of({{.name = "T", .variable = "a", .file = "b"}}, {}));
+  EXPECT_FALSE(Secrets::of({{.variable = "a"}}, {}));
+  EXPECT_FALSE(Secrets::of({{.name = "T", .variable = "a"}, {.name = "T", .variable = "a"}}, {}));
+}
+
+TEST(SecretsTest, AreKnownInOtherForms) {
+  const std::map<std::string, std::string> all = {{"T", value}, {"SHORT", "abc"}};
+  for (const std::string before : {"", "x", "xy", "user:"}) {
+    EXPECT_THAT(scrubbed(to_base64(before + value + "!"), all), HasSubstr("[secret T]")) << before;
+  }
+  EXPECT_EQ(scrubbed("a=sk-%22planted%22%2F%2Bsecret&b", all), "a=[secret T]&b");
+  EXPECT_EQ(scrubbed("abc", all), "abc");
+  EXPECT_EQ(scrubbed(value + value, all), "[secret T][secret T]");
+}
+
+TEST(SecretsTest, AreKnownWhereTheyAreCut) {
+  const std::map<std::string, std::string> all = {{"T", "abcdefghijkl"}};
+  for (std::size_t bytes = 4; bytes < 60; ++bytes) {
+    CappedText text(bytes);
+    for (int i = 0; i < 20; ++i) text.add("abcdefghijkl ");
+    const std::string clean = scrubbed(text.text(), all);
+    EXPECT_THAT(clean, Not(HasSubstr("abcd"))) << bytes;
+    EXPECT_THAT(clean, Not(HasSubstr("ijkl"))) << bytes << clean;
+  }
+  EXPECT_EQ(scrubbed("ends with abcdefgh", all), "ends with [secret T]");
+}
+
+}  // namespace
+}  // namespace perdure

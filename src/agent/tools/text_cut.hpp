@@ -1,0 +1,33 @@
+// Cutting text without cutting a character.
+
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace perdure {
+
+/// The longest prefix of at most `bytes_max` bytes that does not end inside a UTF-8 sequence.
+[[nodiscard]] inline std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  std::size_t end = bytes_max;
+  // A sequence has three continuation bytes at most; what is longer is no text.
+  for (int back = 0; back < 3 && end > 0; ++back) {
+    if ((static_cast<unsigned char>(text[end]) & 0xC0U) != 0x80U) break;
+    --end;
+  }
+  return text.substr(0, end);
+}
+
+/// The text without a UTF-8 sequence that is cut off at its end.
+[[nodiscard]] inline std::string_view whole_characters(std::string_view text) {
+  for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0U) == 0x80U) continue;
+    const std::size_t needs = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return needs > back ? text.substr(0, text.size() - back) : text;
+  }
+  return text;
+}
+
+}  // namespace perdure

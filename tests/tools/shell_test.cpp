@@ -1,0 +1,175 @@
+// The shell tool in a real sandbox, where there can be none, and without one.
+
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <netinet/in.h>
+#include <stop_token>
+#include <string>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
+#include <variant>
+
+#include "doubles/temp_folder.hpp"
+#include "perdure/agent/shell_tool.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "tools/fifo.hpp"
+
+namespace perdure {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class ShellTest : public ::testing::Test {
+ protected:
+  ShellTest() {
+    fs::create_directories(folder_.path() / "work");
+    fs::create_directories(folder_.path() / "reference");
+    fs::create_directories(folder_.path() / "state");
+    std::ofstream(folder_.path() / "reference/file") << "reference\n";
+    std::ofstream(folder_.path() / "private") << "PRIVATE\n";
+    spec_.roots = {{.path = folder_.file("work"), .is_writable = true},
+                   {.path = folder_.file("reference")}};
+    spec_.state_folder = folder_.file("state");
+    spec_.grace = Duration(100);
+  }
+  std::string run(const std::string& command, const std::stop_token& stop = {}) {
+    const auto tool = make_shell_tool(spec_);
+    const Json args(Json::Object{{"command", command}});
+    const ToolOutcome outcome = tool->tool.run(
+        {.session = SessionId::parse("s").value(), .call = 1, .args = args, .stop = stop});
+    if (const auto* done = std::get_if<Succeeded>(&outcome))
+      return (done->is_error ? "error: " : "done: ") + done->content;
+    if (const auto* failed = std::get_if<Failed>(&outcome)) return "failed: " + failed->why;
+    return "doubt: " + std::get<Doubtful>(outcome).why;
+  }
+  std::string text_of(const std::string& name) {
+    std::ifstream file(folder_.path() / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  TempFolder folder_;
+  ShellSpec spec_;
+};
+
+TEST_F(ShellTest, RunsCommandsInItsFirstRoot) {
+  EXPECT_EQ(run("pwd; echo two > x; cat x"), "done: " + folder_.file("work") + "\ntwo\n");
+  EXPECT_EQ(text_of("work/x"), "two\n");
+}
+
+TEST_F(ShellTest, AnyExitCodeIsAnAnswer) {
+  EXPECT_EQ(run("echo out; echo err >&2; exit 75"), "error: exit code 75\nout\n\n[stderr]\nerr\n");
+  EXPECT_EQ(run("true"), "done: ");
+}
+
+TEST_F(ShellTest, WritesNowhereElse) {
+  EXPECT_THAT(run("echo x > " + folder_.file("reference/file")), HasSubstr("Read-only"));
+  EXPECT_THAT(run("echo x > /etc/perdure-planted"), HasSubstr("Read-only"));
+  EXPECT_THAT(run("echo x > /usr/bin/perdure-planted"), HasSubstr("Read-only"));
+  EXPECT_THAT(run("mount -o remount,rw / && echo x > /etc/perdure-planted; echo $?"),
+              Not(StartsWith("done: 0")));
+  EXPECT_EQ(run("cat " + folder_.file("reference/file")), "done: reference\n");
+  EXPECT_FALSE(fs::exists("/etc/perdure-planted"));
+  EXPECT_EQ(run("echo x > /tmp/perdure-planted-here; cat /tmp/perdure-planted-here"), "done: x\n");
+  EXPECT_FALSE(fs::exists("/tmp/perdure-planted-here"));
+}
+
+TEST_F(ShellTest, SeesNeitherWhatIsHiddenNorOtherProcessesNorOurEnvironment) {
+  ::setenv("PLANTED_API_KEY", "sk-planted", 1);
+  fs::create_directories(folder_.path() / "work/hidden");
+  std::ofstream(folder_.path() / "work/hidden/x") << "PRIVATE\n";
+  std::ofstream(folder_.path() / "work/.env") << "PRIVATE\n";
+  spec_.hidden = {folder_.file("work/hidden"), folder_.file("work/.env")};
+  EXPECT_THAT(run("cat .env hidden/x ../private; ls ../state; true"), Not(HasSubstr("PRIVATE")));
+  EXPECT_THAT(run("cat /proc/*/environ | tr '\\0' '\\n'"), Not(HasSubstr("sk-planted")));
+  EXPECT_THAT(run("ls -d /proc/[0-9]* | wc -l"), ::testing::MatchesRegex("done: [1-9]\n"));
+  ::unsetenv("PLANTED_API_KEY");
+}
+
+TEST_F(ShellTest, HasNoNetworkUnlessItIsAllowed) {
+  const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* any = reinterpret_cast<sockaddr*>(&address);  // NOLINT: as sockets have it.
+  ASSERT_EQ(::bind(server, any, sizeof(address)), 0);
+  ASSERT_EQ(::listen(server, 5), 0);
+  socklen_t size = sizeof(address);
+  ::getsockname(server, any, &size);
+  const std::string connect =
+      "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", " +
+      std::to_string(ntohs(address.sin_port)) + ")); print(\"connected\")' 2>&1";
+  EXPECT_THAT(run(connect), StartsWith("error: exit code 1"));
+  spec_.has_network = true;
+  EXPECT_EQ(run(connect), "done: connected\n");
+  ::close(server);
+}
+
+TEST_F(ShellTest, HasNoSocketOfTheMachine) {
+  EXPECT_EQ(run("ls -A /run /var/run/"), "done: /run:\n\n/var/run/:\n");
+}
+
+TEST_F(ShellTest, StoppedItEndsWithAllItStarted) {
+  const Fifo started(folder_.file("work/fifo"));
+  std::stop_source stop;
+  std::string outcome;
+  {
+    const std::jthread thread([&] {
+      outcome =
+          run("trap '' TERM; (trap '' TERM; exec sleep 98765) & echo ready > fifo; "
+              "while :; do sleep 1; done",
+              stop.get_token());
+    });
+    EXPECT_EQ(started.read_line(), "ready");
+    stop.request_stop();
+  }
+  EXPECT_THAT(outcome, StartsWith("doubt: the command was ended"));
+  for (const auto& process : fs::directory_iterator("/proc")) {
+    std::ifstream file(process.path() / "cmdline");
+    const std::string words{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_THAT(words, Not(HasSubstr("98765")));
+  }
+}
+
+TEST_F(ShellTest, WhereThereCanBeNoSandboxItRefuses) {
+  std::ofstream(folder_.path() / "no-bwrap")
+      << "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n";
+  fs::permissions(folder_.path() / "no-bwrap", fs::perms(0755));
+  spec_.bubblewrap = folder_.file("no-bwrap");
+  const std::string outcome = run("touch ran");
+  EXPECT_THAT(outcome, StartsWith("failed: Commands are run in a sandbox only"));
+  EXPECT_THAT(outcome, HasSubstr("No permissions to create new namespace"));
+  EXPECT_THAT(outcome, HasSubstr("sandbox: none"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "work/ran"));
+  spec_.bubblewrap = "no-such-bwrap";
+  EXPECT_THAT(run("touch ran"), HasSubstr("there is no program no-such-bwrap"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "work/ran"));
+}
+
+TEST_F(ShellTest, WithoutASandboxItRunsAsWeDo) {
+  spec_.sandbox = Sandbox::none;
+  spec_.bubblewrap = "no-such-bwrap";
+  EXPECT_EQ(run("pwd; echo y > ../free; cat ../private"),
+            "done: " + folder_.file("work") + "\nPRIVATE\n");
+  EXPECT_EQ(text_of("free"), "y\n");
+}
+
+TEST_F(ShellTest, IsMadeOfWholePathsOnly) {
+  spec_.roots.front().path = "relative";
+  EXPECT_FALSE(make_shell_tool(spec_));
+  spec_.roots.clear();
+  EXPECT_FALSE(make_shell_tool(spec_));
+  EXPECT_FALSE(make_shell_tool({.roots = {{.path = "/"}}}));
+}
+
+}  // namespace
+}  // namespace perdure
