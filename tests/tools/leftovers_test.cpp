@@ -40,7 +40,8 @@ class LeftoversTest : public ::testing::Test {
   static bool is_alive(const Gated& gated) { return ::waitpid(gated.pid, nullptr, WNOHANG) == 0; }
 
   TempFolder folder_;
-  Leftovers leftovers_{folder_.file("state"), "mark"};
+  const std::string mark_ = folder_.path().filename().string();
+  Leftovers leftovers_{folder_.file("state"), mark_};
   int count_ = 0;
 };
 
@@ -54,8 +55,8 @@ TEST_F(LeftoversTest, AreEndedByTheirRecord) {
 }
 
 TEST_F(LeftoversTest, AreEndedByTheirMarkWithoutARecord) {
-  Gated left = sleeper("PERDURE_MARK=mark");
-  Gated other = sleeper("PERDURE_MARK=mark2");
+  Gated left = sleeper("PERDURE_MARK=" + mark_);
+  Gated other = sleeper("PERDURE_MARK=" + mark_ + "2");
   EXPECT_TRUE(leftovers_.end());
   EXPECT_TRUE(has_ended(left.pid, 0));
   EXPECT_TRUE(is_alive(other));
@@ -88,7 +89,7 @@ TEST_F(LeftoversTest, WhatIsWhereNobodyCanLookIsNotSaidToBeGone) {
   name.kernel = name.kernel.substr(0, name.kernel.find(' ')) + " pid:[1]";
   ASSERT_TRUE(leftovers_.record(name));
   EXPECT_FALSE(leftovers_.end());
-  std::ofstream(folder_.file("state/mark.json")) << "{";
+  std::ofstream(folder_.file("state/" + mark_ + ".json")) << "{";
   EXPECT_FALSE(leftovers_.end());
 }
 

@@ -15,7 +15,6 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -27,11 +26,6 @@ namespace perdure {
 namespace {
 
 constexpr int nothing_happened = 75;
-
-// The vendor's key has a generation after the key itself: all attempts of a call have one mark.
-std::string mark_of(const std::string& key, const std::string& call) {
-  return to_hex(sha256(key.empty() ? call : key.substr(0, key.find('-')))).substr(0, 32);
-}
 
 std::string with_errors(std::string text, const std::string& errors) {
   if (errors.empty()) return text;
@@ -67,7 +61,7 @@ class ExecTool {
 
   [[nodiscard]] ToolOutcome run(const CallContext& context) const {
     const std::string call = fmt::format("{}#{}", context.session.text(), context.call);
-    ProgramSpec program = program_of(spec_.command, context.args, mark_of(context.key, call));
+    ProgramSpec program = program_of(spec_.command, context.args, mark_for(context.key, call));
     add(program, "PERDURE_SESSION", context.session.text());
     add(program, "PERDURE_CALL", std::to_string(context.call));
     add(program, "PERDURE_ATTEMPT", std::to_string(context.attempt));
@@ -80,7 +74,7 @@ class ExecTool {
   }
 
   [[nodiscard]] Verdict verify(const VerifyContext& context) const {
-    const std::string mark = mark_of(context.key, {});
+    const std::string mark = mark_for(context.key, {});
     if (auto ended = Leftovers(spec_.state_folder, mark).end(); !ended) {
       return CannotTell{ended.error().message};
     }
@@ -97,6 +91,10 @@ class ExecTool {
   }
 
  private:
+  // The vendor's key has a generation after the key itself: all attempts of a call have one mark.
+  [[nodiscard]] std::string mark_for(const std::string& key, const std::string& call) const {
+    return mark_of(spec_.state_folder, key.empty() ? call : key.substr(0, key.find('-')));
+  }
   static void add(ProgramSpec& program, std::string_view name, const std::string& value) {
     program.environment.push_back(fmt::format("{}={}", name, value));
   }

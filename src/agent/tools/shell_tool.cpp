@@ -20,7 +20,6 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/sha256.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
@@ -120,7 +119,7 @@ class ShellTool {
         .errors_bytes_max = spec_.output_bytes_max,
         .grace = spec_.grace,
         .state_folder = spec_.state_folder,
-        .mark = to_hex(sha256(call)).substr(0, 32)};
+        .mark = mark_of(spec_.state_folder, call)};
     const auto add = [&](std::string_view name, const std::string& value) {
       program.environment.push_back(fmt::format("{}={}", name, value));
     };

@@ -30,6 +30,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
 #include "tools/process/descriptor.hpp"
 
 namespace perdure {
@@ -149,6 +150,11 @@ std::optional<ProcessName> find_process(pid_t pid) {
   const auto fields = stat_fields(pid);
   if (fields.size() <= field_started) return std::nullopt;
   return ProcessName{.pid = pid, .started = fields[field_started], .kernel = kernel_name()};
+}
+
+std::string mark_of(const std::string& folder, const std::string& call) {
+  constexpr std::size_t digits = 32;
+  return to_hex(sha256(folder + '\0' + call)).substr(0, digits);
 }
 
 Leftovers::Leftovers(std::string folder, std::string mark)

@@ -20,6 +20,10 @@ namespace perdure {
 /// The variable of the environment that holds the mark.
 inline constexpr std::string_view mark_variable = "PERDURE_MARK";
 
+/// Of one call, among those who share a folder for their records: others on the machine may have
+/// calls of the same name.
+[[nodiscard]] std::string mark_of(const std::string& folder, const std::string& call);
+
 /// A process, as nobody else can be: its number, when it began, and under which kernel.
 struct ProcessName {
   pid_t pid = 0;
