@@ -24,7 +24,7 @@ enum class PgPlace : std::uint8_t {
   before_request,  ///< Nothing of it reaches the server.
   before_sync,     ///< The server has run the statements, and may not commit yet.
   after_results,   ///< The same, and their results reached the client all the same.
-  after_request,   ///< The server has all of it; the client hears nothing.
+  after_request,   ///< The server is sent all of it; the client hears nothing.
   after_reply,     ///< The server has replied, so it has committed; the client hears nothing.
   within_reply,    ///< The same; the client has heard the results, but not that it is over.
 };

