@@ -167,8 +167,9 @@ BEGIN
         restored = x.restored AND s_status IS NULL
       WHERE x.id = p_session AND (v_is_examined OR (
         x.owner = (SELECT w.num FROM perdure.worker w WHERE w.id = p_worker) AND x.fence = p_fence
-        AND x.head = p_head AND x.next + v_count <= 4294967295 AND NOT EXISTS (
-          SELECT FROM perdure.receipt r WHERE r.session = x.num AND r.batch = p_batch)))
+        AND x.head = p_head AND x.next + v_count <= 4294967295 AND (
+          SELECT true FROM perdure.receipt r WHERE r.session = x.num AND r.batch = p_batch LIMIT 1)
+          IS NULL))
       RETURNING nextval('perdure.begun'), x.num, x.segment, x.next - v_count, x.head, x.version,
         x.commits, x.chain, x.turns, x.steps, x.tokens_in, x.tokens_out, x.cost_micros
       INTO v_begun, v_num, v_segment, v_first, v_head, v_version, v_commits, v_chain, v_turns,
@@ -251,7 +252,9 @@ END $$;
 
 -- Several batches that only add entries and name positions, of as many sessions, in one statement each
 -- for the sessions' rows, receipts, entries and checkpoints: what a statement costs before it does
--- anything is paid once for all. PD010 if any of them has to be examined; its detail names which.
+-- anything is paid once for all. Receipts are looked up one by one: a join would be planned while there
+-- are few, and read them all when there are many. PD010 if any of them has to be examined; its detail
+-- names which.
 --
 -- b_numbers, of each batch: fence, head, number of entries, number of entries of the batches before
 -- it, and what its entries add to turns, steps, tokens in and out, cost. The rest as in commit().
@@ -287,8 +290,9 @@ BEGIN
       WHERE x.id = b.session
         AND x.owner = (SELECT w.num FROM perdure.worker w WHERE w.id = b_worker[b.i])
         AND x.fence = b_numbers[9 * b.i - 8] AND x.head = b_numbers[9 * b.i - 7]
-        AND x.next + b_numbers[9 * b.i - 6] <= 4294967295 AND NOT EXISTS (
-          SELECT FROM perdure.receipt r WHERE r.session = x.num AND r.batch = b_batch[b.i])
+        AND x.next + b_numbers[9 * b.i - 6] <= 4294967295 AND (
+          SELECT true FROM perdure.receipt r
+            WHERE r.session = x.num AND r.batch = b_batch[b.i] LIMIT 1) IS NULL
       RETURNING b.i, b_numbers[9 * b.i - 6] AS count, b_numbers[9 * b.i - 5] AS before, x.num,
         x.segment, x.head, x.next - b_numbers[9 * b.i - 6] AS first, x.commits, x.chain,
         x.version, CASE WHEN b_reason[b.i] IS NOT NULL THEN x.version END AS named, x.turns,
