@@ -28,7 +28,8 @@ perdure_test(
           contract/sessions_test.cpp
           contract/survival_test.cpp
           contract/threads_test.cpp
-          contract/transfer_test.cpp
+          contract/arrival_test.cpp
+          contract/departure_test.cpp
           contract/upkeep_test.cpp
   LABELS contract
   POSTGRES)

@@ -3,7 +3,6 @@
 
 #include "perdure/store/sessions.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
@@ -17,7 +16,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/core/time.hpp"
+#include "perdure/store/commit.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/process.hpp"
@@ -36,25 +35,9 @@ namespace {
 /// Rows asked for at a time, where only C++ knows how many of them are wanted.
 constexpr std::size_t rows_at_once = 256;
 
-std::string_view sort_column(SessionSort sort) {
-  switch (sort) {
-    case SessionSort::updated:
-      return "updated_at";
-    case SessionSort::created:
-      return "created_at";
-    case SessionSort::title:
-      return "title";
-    case SessionSort::turns:
-      return "turns";
-    case SessionSort::cost:
-      break;
-  }
-  return "cost_micros";
-}
-
 Rows next_sessions(Connection& db, const Access& access, const SessionQuery& query,
                    const std::optional<rules::Mark>& mark) {
-  const std::string_view column = sort_column(query.sort);
+  const std::string_view column = rules::sort_column(query.sort);
   const std::string_view way = query.descending ? "DESC" : "ASC";
   const std::string order =
       fmt::format("ORDER BY s.{0} {1}, s.id {1} LIMIT {2}", column, way, rows_at_once);

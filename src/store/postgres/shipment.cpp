@@ -1,5 +1,5 @@
-// Those that go together are all that go with the first that has company: with one time for all, as
-// the server's clock gives it, there is only one such set.
+// Each in turn takes along all that go with it. Where the server's clock gives the time, as it does but
+// in tests, those are all the plain ones.
 
 #include "postgres/shipment.hpp"
 

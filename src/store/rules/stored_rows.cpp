@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "perdure/core/json.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure::rules {
 
@@ -24,6 +25,22 @@ std::vector<std::string> read_tags(std::string_view text) {
 std::string tags_text(const std::vector<std::string>& tags) {
   Json::Array array(tags.begin(), tags.end());
   return Json(std::move(array)).text();
+}
+
+std::string_view sort_column(SessionSort sort) {
+  switch (sort) {
+    case SessionSort::updated:
+      return "updated_at";
+    case SessionSort::created:
+      return "created_at";
+    case SessionSort::title:
+      return "title";
+    case SessionSort::turns:
+      return "turns";
+    case SessionSort::cost:
+      break;
+  }
+  return "cost_micros";
 }
 
 }  // namespace perdure::rules

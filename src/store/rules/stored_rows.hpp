@@ -29,6 +29,9 @@ template <class IdType>
 }
 
 /// The JSON array that `tags_text` made.
+/// The column of `session` that a list is sorted by.
+[[nodiscard]] std::string_view sort_column(SessionSort sort);
+
 [[nodiscard]] std::vector<std::string> read_tags(std::string_view text);
 [[nodiscard]] std::string tags_text(const std::vector<std::string>& tags);
 

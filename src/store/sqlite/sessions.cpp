@@ -22,6 +22,7 @@
 #include "rules/checks.hpp"
 #include "rules/cursor.hpp"
 #include "rules/match.hpp"
+#include "rules/stored_rows.hpp"
 #include "sqlite/commit.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
@@ -78,28 +79,13 @@ Result<SessionSummary> require(Connection& db, const Workers& workers, const Ses
   return *std::move(session);
 }
 
-std::string_view sort_column(SessionSort sort) {
-  switch (sort) {
-    case SessionSort::updated:
-      return "updated_at";
-    case SessionSort::created:
-      return "created_at";
-    case SessionSort::title:
-      return "title";
-    case SessionSort::turns:
-      return "turns";
-    case SessionSort::cost:
-      break;
-  }
-  return "cost_micros";
-}
-
 std::string list_sql(const SessionQuery& query, bool from_mark) {
   return fmt::format("SELECT num FROM session {} ORDER BY {} {}, id {}",
-                     from_mark ? fmt::format("WHERE ({}, id) {} (?, ?)", sort_column(query.sort),
-                                             query.descending ? "<" : ">")
-                               : std::string(),
-                     sort_column(query.sort), query.descending ? "DESC" : "ASC",
+                     from_mark
+                         ? fmt::format("WHERE ({}, id) {} (?, ?)", rules::sort_column(query.sort),
+                                       query.descending ? "<" : ">")
+                         : std::string(),
+                     rules::sort_column(query.sort), query.descending ? "DESC" : "ASC",
                      query.descending ? "DESC" : "ASC");
 }
 
