@@ -42,7 +42,9 @@ std::string PostgresPair::address() const {
 }
 
 void PostgresPair::promote() {
-  PostgresSql(standby_.address()).execute("SELECT pg_promote(true, 60)");
+  // Not by pg_promote(): what is still to be replayed may conflict with that query, and end it.
+  run_postgres_program("pg_ctl", {"promote", "--pgdata=" + standby_.data_folder(), "--wait"},
+                       standby_.folder() + "/promote.log");
   wait_for_answer(standby_.address(), "SELECT pg_is_in_recovery()", "f");
 }
 
