@@ -63,7 +63,10 @@ class MortalStore final : public WatchedStore, private Inbox {
   // Whether this step is made.
   bool lives() {
     if (is_dead_) return false;
-    if (steps_ > 0 && --steps_ == 0) is_dead_ = true;
+    if (steps_ > 0) {
+      --steps_;
+      is_dead_ = steps_ == 0;
+    }
     return !is_dead_ || is_made_;
   }
 

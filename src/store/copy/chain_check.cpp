@@ -4,7 +4,6 @@
 
 #include "copy/chain_check.hpp"
 
-#include <cstdint>
 #include <optional>
 #include <utility>
 #include <variant>

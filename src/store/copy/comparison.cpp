@@ -4,12 +4,13 @@
 #include "copy/comparison.hpp"
 
 #include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <type_traits>
+#include <string_view>
 #include <utility>
 #include <variant>
 

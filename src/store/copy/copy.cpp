@@ -16,6 +16,7 @@
 #include <variant>
 
 #include "copy/comparison.hpp"
+#include "copy/fact_stream.hpp"
 #include "copy/place.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -24,6 +25,7 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/progress.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
 

@@ -24,6 +24,7 @@
 #include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
 #include "rules/calls.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"

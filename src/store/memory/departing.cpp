@@ -1,6 +1,5 @@
 // What goes, and what it is made of. Each slice looks at everything anew: plain and slow.
 
-#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
 #include <map>
@@ -21,7 +20,6 @@
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/transfer.hpp"
 #include "rules/fact_slices.hpp"

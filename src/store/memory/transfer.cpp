@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "memory/lines.hpp"
 #include "memory/roles.hpp"
 #include "memory/state.hpp"
 #include "memory/transit.hpp"

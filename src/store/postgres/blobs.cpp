@@ -82,6 +82,7 @@ Result<BlobRef> PostgresBlobs::put(std::string_view bytes) {
                                 BytesView{bytes.substr(at, chunk_bytes)}));
   }
   std::vector<Statement> statements;
+  statements.reserve(params.size());
   for (const Params& part : params) {
     statements.push_back({.sql = statements.empty() ? "SELECT perdure.put_blob($1, $2, $3, $4)"
                                                     : "SELECT perdure.put_chunk($1, $2, $3)",

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"

@@ -2,15 +2,14 @@
 // stands in another table while it arrives. One statement goes through many sessions, one after the
 // other by their keys, and stops where the slice is full.
 
-#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/sessions.hpp"
@@ -21,7 +20,6 @@
 #include "postgres/transit.hpp"
 #include "postgres/values.hpp"
 #include "rules/fact_slices.hpp"
-#include "rules/moves.hpp"
 #include "rules/stored_rows.hpp"
 
 namespace perdure::postgres {

@@ -9,7 +9,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/sha256.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
 #include "postgres/connection.hpp"

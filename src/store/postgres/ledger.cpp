@@ -2,7 +2,6 @@
 
 #include "perdure/store/ledger.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/store/entry.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"
@@ -85,6 +85,7 @@ Result<std::vector<Call>> PostgresLedger::by_key(const Digest& key) {
 Result<std::vector<Call>> PostgresLedger::list(const CallQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   std::vector<std::string_view> states;
+  states.reserve(query.states.size());
   for (const CallState state : query.states) states.push_back(to_string(state));
   const std::string_view any_state = states.empty() ? "cardinality($2) = 0" : "c.state = ANY ($2)";
   return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {

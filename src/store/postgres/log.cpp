@@ -3,8 +3,6 @@
 
 #include "perdure/store/log.hpp"
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
@@ -17,7 +15,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
-#include "perdure/store/limits.hpp"
 #include "perdure/store/point.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"

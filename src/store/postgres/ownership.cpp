@@ -17,6 +17,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/commit.hpp"
+#include "postgres/client.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/process.hpp"
@@ -54,6 +55,7 @@ Result<std::vector<std::int64_t>> find_gone(Client& client) {
 PostgresOwnership::~PostgresOwnership() {
   if (own_.empty()) return;
   std::vector<std::string_view> workers;
+  workers.reserve(own_.size());
   for (const WorkerId& worker : own_) workers.push_back(worker.text());
   [[maybe_unused]] const auto told =
       access_.write("SELECT perdure.end_workers($1)", Params::of(workers));

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "perdure/core/time.hpp"

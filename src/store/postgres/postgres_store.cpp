@@ -7,16 +7,25 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/blobs.hpp"
+#include "perdure/store/changes.hpp"
 #include "perdure/store/check.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/doctor.hpp"
+#include "perdure/store/inbox.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/progress.hpp"
+#include "perdure/store/retention.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"

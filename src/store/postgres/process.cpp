@@ -6,13 +6,13 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <cstddef>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <signal.h>
 #include <string>
 #include <string_view>
 #include <system_error>

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <optional>
 #include <string>

@@ -51,6 +51,22 @@ Rows next_sessions(Connection& db, const Access& access, const SessionQuery& que
       mark->key);
 }
 
+// Takes what matches; true once the page is full, and there is more.
+bool fill_page(SessionPage& page, Rows& rows, const SessionQuery& query,
+               std::optional<rules::Mark>& mark) {
+  while (rows.next()) {
+    SessionSummary session = read_session(rows);
+    mark = rules::mark_of(session, query.sort);
+    if (!rules::matches(query, session)) continue;
+    if (page.sessions.size() == query.limit) {
+      page.next = rules::to_cursor(query, rules::mark_of(page.sessions.back(), query.sort));
+      return true;
+    }
+    page.sessions.push_back(std::move(session));
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<SessionSummary> PostgresSessions::create(const NewSession& session) {
@@ -88,17 +104,8 @@ Result<SessionPage> PostgresSessions::list(const SessionQuery& query) {
     std::optional<rules::Mark> mark = start;
     while (true) {
       Rows rows = next_sessions(db, access_, query, mark);
-      while (rows.next()) {
-        SessionSummary session = read_session(rows);
-        mark = rules::mark_of(session, query.sort);
-        if (!rules::matches(query, session)) continue;
-        if (page.sessions.size() == query.limit) {
-          page.next = rules::to_cursor(query, rules::mark_of(page.sessions.back(), query.sort));
-          return page;
-        }
-        page.sessions.push_back(std::move(session));
-      }
-      if (rows.count() < rows_at_once) return page;
+      const bool is_last = rows.count() < rows_at_once;
+      if (fill_page(page, rows, query, mark) || is_last) return page;
     }
   });
 }

@@ -3,7 +3,6 @@
 
 #include "perdure/store/transfer.hpp"
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/progress.hpp"
+#include "postgres/client.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/garbage.hpp"
 #include "postgres/params.hpp"

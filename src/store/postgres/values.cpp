@@ -6,10 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/text.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "postgres/params.hpp"
 #include "postgres/process.hpp"

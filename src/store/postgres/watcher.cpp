@@ -4,7 +4,6 @@
 #include "postgres/watcher.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <fmt/format.h>

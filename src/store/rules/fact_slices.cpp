@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -38,8 +39,9 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
   const std::size_t end = text.find(' ');
   if (end == std::string_view::npos) return std::nullopt;
   std::uint64_t number = 0;
-  const char* last = text.data() + end;
-  const auto read = std::from_chars(text.data(), last, number);
+  const std::string_view digits = text.substr(0, end);
+  const char* last = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), last, number);
   if (read.ec != std::errc{} || read.ptr != last) return std::nullopt;
   text.remove_prefix(end + 1);
   return number;

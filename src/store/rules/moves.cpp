@@ -2,7 +2,9 @@
 
 #include "rules/moves.hpp"
 
+#include <cstddef>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>

@@ -16,7 +16,6 @@
 #include "perdure/store/transfer.hpp"
 #include "rules/moves.hpp"
 #include "sqlite/connection.hpp"
-#include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"
 #include "sqlite/transit.hpp"
 #include "sqlite/workers.hpp"

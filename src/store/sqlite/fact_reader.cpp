@@ -14,7 +14,6 @@
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/transfer.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
@@ -131,7 +130,8 @@ class FactReader {
                     .fence = rows.number(37)};
         rules::show({}, fact.row->summary);
       }
-      add(fact.owner, 0, std::move(fact));
+      const OwnerNumber owner = fact.owner;
+      add(owner, 0, std::move(fact));
     }
   }
 

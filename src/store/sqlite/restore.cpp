@@ -14,7 +14,6 @@
 #include "rules/incarnation.hpp"
 #include "rules/moves.hpp"
 #include "sqlite/connection.hpp"
-#include "sqlite/formats.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -7,22 +7,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/body.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/moves.hpp"
+#include "rules/stored_rows.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/workers.hpp"
 
