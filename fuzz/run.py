@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the fuzz targets and runs each of them.
+"""Builds the fuzz targets and runs each of them, as many at a time as there are jobs.
 
 usage: run.py [--runs N] [--seconds N] [--seed N] [--only NAME] [--jobs N]
 
@@ -11,6 +11,7 @@ The last line counts the executions.
 """
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -70,7 +71,8 @@ def main() -> int:
     targets = [options.only] if options.only else TARGETS
     if not build(options.jobs, targets):
         return 1
-    counts = [run(target, options) for target in targets]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        counts = list(pool.map(lambda target: run(target, options), targets))
     if min(counts) < 0:
         return 1
     print(f"fuzz: {sum(counts)} executions of {len(counts)} targets, 0 failures")
