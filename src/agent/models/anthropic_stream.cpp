@@ -64,6 +64,7 @@ void join_member(AnthropicDraft& draft, std::string_view key, std::string_view v
 }
 
 void add_citation(AnthropicDraft& draft, std::string_view citation) {
+  if (citation.empty()) return;
   const auto found =
       std::ranges::find(draft.members, "citations", &std::pair<std::string, std::string>::first);
   if (found == draft.members.end()) {

@@ -174,6 +174,13 @@ TEST(Anthropic, CitationsStayWithTheirText) {
       R"({"type":"text","text":"So.","citations":[{"n": 1},{"n": 2}]})");
 }
 
+TEST(Anthropic, ACitationThatIsMissingIsNone) {
+  EXPECT_EQ(block_again({begun(R"({"type":"text","text":""})"),
+                         delta(R"("type":"citations_delta","citation":{"n": 1})"),
+                         delta(R"("type":"citations_delta")"), std::string(stop)}),
+            R"({"type":"text","text":"","citations":[{"n": 1}]})");
+}
+
 TEST(Anthropic, ACallWithoutPiecesHasTheInputItBeganWith) {
   const auto response = read({begun(R"({"type":"tool_use","id":"t","name":"n","input":{"a": 1}})"),
                               begun(R"({"type":"tool_use","id":"t","name":"n","input":{}})")});
