@@ -164,12 +164,14 @@ Result<std::optional<Waiting>> play(const Player& player) {
     if (has_rested(session->state())) return std::optional<Waiting>{};
     const bool begins = session->state().transcript.empty();
     const auto input = begins ? std::optional(user_says("A chair, please.")) : std::nullopt;
+    const std::size_t told = session->state().transcript.size() + (begins ? 1 : 0);
+    const std::string op = player.prefix + response_op(told);
+    player.say("reserving " + op);
     if (auto asked = session->ask({.reserve_micros = response_micros}, input); !asked) {
       return forward(asked);
     }
     auto response = buy_response(player, session->state());
     if (!response) return forward(response);
-    const std::string op = player.prefix + response_op(session->state().transcript.size());
     auto answered = session->answer(*std::move(response), {.cost_micros = response_micros});
     if (!answered) return forward(answered);
     player.say("answered " + op);

@@ -41,8 +41,9 @@ struct Player {
   WorldClient world;
   FakeClock& clock;
   Manner manner = Manner::goes_on;
-  /// Called with "asking OP" before a response is bought, "answered OP" once it is committed, and
-  /// "later CALL" before the clock is moved to wait for one.
+  /// Called with "reserving OP" before the request for a response is committed, "asking OP" before
+  /// it is bought, "answered OP" once it is committed, and "later CALL" before the clock is moved to
+  /// wait for one.
   std::function<void(const std::string&)> say{};
   /// For an owner that lives.
   Duration wait{0};

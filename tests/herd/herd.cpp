@@ -69,28 +69,35 @@ bool Herd::hear(int lines) {
   // A process that has ended is silent at once, so this ends.
   while (lines_ < enough && silent < 500) {
     const int before = lines_;
-    for (const auto& player : players_) {
-      while (const auto line = player->read_line(std::chrono::milliseconds(10))) note(*line);
+    for (std::size_t i = 0; i < players_.size(); ++i) {
+      while (const auto line = players_[i]->read_line(std::chrono::milliseconds(10))) {
+        note(i, *line);
+      }
     }
     silent = lines_ == before ? silent + 1 : 0;
   }
   return lines_ >= enough;
 }
 
-void Herd::note(const std::string& line) {
+// A process that is stopped once its request is committed learns only after the purchase that another
+// has answered it meanwhile. Nobody can prevent that; so a purchase counts from before that commit.
+void Herd::note(std::size_t which, const std::string& line) {
   ++lines_;
   const std::size_t last = line.rfind(' ');
   const std::int64_t at = std::stoll(line.substr(last + 1));
   const std::string words = line.substr(0, last);
   const std::string rest = words.substr(std::min(words.size(), words.find(' ') + 1));
   if (words.starts_with("trouble ")) complaints_.push_back(words);
-  if (words.starts_with("asking ")) asked_[rest] = std::max(asked_[rest], at);
+  if (words.starts_with("reserving ")) reserving_[{which, rest}] = at;
+  if (words.starts_with("asking ")) {
+    asked_[rest] = std::max(asked_[rest], reserving_[{which, rest}]);
+  }
   if (words.starts_with("answered ")) answered_.emplace(rest, at);
 }
 
 void Herd::replace(std::size_t which) {
   players_[which]->kill();
-  for (const std::string& line : players_[which]->read_to_end()) note(line);
+  for (const std::string& line : players_[which]->read_to_end()) note(which, line);
   (void)players_[which]->wait();
   start(which);
 }

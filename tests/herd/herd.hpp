@@ -4,10 +4,12 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "crash/child_process.hpp"
@@ -42,7 +44,7 @@ class Herd {
 
  private:
   void start(std::size_t which);
-  void note(const std::string& line);
+  void note(std::size_t which, const std::string& line);
   void play_to_the_end(Store& store);
   void decide(Store& store, int number, Position call);
   void judge(Store& store, int number);
@@ -55,7 +57,9 @@ class Herd {
   std::uint64_t seed_ = 0;
   std::vector<std::unique_ptr<ChildProcess>> players_;
   int lines_ = 0;
-  std::map<std::string, std::int64_t> asked_;     ///< When last.
+  /// By each process: when it last was about to commit the request.
+  std::map<std::pair<std::size_t, std::string>, std::int64_t> reserving_;
+  std::map<std::string, std::int64_t> asked_;  ///< When the last request was begun that was made.
   std::map<std::string, std::int64_t> answered_;  ///< When first.
   std::map<std::string, world::Tally> seen_;      ///< By the world.
   std::vector<std::string> complaints_;

@@ -4,7 +4,7 @@
 //
 // Says, with the machine's uptime at the end of each line:
 //
-//   asking OP, answered OP        as every player does (effects/play.hpp)
+//   reserving, asking, answered OP  as every player does (effects/play.hpp)
 //   done SESSION, waits SESSION   it came to its end; it needs a decision, or time
 //   lost SESSION                  another took it over
 //   trouble WHAT                  what nobody should ever meet
