@@ -70,7 +70,9 @@ bool Herd::hear(int lines) {
   while (lines_ < enough && silent < 500) {
     const int before = lines_;
     for (std::size_t i = 0; i < players_.size(); ++i) {
-      while (const auto line = players_[i]->read_line(std::chrono::milliseconds(10))) {
+      while (lines_ < enough) {
+        const auto line = players_[i]->read_line(std::chrono::milliseconds(10));
+        if (!line) break;
         note(i, *line);
       }
     }

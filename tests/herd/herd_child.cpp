@@ -98,7 +98,9 @@ bool play_once(Runtime& runtime, const WorldClient& world, int number) {
   }
   const ErrorCode code = played.error().code;
   if (code == ErrorCode::lease_lost) say(fmt::format("lost {}", number));
-  const bool is_expected = code == ErrorCode::lease_lost || code == ErrorCode::lease_held;
+  // Another may have begun it since it was looked for.
+  const bool is_expected = code == ErrorCode::lease_lost || code == ErrorCode::lease_held ||
+                           code == ErrorCode::already_exists;
   if (!is_expected) {
     say(fmt::format("trouble {}: {}: {}", number, to_string(code), played.error().message));
   }

@@ -42,7 +42,7 @@ TEST(Herd, IsTakenOverByOthersWhenItsOwnersAreKilledOrStopped) {
   Herd herd(schema.location(), sessions, 3);
   int done = 0;
   for (; done < rounds; ++done) {
-    if (!herd.hear(1 + static_cast<int>(chance() % (is_long ? 60 : 12)))) break;
+    if (!herd.hear(1 + static_cast<int>(chance() % (is_long ? 24 : 12)))) break;
     const std::size_t which = chance() % herd.processes();
     if (chance() % 2 == 0) {
       herd.replace(which);
