@@ -36,6 +36,11 @@ class CallBooks {
     runs.operation = operation;
     ++runs.runs;
   }
+  /// Somebody asked the world about a call that may never have been run.
+  void note_asked(const CallId& call, const std::string& operation) {
+    const std::lock_guard lock(mutex_);
+    calls_[call].operation = operation;
+  }
   void note_retry(const CallId& call) {
     const std::lock_guard lock(mutex_);
     ++calls_[call].retries;

@@ -252,6 +252,7 @@ Decision Life::truthful(Actor& actor, Process& process, const OpenCall& call) {
   const Kind* kind = find_kind(call.tool);
   const auto args = parse_json(args_of(process.session->state(), call).value_or("{}"));
   const std::string operation = operation_of(actor, *kind, args.value_or(Json()), call.call);
+  calls_.note_asked({actor.id.text(), call.call}, operation);
   while (const auto due = world_.last_landing(operation)) {
     clock_.advance(std::max(*due - clock_.uptime(), Duration(1)));
     if (!world_.has_landed(operation)) continue;

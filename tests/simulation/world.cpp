@@ -47,27 +47,27 @@ void World::tell(const Sent& sent, const std::string& what) {
   news_.push_back(fmt::format("world: {} {} {}", sent.operation, name_of(sent), what));
 }
 
-World::Memory* World::recall(const Sent& sent) {
+World::Memory* World::recall(const Sent& sent, Uptime at) {
   const auto known = sent.kind->is_keyed() ? keys_.find(sent.key) : keys_.end();
   if (known == keys_.end()) return nullptr;
   const auto& window = sent.kind->key_window;
-  if (window && clock_.uptime() >= known->second.since + *window) return nullptr;
+  if (window && at >= known->second.since + *window) return nullptr;
   return &known->second;
 }
 
 // Whether it took effect, now or, as the vendor remembers, before.
-bool World::land(const Sent& sent, bool is_excused, bool is_refused) {
-  if (const Memory* known = recall(sent)) {
+bool World::land(const Sent& sent, const Landing& landing) {
+  if (const Memory* known = recall(sent, landing.at)) {
     tell(sent, known->is_refused ? "is known, and refused" : "is known, and done already");
     return !known->is_refused;
   }
-  if (sent.kind->is_keyed()) keys_[sent.key] = {clock_.uptime(), is_refused};
-  if (is_refused) {
+  if (sent.kind->is_keyed()) keys_[sent.key] = {landing.at, landing.is_refused};
+  if (landing.is_refused) {
     tell(sent, "is refused");
     return false;
   }
   if (!sent.kind->is_read()) {
-    const bool excused = (is_excused || sent.is_outdated) && may_be_excused(*sent.kind);
+    const bool excused = (landing.is_excused || sent.is_outdated) && may_be_excused(*sent.kind);
     effects_.push_back({sent, excused});
     tell(sent, excused ? "takes effect, and nobody could have known" : "takes effect");
   }
@@ -90,7 +90,7 @@ void World::deliver() {
   while (!flights_.empty() && flights_.front().due <= clock_.uptime()) {
     const Flight flight = std::move(flights_.front());
     flights_.erase(flights_.begin());
-    land(flight.sent, flight.is_excused);
+    land(flight.sent, {.at = flight.due, .is_excused = flight.is_excused});
   }
 }
 
@@ -106,7 +106,7 @@ ToolOutcome World::send(const Sent& sent) {
       delay(sent);
       return Doubtful{"no answer came"};
     case Fate::answer_lost:
-      land(sent, false);
+      land(sent, {.at = clock_.uptime()});
       return Doubtful{"the answer was lost"};
     case Fate::doubled:
       delay(sent);
@@ -115,7 +115,7 @@ ToolOutcome World::send(const Sent& sent) {
     case Fate::refused:
       break;
   }
-  const bool is_done = land(sent, false, fate == Fate::refused);
+  const bool is_done = land(sent, {.at = clock_.uptime(), .is_refused = fate == Fate::refused});
   if (!is_done) return Failed{"refused"};
   return Succeeded{.content = fmt::format("{} is done", sent.operation)};
 }

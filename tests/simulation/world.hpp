@@ -66,14 +66,20 @@ class World {
     Sent sent{};
     bool is_excused = false;
   };
+  /// Requests under way are looked at later than they land.
+  struct Landing {
+    Uptime at{};
+    bool is_excused = false;
+    bool is_refused = false;
+  };
   struct Memory {
     Uptime since{};
     bool is_refused = false;
   };
 
   [[nodiscard]] Fate fate_of(const Sent& sent) const;
-  [[nodiscard]] Memory* recall(const Sent& sent);
-  bool land(const Sent& sent, bool is_excused, bool is_refused = false);
+  [[nodiscard]] Memory* recall(const Sent& sent, Uptime at);
+  bool land(const Sent& sent, const Landing& landing);
   void delay(const Sent& sent);
   void deliver();
   void tell(const Sent& sent, const std::string& what);

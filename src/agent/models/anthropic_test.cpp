@@ -175,10 +175,10 @@ TEST(Anthropic, CitationsStayWithTheirText) {
 }
 
 TEST(Anthropic, ACitationThatIsMissingIsNone) {
-  EXPECT_EQ(block_again({begun(R"({"type":"text","text":""})"),
+  EXPECT_EQ(block_again({begun(R"({"type":"text","text":"So."})"),
                          delta(R"("type":"citations_delta","citation":{"n": 1})"),
                          delta(R"("type":"citations_delta")"), std::string(stop)}),
-            R"({"type":"text","text":"","citations":[{"n": 1}]})");
+            R"({"type":"text","text":"So.","citations":[{"n": 1}]})");
 }
 
 TEST(Anthropic, ACallWithoutPiecesHasTheInputItBeganWith) {
