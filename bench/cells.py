@@ -19,6 +19,7 @@ GATED_TURNS = 25  # of those sessions, with a call each
 PROCESSES, PROCESS_SESSIONS, PROCESS_TURNS = 4, 16, 50
 LOADS = 5
 UPKEEP_MEGABYTES = 1024
+LONG_MEGABYTES = 100  # of text, in the session that is taken up again
 SAVER_FRESH = 5  # of the turns, each put by a process of its own
 SECONDS_MAX = 600  # for one program; a disk shared with a busy machine can be slow
 
@@ -243,6 +244,31 @@ def measure_turns(bench: Bench, folder: pathlib.Path) -> Figures:
     return {"turns_throughput": (ours["turns_per_s"], bare["turns_per_s"])}
 
 
+def measure_agent(bench: Bench, folder: pathlib.Path) -> Figures:
+    """The loop alone, then the bodies of its requests in both formats. CPU, not time."""
+    turns = bench.run("agent_bench", "turns", folder / "ours.db", bench.workload, TURNS)
+    figures: Figures = {"agent_flat": (turns["late_us"], turns["early_us"])}
+    for kind in ("anthropic", "chat"):
+        body = bench.run("agent_bench", "body", kind, bench.workload, TURNS)
+        figures[f"body_{kind}"] = (1000 * body["extend_ms_per_mb"], None)
+        figures[f"body_{kind}_whole"] = (1000 * body["whole_ms_per_mb"], None)
+    return figures
+
+
+def measure_agent_memory(bench: Bench, folder: pathlib.Path) -> Figures:
+    """A long session against an empty one, each taken up by a process that knows nothing of it."""
+    long, empty = folder / "long.db", folder / "empty.db"
+    bench.run("agent_bench", "fill", long, bench.workload, LONG_MEGABYTES)
+    bench.run("agent_bench", "fill", empty, bench.workload, 0)
+    figures: Figures = {}
+    for what in ("resume", "ask"):
+        ours, base = bench.run("agent_bench", what, long), bench.run("agent_bench", what, empty)
+        if ours["text"] < LONG_MEGABYTES << 20:
+            raise Failed(f"the session was too short: {ours}")
+        figures[f"agent_{what}_memory"] = (ours["memory"] - base["memory"], ours["text"])
+    return figures
+
+
 def measure_postgres_session(bench: Bench, _: pathlib.Path) -> Figures:
     location = bench.server.fresh_location()
     ours, bare = bench.in_turn(
@@ -280,6 +306,8 @@ CELLS: dict[str, Callable[[Bench, pathlib.Path], Figures]] = {
     "saver": measure_saver,
     "resume": measure_resume,
     "turns": measure_turns,
+    "agent": measure_agent,
+    "agent-memory": measure_agent_memory,
     "postgres-session": measure_postgres_session,
     "postgres-group": measure_postgres_group,
 }

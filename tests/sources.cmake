@@ -51,6 +51,6 @@ perdure_test(
   POSTGRES)
 
 foreach(folder postgres book copy crash counted damage docs faults holes opening power retention saver upgrade
-               views world effects simulation herd failover models tools)
+               views world effects simulation herd failover models tools agent)
   include(${folder}/sources.cmake)
 endforeach()

@@ -39,6 +39,7 @@ set(PERDURE_RUNTIME_SOURCES
     session/held_session.cpp
     session/mail.cpp
     session/name_holder.cpp
+    session/open_request.cpp
     session/read_line.cpp
     session/read_state.cpp
     session/recovery.cpp
@@ -75,6 +76,7 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/dispatcher_test.cpp
     dispatch/key_test.cpp
     dispatch/operations_test.cpp
+    dispatch/refusal_test.cpp
     dispatch/tool_test.cpp
     saver/delta_test.cpp
     saver/gist_test.cpp
@@ -88,6 +90,7 @@ set(PERDURE_RUNTIME_TESTS
     session/fork_test.cpp
     session/lines_test.cpp
     session/mail_test.cpp
+    session/open_request_test.cpp
     session/scratch_test.cpp
     session/session_test.cpp
     session/stopped_test.cpp

@@ -72,27 +72,6 @@ ToolCallBlock block_for(const ScriptedCall& call, bool is_reworded, std::size_t 
           .args = is_reworded ? call.reworded : call.args};
 }
 
-Message next_response(const std::vector<Message>& history, const Player& player) {
-  const Manner manner = player.manner;
-  const auto calls = world::scripted_calls(player.prefix);
-  auto seen = seen_in(history);
-  Message response{.role = Role::assistant};
-  std::size_t first = 0;
-  for (const std::size_t portion : portions) {
-    for (std::size_t i = first; i < first + portion; ++i) {
-      const Seen& so_far = seen[calls[i].op];
-      const bool again = so_far.asked == 1 && !so_far.is_done && manner != Manner::goes_on;
-      if (so_far.asked > 0 && !again) continue;
-      response.blocks.emplace_back(
-          block_for(calls[i], again && manner == Manner::rewords, response.blocks.size()));
-    }
-    if (!response.blocks.empty()) return response;
-    first += portion;
-  }
-  response.blocks.emplace_back(TextBlock{.text = "The chair is on its way."});
-  return response;
-}
-
 bool has_rested(const State& state) {
   if (state.transcript.empty()) return false;
   const Message& last = state.transcript.back().message;
@@ -110,7 +89,7 @@ Result<Message> buy_response(const Player& player, const State& state) {
   if (!std::holds_alternative<world::Answered>(reply)) {
     return fail(ErrorCode::unavailable, "the model did not answer");
   }
-  return next_response(history, player);
+  return next_response(history, player.manner, player.prefix);
 }
 
 Result<Session> take_up(const Player& player, CallsReport& report) {
@@ -149,6 +128,27 @@ std::optional<Manner> manner_from(std::string_view text) {
     if (word == text) return manner;
   }
   return std::nullopt;
+}
+
+Message next_response(const std::vector<Message>& history, Manner manner,
+                      const std::string& prefix) {
+  const auto calls = world::scripted_calls(prefix);
+  auto seen = seen_in(history);
+  Message response{.role = Role::assistant};
+  std::size_t first = 0;
+  for (const std::size_t portion : portions) {
+    for (std::size_t i = first; i < first + portion; ++i) {
+      const Seen& so_far = seen[calls[i].op];
+      const bool again = so_far.asked == 1 && !so_far.is_done && manner != Manner::goes_on;
+      if (so_far.asked > 0 && !again) continue;
+      response.blocks.emplace_back(
+          block_for(calls[i], again && manner == Manner::rewords, response.blocks.size()));
+    }
+    if (!response.blocks.empty()) return response;
+    first += portion;
+  }
+  response.blocks.emplace_back(TextBlock{.text = "The chair is on its way."});
+  return response;
 }
 
 std::string response_op(std::size_t messages) { return fmt::format("response-{}", messages); }

@@ -8,12 +8,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "doubles/fake_clock.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "world/client.hpp"
 
@@ -34,6 +36,10 @@ inline constexpr std::int64_t response_micros = 100;
 
 /// The world's name for the response that the model gives to so many messages.
 [[nodiscard]] std::string response_op(std::size_t messages);
+
+/// What the model says to a conversation. `prefix`: of all it does in the world.
+[[nodiscard]] Message next_response(const std::vector<Message>& history, Manner manner,
+                                    const std::string& prefix = {});
 
 struct Player {
   Runtime& runtime;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "contract/backends.hpp"
@@ -29,8 +30,9 @@ struct Death {
 
 class Trial {
  public:
-  Trial(Manner manner, const Backend& backend)
-      : manner_(manner), backend_(backend), world_(folder_.path()) {}
+  /// `player`: the program that plays; it is told what effects_player is.
+  Trial(Manner manner, const Backend& backend, std::string player = "effects_player")
+      : manner_(manner), backend_(backend), player_(std::move(player)), world_(folder_.path()) {}
   virtual ~Trial() = default;
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
@@ -65,6 +67,7 @@ class Trial {
 
   const Manner manner_;
   const Backend backend_;
+  const std::string player_;
   const StorePlace home_{backend_, memory_folder()};
   const TempFolder folder_ = TempFolder::in_memory();
   const SessionId id_ = SessionId::parse("the-session").value();

@@ -7,7 +7,7 @@ Round after round until the time is up, each with the next seed: SIGKILL under l
 processes, deaths during recovery and while the WAL is written back (other samples each round),
 power cuts with several disks each, failing calls, random operation sequences, simulated lives of
 sessions, PostgreSQL servers that are restarted and fail over under load, sessions that change hands among
-processes which are killed and stopped, and the fuzz targets, whose executions are counted. The first failure
+processes which are killed and stopped, deaths of whole agents, and the fuzz targets, whose executions are counted. The first failure
 ends it, and the command that repeats it is printed. --full instead sweeps every pair of deaths and of power cuts, every fault and every
 damage once, which takes hours.
 """
@@ -31,7 +31,7 @@ LIVES = 4000  # of the simulation, each round
 FUZZ_SECONDS = 30  # for each target, each round
 # Of PostgreSQL: what is done to servers and to those who use them, and how often each round.
 SERVERS = (("herd_test", "*", 40), ("pg_faults_test", "Restarts.UnderLoad*", 30), ("failover_test", "FailOver.*", 5))
-FULL = ("damage_sweep_test", "faults_test", "memory_test", "power_test", "crash_test")
+FULL = ("damage_sweep_test", "faults_test", "memory_test", "power_test", "crash_test", "agent_sweep_test")
 # "power: 724 cuts, 969 disks, 0 violations": what a test says it swept.
 SWEPT = re.compile(r"^(?P<who>[^:\n]+): (?P<counts>.+), 0 violations$", re.MULTILINE)
 
@@ -50,7 +50,8 @@ def commands(programs: pathlib.Path, seed: int) -> list[Command]:
         [str(programs / name), f"--gtest_filter={which}", f"--seed={seed}", f"--rounds={rounds}"]
         for name, which, rounds in SERVERS
     ]
-    plain = [crash, power, *faults, damage, *servers, fuzz]
+    agent = [str(programs / "agent_sweep_test"), f"--seed={seed}"]
+    plain = [crash, power, *faults, damage, *servers, agent, fuzz]
     seeded = [(sequences, [str(programs / "store_property_test")]), (lives, [str(programs / "simulation_test")])]
     return [*(({}, each) for each in plain), *seeded]
 
@@ -75,10 +76,9 @@ def run(command: Command, totals: collections.Counter) -> bool:
     return True
 
 
-def print_totals(totals: collections.Counter, rounds: int, seed: int) -> None:
+def print_counts(totals: collections.Counter) -> None:
     for what, count in sorted(totals.items()):
         print(f"soak: {what:40} {count:>12,}")
-    print(f"soak: {rounds} rounds from seed {seed}, 0 violations", flush=True)
 
 
 def main() -> int:
@@ -95,11 +95,13 @@ def main() -> int:
         seed = options.seed + rounds
         todo = full_commands(options.programs, seed) if options.full else commands(options.programs, seed)
         if not all(run(command, totals) for command in todo):
+            print_counts(totals)
             return 1
         rounds += 1
         left = max(0.0, end - time.monotonic()) / 60
         print(f"soak: round {rounds} with seed {seed} passed, {left:.0f} minutes left", flush=True)
-    print_totals(totals, rounds, options.seed)
+    print_counts(totals)
+    print(f"soak: {rounds} rounds from seed {options.seed}, 0 violations", flush=True)
     return 0
 
 

@@ -6,11 +6,10 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 
+#include "perdure/agent/environment.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {
@@ -31,9 +30,6 @@ class ApiKey {
  private:
   std::string text_;
 };
-
-/// What the environment has under a name; the program's edge passes its own.
-using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// Fails: `not_found` if there is no such variable, or it is empty; as ApiKey::from_text.
 [[nodiscard]] Result<ApiKey> api_key_from_environment(const Environment& environment,

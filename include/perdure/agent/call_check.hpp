@@ -49,5 +49,8 @@ using CallCheck = std::variant<CallGo, CallAsk, CallRefused>;
 /// the message at `message`: from the transcript, so that it is the same after a resume. Counts
 /// to identical_calls_max, and from the last word of a user on.
 [[nodiscard]] std::size_t times_in_a_row(const State& state, Position message, std::size_t block);
+/// The same for a message that is about to be recorded, after all of the state.
+[[nodiscard]] std::size_t times_in_a_row(const State& state, const Message& next,
+                                         std::size_t block);
 
 }  // namespace perdure

@@ -29,9 +29,12 @@ struct FileRoot {
 
 struct FileToolsSpec {
   std::vector<FileRoot> roots{};
-  /// Patterns as those of PermitRule: what the tools neither open, nor list, nor search. Give the
-  /// paths that are denied or asked about, since a search in a folder reads all of it.
+  /// Patterns as those of PermitRule: what the tools neither open, nor list, nor search. For paths
+  /// that are denied.
   std::vector<std::string> hidden{};
+  /// Such patterns, too: what is read only by a call that names it. A search of a folder passes it
+  /// over, and says so. For paths that are asked about, which permissions do when a call names them.
+  std::vector<std::string> asked{};
   std::size_t read_bytes_max = std::size_t{256} << 10U;  ///< Of one answer.
   std::size_t file_bytes_max = std::size_t{16} << 20U;   ///< Larger ones are not opened.
   std::size_t entries_max = 1000;                        ///< Of one list.

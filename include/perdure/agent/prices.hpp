@@ -39,7 +39,8 @@ class Prices {
   /// Takes over the entries of a table, JSON or YAML, in dollars per million tokens:
   /// `my-model: {input: 0.5, output: 2.25, cache_read: 0.05, cache_write: 0.6}`. Without a price
   /// for the cache, reading and writing it cost as input does.
-  /// Fails: `invalid_argument`, with the line, for what is no such table; nothing is taken then.
+  /// Fails: `invalid_argument`, with the line, for what is no such table, or says something twice;
+  /// nothing is taken then.
   [[nodiscard]] Result<void> override_with(std::string_view text);
 
   /// By its name, or by its name without a date at the end (`-20260101`, `-2026-01-01`) or

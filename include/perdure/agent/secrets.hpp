@@ -7,14 +7,13 @@
 
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "perdure/agent/environment.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -27,16 +26,12 @@ struct SecretSpec {
   std::string file{};      ///< a file: all of it, less one line end.
 };
 
-/// A variable of the environment: whoever stands at the edge of the program reads it.
-using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
-
 /// Any number of threads may use one.
 class Secrets {
  public:
   /// Fails: `invalid_argument` for two of one name, or one that is neither a variable nor a file,
   /// or both. Nothing is read.
-  [[nodiscard]] static Result<Secrets> of(std::vector<SecretSpec> specs,
-                                          EnvironmentLookup environment);
+  [[nodiscard]] static Result<Secrets> of(std::vector<SecretSpec> specs, Environment environment);
 
   [[nodiscard]] bool has(const std::string& name) const { return by_name_.contains(name); }
   /// The string, as it is now.
@@ -45,7 +40,7 @@ class Secrets {
 
  private:
   std::map<std::string, SecretSpec> by_name_;
-  EnvironmentLookup environment_;
+  Environment environment_;
 };
 
 /// The tool, with the secrets that `spec.secrets` names filled into its arguments and taken out of

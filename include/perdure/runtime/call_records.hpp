@@ -72,8 +72,8 @@ struct Resolution {
   bool operator==(const Resolution&) const = default;
 };
 
-/// Channel `requests`, kind `request`: a model is about to be asked. Kind `lost`: whoever took the
-/// session up found no response.
+/// Channel `requests`, kind `request`: a model is about to be asked. Kind `lost`: no
+/// response came, and it may have been paid for. Kind `withdrawn`: it was not made, or cost nothing.
 struct Request {
   std::string reservation{};  ///< Its id in the budget; empty if nothing was reserved.
   std::string model{};

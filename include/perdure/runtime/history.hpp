@@ -6,10 +6,15 @@
 
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
 
 namespace perdure {
 
@@ -27,5 +32,35 @@ namespace perdure {
 /// - None is empty.
 /// All else is as it was said, in its order, each message with its id and time.
 [[nodiscard]] std::vector<Message> well_formed(const State& state);
+
+/// What is new of a conversation.
+struct HistoryNews {
+  std::size_t kept = 0;          ///< So many messages of what was told before are as they were.
+  std::vector<Message> added{};  ///< All that follow them.
+};
+
+/// well_formed() of a state that grows, told piece by piece. A piece costs what is new in it: the
+/// history before the last response is neither read nor kept here.
+class GrowingHistory {
+ public:
+  /// What was told before, with `kept` and `added` of this one, is well_formed(state).
+  [[nodiscard]] HistoryNews update(const State& state);
+
+ private:
+  /// The last response when it was told: all before it stays as it is, as long as it is there.
+  struct Mark {
+    std::size_t index = 0;  ///< Of the transcript.
+    Position position = 0;
+    std::size_t told = 0;                        ///< Messages before it.
+    std::map<Position, std::string> in_doubt{};  ///< As the answers before it left them.
+    std::map<Position, OpenCall> open{};         ///< Calls of messages before it.
+    std::size_t skipped = 0;                     ///< Entries that were passed over.
+  };
+
+  [[nodiscard]] bool holds(const State& state) const;
+
+  std::optional<Mark> mark_;
+  std::vector<Message> tail_;  ///< What was told from the mark on.
+};
 
 }  // namespace perdure

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 
@@ -84,6 +85,11 @@ struct Message {
 /// A message of one text block, without id and time: the session that appends it gives both.
 [[nodiscard]] Message user_says(std::string text);
 [[nodiscard]] Message assistant_says(std::string text);
+
+/// The arguments of a call as a model wrote them. Nothing at all is an empty object: some models
+/// send that.
+/// Fails: as parse_json.
+[[nodiscard]] Result<Json> parse_args(std::string_view args);
 
 /// All text blocks, one after the other.
 [[nodiscard]] std::string text_of(const Message& message);

@@ -1,11 +1,14 @@
-// Where a session comes from, as far as its effects are concerned.
+// Where a session comes from: the scope of its effects, and the agent that it is of.
 //
-// Its JSON is `{"root", "agent_digest"}`.
+// On channel `origin`. Its beginning is of kind `origin`, `{"root", "agent_digest"}`; each time that
+// it goes on under another agent there is an entry of kind `agent`, `{"agent_digest", "parts",
+// "who"}`.
 
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/message.hpp"
@@ -21,9 +24,21 @@ struct Origin {
   bool operator==(const Origin&) const = default;
 };
 
+/// From here on the session is of another agent.
+struct AgentChange {
+  std::string agent_digest{};
+  std::vector<std::string> parts{};  ///< What is not as it was, as whoever compared names it.
+  std::string who{};                 ///< Said that it may go on; empty: nobody had to.
+  Unknown unknown{};
+  bool operator==(const AgentChange&) const = default;
+};
+
 [[nodiscard]] std::string to_json(const Origin& origin);
+[[nodiscard]] std::string to_json(const AgentChange& change);
 
 /// Fails: `invalid_argument` for text that is no origin; `unsupported` for a newer version.
 [[nodiscard]] Result<Origin> origin_from_json(std::string_view text);
+/// Fails: as origin_from_json.
+[[nodiscard]] Result<AgentChange> agent_change_from_json(std::string_view text);
 
 }  // namespace perdure

@@ -2,14 +2,21 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/entry.hpp"
 
 namespace perdure {
+
+struct State;
 
 /// About a call of which nobody can tell whether it took effect.
 enum class OnDoubt : std::uint8_t {
@@ -33,8 +40,20 @@ struct Cadence {
   Duration time{60'000};
 };
 
+/// A call that a response asks for.
+struct ProposedCall {
+  const Message& response;
+  std::size_t block = 0;  ///< Which of its blocks; a tool_call.
+  Position message =
+      0;  ///< Of the response; 0: it is about to be recorded, after all of the state.
+};
+
 struct Policy {
   OnDoubt on_doubt = OnDoubt::ask;
+  /// What the model is told if the call must not be made; empty: none is refused. Asked when the
+  /// response is recorded, also about tools that do not exist and arguments that are no JSON, and
+  /// again before a first attempt that comes later: what is allowed may have changed.
+  std::function<std::optional<std::string>(const State& state, const ProposedCall& call)> refuse{};
   /// Whether a call needs somebody's word before its first attempt; empty: none does.
   std::function<bool(const Tool& tool, const Json& args)> needs_approval{};
   Cadence cadence{};

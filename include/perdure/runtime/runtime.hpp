@@ -19,6 +19,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
@@ -104,13 +105,21 @@ class Runtime {
   /// Fails: `not_found`; `lease_held`, and says who holds it, where and since when.
   [[nodiscard]] Result<Session> open(const SessionId& id, Duration wait = Duration(0));
 
-  /// Opens the session and does what its last owner left undone: a request without a response is
-  /// recorded as spent, unconfirmed; calls are verified, retried or put in doubt, as their tools
-  /// allow; what lies in the inbox is taken. Then appends the input, if there is one. A session that
-  /// has ended is not reopened.
-  /// Fails: as open; as Session::run_calls; `conflict` for input to a session that has ended.
+  /// For a session that was opened, and before anything else is done with it: a request without a
+  /// response is recorded as spent, unconfirmed; what lies in the inbox is taken. Its calls are left
+  /// as they are: they are run_calls' part. A session that has ended is not reopened.
+  /// Fails: as Session::take_inbox.
+  [[nodiscard]] Result<RecoveryReport> recover(Session& session);
+
+  /// Opens the session and does what its last owner left undone: recovers it; calls are verified,
+  /// retried or put in doubt, as their tools allow. Then appends the input, if there is one.
+  /// Fails: as open; as recover; as Session::run_calls; `conflict` for input to a session that has ended.
   [[nodiscard]] Result<Resumed> resume(const SessionId& id, std::optional<Message> input = {},
                                        Duration wait = Duration(0));
+
+  /// Where the session comes from, and its agent; needs no lease. Empty: nobody has opened it yet.
+  /// Fails: as Log::read.
+  [[nodiscard]] Result<std::optional<Origin>> origin_of(const SessionId& id);
 
   /// A new session that shares everything up to the point, at no cost; needs no lease.
   /// Fails: `not_found`; `already_exists`.

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "perdure/runtime/child.hpp"
 #include "perdure/runtime/difference.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/setup.hpp"
@@ -58,8 +60,13 @@ struct Usage {
 struct AnswerExtras {
   std::optional<Plan> plan{};
   /// The request that follows once its calls are answered: written where it costs no sync of its
-  /// own. `ask` need not be called for it.
+  /// own, and not at all beyond the budget. `ask` finds it, and writes it anew if more is to be
+  /// reserved, or there is input.
   std::optional<RequestSpec> then{};
+  /// The turn is not over, although no call is asked for: the model is asked again.
+  bool goes_on = false;
+  /// How the session stands if the turn is over by this response.
+  std::optional<StatusChange> rests{};
 };
 
 /// How a call that is in doubt ends, or goes on, by somebody's decision.
@@ -93,10 +100,15 @@ class Session {
   /// To a list of the user's own.
   /// Fails: `invalid_argument` for a channel of the runtime.
   Result<Position> append(const std::string& channel, Body body);
-  /// Makes it the value of a channel of the user's own. Fails: as append.
-  Result<Position> set(const std::string& channel, Body body);
+  /// Makes it the value of a channel of the user's own, and says in the same commit how the session
+  /// stands, if told.
+  /// Fails: as append; as set_status; `invalid_argument` for a status that is an end.
+  Result<Position> set(const std::string& channel, Body body,
+                       const std::optional<StatusChange>& stands = {});
   Result<Position> set(const Setup& setup);
   Result<Position> set(const Plan& plan);
+  /// The session goes on under another agent: with its digest and its setup.
+  Result<void> set_agent(const AgentChange& change, const Setup& setup);
   /// Returns the new number. Fails: `invalid_argument` for a bad name, or beyond 64 bits.
   Result<std::int64_t> count(const std::string& counter, std::int64_t by = 1);
 
@@ -127,11 +139,17 @@ class Session {
   Result<Position> answer(Message response, const Usage& usage = {},
                           const AnswerExtras& extras = {});
 
+  /// No response comes to the request that is open, or it will not be made. What it reserved stays
+  /// recorded, unconfirmed, if it may have been paid for; else it is free again.
+  /// Fails: `conflict` if no request is open.
+  Result<void> give_up(const std::string& why, bool may_be_paid);
+
   /// Makes the calls that are open and records what came of them; finds out about those that an
   /// earlier process left. Returns when all are answered, or when something outside is needed: then
-  /// the session waits, and its row says for what.
+  /// the session waits, and its row says for what. Asked to stop, it starts no further call, asks
+  /// those that run to stop (CallContext::stop), and records what came of them.
   /// Fails: `conflict` in a session that is paused or has ended.
-  Result<CallsReport> run_calls();
+  Result<CallsReport> run_calls(const std::stop_token& stop = {});
 
   /// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt
   /// still runs.
@@ -139,6 +157,11 @@ class Session {
   /// Allows or refuses a call before it is made.
   /// Fails: `not_found`; `conflict` if it was made already.
   Result<void> approve(Position call, bool allow, const std::string& who, const std::string& why);
+
+  /// The most it may spend from now on, what was spent included; empty: no limit.
+  /// Fails: `invalid_argument` below zero.
+  Result<void> set_budget(std::optional<std::int64_t> micros, const std::string& who,
+                          const std::string& why);
 
   /// A session of its own that works for this one, and a part of this one's budget for it: both or
   /// neither. Without a grant it may spend nothing, or anything if this one has no limit. It

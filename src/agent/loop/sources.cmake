@@ -1,5 +1,18 @@
 # The loop: input, model, calls, results, until the agent rests.
 
-list(APPEND PERDURE_AGENT_SOURCES)
+list(
+  APPEND
+  PERDURE_AGENT_SOURCES
+  loop/agent.cpp
+  loop/agreed_changes.cpp
+  loop/call_policy.cpp
+  loop/conversation.cpp
+  loop/marks.cpp
+  loop/next_step.cpp
+  loop/tool_watch.cpp
+  loop/turn.cpp
+  loop/turn_model.cpp
+  loop/turn_report.cpp)
 
-list(APPEND PERDURE_AGENT_TESTS)
+list(APPEND PERDURE_AGENT_TESTS loop/changed_agent_test.cpp loop/loop_ends_test.cpp
+     loop/loop_money_test.cpp loop/loop_test.cpp)

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "perdure/agent/environment.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

@@ -1,6 +1,7 @@
 // A user's table of prices. YAML, of which JSON is a part; amounts are read as decimal text, because
 // a price is not a floating-point number.
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -64,6 +65,7 @@ Result<Price> price_from(const YAML::Node& node, const std::string& model) {
     if (!micros) {
       return bad_table(member.second, key + " must be dollars per million tokens, like 2.25");
     }
+    if (*field != missing) return bad_table(member.first, key + " is there twice");
     *field = *micros;
   }
   if (price.input == missing || price.output == missing) {
@@ -74,11 +76,16 @@ Result<Price> price_from(const YAML::Node& node, const std::string& model) {
   return price;
 }
 
-Result<std::vector<std::pair<std::string, Price>>> table_from(const YAML::Node& root) {
-  std::vector<std::pair<std::string, Price>> table;
+using Listing = std::pair<std::string, Price>;
+
+Result<std::vector<Listing>> table_from(const YAML::Node& root) {
+  std::vector<Listing> table;
   if (!root.IsMap()) return bad_table(root, "must be models and their prices");
   for (const auto& member : root) {
     auto model = member.first.as<std::string>();
+    if (std::ranges::find(table, model, &Listing::first) != table.end()) {
+      return bad_table(member.first, model + " is there twice");
+    }
     auto price = price_from(member.second, model);
     if (!price) return forward(price);
     table.emplace_back(std::move(model), *price);

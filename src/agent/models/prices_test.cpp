@@ -90,6 +90,8 @@ TEST(Prices, WhatIsNoTableIsRefusedWithItsLine) {
         Pair{"a: {input: 0.0000001, output: 2}", "input must be dollars"},
         Pair{"a: {input: 99999999999999, output: 2}", "input must be dollars"},
         Pair{"a: {input: [1], output: 2}", "input must be dollars"}, Pair{"- a", "must be models"},
+        Pair{"a: {input: 1, output: 2}\na: {input: 0, output: 0}", "line 2: a is there twice"},
+        Pair{"a:\n  input: 1\n  output: 2\n  input: 0", "line 4: input is there twice"},
         Pair{"a: {input: 1", "line"}, Pair{"? [a]\n: 1", "line 1"}}) {
     Prices prices;
     const auto read = prices.override_with(text);

@@ -81,6 +81,7 @@ std::string call_id(std::string_view id) {
 
 std::string call_args(std::string_view args) {
   if (split_object(args)) return std::string(args);
+  if (const auto read = parse_args(args); read && read->is_object()) return read->text();
   ObjectWriter writer;
   writer.add("malformed_arguments", args);
   return writer.finish();

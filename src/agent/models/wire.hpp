@@ -25,7 +25,8 @@ namespace perdure::wire {
 /// Letters, digits, `_` and `-`, at most 64 of them.
 [[nodiscard]] std::string tool_name(std::string_view name);
 [[nodiscard]] std::string call_id(std::string_view id);
-/// As the model wrote them, if that is an object; otherwise an object that holds what it wrote.
+/// As the model wrote them, if that is an object; none at all as an empty one; otherwise an object
+/// that holds what it wrote.
 [[nodiscard]] std::string call_args(std::string_view args);
 
 /// The setup's parameters as members, `"a":1,"b":2`, each as it was written.

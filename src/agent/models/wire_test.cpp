@@ -22,6 +22,7 @@ TEST(Wire, WhatDoesNotFitIsPutIntoAFormThatDoes) {
   EXPECT_EQ(wire::tool_name("a tool!"), "a_tool_");
   EXPECT_EQ(wire::tool_name(""), "unnamed");
   EXPECT_EQ(wire::tool_name(std::string(100, 'x')), std::string(64, 'x'));
+  EXPECT_EQ(wire::call_args(" "), "{}");
   EXPECT_EQ(wire::call_args("{\"a"), R"({"malformed_arguments":"{\"a"})");
   EXPECT_EQ(wire::call_args("[1]"), R"({"malformed_arguments":"[1]"})");
   EXPECT_NE(wire::call_id("a.b"), wire::call_id("a:b"));

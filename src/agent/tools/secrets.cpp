@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/agent/environment.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/base64.hpp"
 #include "perdure/core/error.hpp"
@@ -220,7 +221,7 @@ Verdict verify_filled(const ToolSpec& spec, const Secrets& secrets, const Verify
 
 }  // namespace
 
-Result<Secrets> Secrets::of(std::vector<SecretSpec> specs, EnvironmentLookup environment) {
+Result<Secrets> Secrets::of(std::vector<SecretSpec> specs, Environment environment) {
   Secrets secrets;
   secrets.environment_ = std::move(environment);
   for (SecretSpec& spec : specs) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "dispatch/key.hpp"
 #include "dispatch/recorded.hpp"
@@ -16,6 +17,8 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -69,7 +72,7 @@ Result<bool> has_other_arguments(Store& store, const CallView& call, const Call&
   if (call.tool->business_key.empty()) return false;
   auto text = recorded_args(store, holder);
   if (!text) return forward(text);
-  const auto args = *text ? parse_json(**text) : Result<Json>(Json());
+  const auto args = *text ? parse_args(**text) : Result<Json>(Json());
   if (!*text || !args) return false;
   const auto first = operation_of(*call.tool, *args, {.session = holder.session.text()});
   return !first || first->args != call.open.args_digest;
@@ -122,9 +125,28 @@ Admission by_approval(const HeldSession& held, const CallView& call) {
   return HoldBack{waiting_for(call, Waiting::For::approval, "it needs approval")};
 }
 
+// A response that is about to be recorded is not in the state yet: its calls were asked about when
+// they were intended.
+std::optional<Refuse> by_policy(const HeldSession& held, const CallView& call) {
+  const auto& refuse = held.world().policy.refuse;
+  const Message* response = find_message(held.state(), call.open.message);
+  if (!refuse || response == nullptr || call.open.block >= response->blocks.size()) {
+    return std::nullopt;
+  }
+  if (!std::holds_alternative<ToolCallBlock>(response->blocks[call.open.block])) {
+    return std::nullopt;
+  }
+  auto why =
+      refuse(held.state(),
+             {.response = *response, .block = call.open.block, .message = call.open.message});
+  if (!why) return std::nullopt;
+  return Refuse{*std::move(why)};
+}
+
 }  // namespace
 
 Result<Admission> admit(HeldSession& held, const CallView& call) {
+  if (auto refused = by_policy(held, call)) return Admission(*std::move(refused));
   if (call.tool == nullptr) {
     return Admission(Refuse{fmt::format("There is no tool {} any more.", call.open.tool)});
   }

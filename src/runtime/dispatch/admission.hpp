@@ -28,6 +28,7 @@ struct HoldBack {
 };
 using Admission = std::variant<Admit, Replay, Refuse, HoldBack>;
 
+/// - What policy refuses is refused (Policy::refuse).
 /// - A call of a tool that has one in doubt, of which the model was told, is refused
 ///   (Tool::blocking).
 /// - If another call holds the key: one that succeeded is replayed; the same business key with

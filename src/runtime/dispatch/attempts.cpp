@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -54,6 +55,13 @@ Result<std::string> key_for_vendor(Store& store, const CallView& call) {
   return vendor_key(*call.row.key, failures);
 }
 
+// Nothing of this attempt happened; of an earlier one nobody knows.
+Ended not_begun(const CallView& call) {
+  const std::string why = "it was not started: the run was stopped";
+  if (call.row.attempts > 1) return {.outcome = Doubtful{why}};
+  return {.outcome = Failed{why}};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Attempts::Running>> Attempts::start(const CallView& call) {
@@ -76,15 +84,25 @@ Result<std::unique_ptr<Attempts::Running>> Attempts::start(const CallView& call)
   return std::make_unique<Running>(code, held_.stop_token());
 }
 
-Result<std::vector<Ended>> Attempts::run(const std::vector<CallView>& calls) {
+Result<std::vector<Ended>> Attempts::run(const std::vector<CallView>& calls,
+                                         const std::stop_token& stop) {
+  std::vector<Ended> ended;
+  if (stop.stop_requested()) {
+    std::ranges::transform(calls, std::back_inserter(ended), not_begun);
+    return ended;
+  }
   std::vector<std::unique_ptr<Running>> running;
   for (const CallView& call : calls) {
     auto started = start(call);
     if (!started) return forward(started);
     running.push_back(*std::move(started));
   }
+  std::vector<Running*> asked;
+  for (const auto& attempt : running) asked.push_back(attempt.get());
+  const std::stop_callback relay(stop, [&asked] {
+    for (Running* attempt : asked) attempt->request_stop();
+  });
   const Uptime begin = held_.world().clock.uptime();
-  std::vector<Ended> ended;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Duration gone = held_.world().clock.uptime() - begin;
     auto said = running[i]->wait_for(std::max(calls[i].tool->timeout - gone, Duration(0)));

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,9 +29,12 @@ class Attempts {
  public:
   explicit Attempts(HeldSession& held) : held_(held) {}
 
-  /// Runs the calls, which are dispatched, at the same time. The result has one for each.
+  /// Runs the calls, which are dispatched, at the same time. The result has one for each. Asked to
+  /// stop, it asks them to, and waits for them as long as their time lasts; before they began, none
+  /// is begun.
   /// Fails: as the ledger's readers, before anything was run.
-  [[nodiscard]] Result<std::vector<Ended>> run(const std::vector<CallView>& calls);
+  [[nodiscard]] Result<std::vector<Ended>> run(const std::vector<CallView>& calls,
+                                               const std::stop_token& stop = {});
 
   /// Whether the call took effect. What throws or takes too long cannot tell.
   /// Fails: as the ledger's readers.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <variant>
@@ -72,13 +73,15 @@ void Dispatcher::end() {
   attempts_.end();
 }
 
-Result<CallsReport> Dispatcher::run() {
+Result<CallsReport> Dispatcher::run(const std::stop_token& stop) {
   report_ = {};
+  stop_ = stop;
   for (;;) {
     if (!started_.empty()) {
       if (auto ran = run_started(); !ran) return forward(ran);
       continue;
     }
+    if (stop_.stop_requested()) return report_;
     auto calls = open_calls(held_);
     if (!calls) return forward(calls);
     std::erase_if(*calls, [](const CallView& call) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,9 +47,10 @@ class Dispatcher {
   /// Whether an attempt of this process runs, or is about to.
   [[nodiscard]] bool is_running(Position call) const;
 
-  /// Does what can be done: until every call is answered, or something outside is needed.
+  /// Does what can be done: until every call is answered, something outside is needed, or it is
+  /// asked to stop: then what runs is recorded, and nothing else starts.
   /// Fails: as Store::commit.
-  [[nodiscard]] Result<CallsReport> run();
+  [[nodiscard]] Result<CallsReport> run(const std::stop_token& stop);
 
  private:
   enum class Step { went_on, waits };
@@ -77,6 +79,7 @@ class Dispatcher {
   /// Of a verify since the call's last attempt, by call and attempt.
   std::map<std::pair<Position, std::int64_t>, Verdict> verdicts_;
   std::function<void(Draft&)> then_;
+  std::stop_token stop_;  ///< Of whoever runs the calls now.
   CallsReport report_;
 };
 

@@ -18,6 +18,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
@@ -34,14 +35,21 @@ struct Reading {
   std::string refusal{};
 };
 
-Reading read_call(const HeldSession& held, const Tool* tool, const ToolCallBlock& block,
+Reading read_call(const HeldSession& held, const Tool* tool, const ProposedCall& proposed,
                   Position call) {
   Reading reading;
+  const auto& block = std::get<ToolCallBlock>(proposed.response.blocks[proposed.block]);
+  if (const auto& refuse = held.world().policy.refuse) {
+    if (auto why = refuse(held.state(), proposed)) {
+      reading.refusal = *std::move(why);
+      return reading;
+    }
+  }
   if (tool == nullptr) {
     reading.refusal = fmt::format("There is no tool {}.", block.name);
     return reading;
   }
-  auto args = parse_json(block.args);
+  auto args = parse_args(block.args);
   if (!args || !args->is_object()) {
     reading.refusal = "The arguments are not a JSON object.";
     return reading;
@@ -111,7 +119,7 @@ std::vector<CallView> intend(HeldSession& held, Draft& draft, Position message,
     const auto* block = std::get_if<ToolCallBlock>(&response.blocks[i]);
     if (block == nullptr) continue;
     const Tool* tool = held.world().tools.find(block->name);
-    const Reading reading = read_call(held, tool, *block, draft.next());
+    const Reading reading = read_call(held, tool, {.response = response, .block = i}, draft.next());
     CallView view = view_of(held, *block, reading, tool);
     write_down(draft, view, message, i);
     if (reading.refusal.empty()) {

@@ -67,10 +67,10 @@ void Dispatcher::began(std::vector<CallView> calls) {
 Result<void> Dispatcher::run_started() {
   if (auto may = held_.check_may_act(); !may) return forward(may);
   const std::vector<CallView> calls = std::exchange(started_, {});
-  auto ended = attempts_.run(calls);
+  auto ended = attempts_.run(calls, stop_);
   if (!ended) return forward(ended);
   report_.run += calls.size();
-  auto recorded = record_all(calls, *ended, true);
+  auto recorded = record_all(calls, *ended, !stop_.stop_requested());
   if (!recorded) return forward(recorded);
   if (*recorded) return {};
   recorded = record_all(calls, *ended, false);

@@ -12,6 +12,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
@@ -30,7 +31,7 @@ Result<std::vector<CallView>> open_calls(HeldSession& held) {
     CallView view{.open = open, .row = *std::move(row)};
     view.tool = held.world().tools.find(open.tool);
     if (const auto text = args_of(held.state(), open)) {
-      if (auto args = parse_json(*text)) view.args = std::make_shared<const Json>(*std::move(args));
+      if (auto args = parse_args(*text)) view.args = std::make_shared<const Json>(*std::move(args));
     }
     calls.push_back(std::move(view));
   }

@@ -1,5 +1,6 @@
-// What people decide about calls: allowed or not, how one in doubt ends.
+// What people decide: about calls, allowed or not, how one in doubt ends; and about money.
 
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
@@ -121,6 +123,20 @@ Result<void> Session::resolve(Position call, const Decision& decision) {
   if (auto known = parts_->held.find_out(); !known) return forward(known);
   Draft draft = parts_->held.draft();
   if (auto added = add_decision(*parts_, draft, call, decision); !added) return forward(added);
+  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+Result<void> Session::set_budget(std::optional<std::int64_t> micros, const std::string& who,
+                                 const std::string& why) {
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
+  Budget budget = state().budget;
+  auto limit = enter(
+      budget,
+      {.change = BudgetChange::limit, .micros = micros, .what = fmt::format("{}: {}", who, why)});
+  if (!limit) return forward(limit);
+  Draft draft = parts_->held.draft();
+  draft.add(appending("budget", std::string(to_string(limit->change)), to_json(*limit)));
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
 }

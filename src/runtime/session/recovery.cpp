@@ -9,13 +9,13 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "session/children.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
+#include "session/open_request.hpp"
 #include "session/parts.hpp"
 #include "session/scratch.hpp"
 
@@ -24,18 +24,11 @@ namespace {
 
 // Whether it was made, and what it cost, nobody here knows: it counts as spent.
 Result<bool> give_up_request(HeldSession& held) {
-  const auto& open = held.state().request;
-  if (!open) return false;
+  if (!held.state().request) return false;
   Draft draft = held.draft();
   Budget budget = held.state().budget;
-  if (!open->request.reservation.empty()) {
-    auto lost = enter(budget, {.change = BudgetChange::unconfirmed,
-                               .subject = open->request.reservation,
-                               .what = "its response was lost"});
-    if (!lost) return forward(lost);
-    draft.add(appending("budget", std::string(to_string(lost->change)), to_json(*lost)));
-  }
-  draft.add(appending("requests", "lost", to_json(open->request)));
+  const RequestEnd end{.why = "its response was lost", .may_be_paid = true};
+  if (auto added = add_end_of_request(draft, held, budget, end); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
   return true;
 }
@@ -56,39 +49,44 @@ Result<void> take_input(Session& session, std::optional<Message> input) {
   return {};
 }
 
-// An ended session does nothing more; but its parent may not have heard of it.
-Result<Resumed> look_at(Session session, const RecoveryReport& report) {
-  if (auto told = tell_parent(session.parts()); !told) return forward(told);
-  return Resumed{std::move(session), report};
-}
-
 }  // namespace
+
+Result<RecoveryReport> Runtime::recover(Session& session) {
+  HeldSession& held = session.parts().held;
+  RecoveryReport report{.entries = held.state().entries,
+                        .steps = static_cast<std::uint64_t>(held.state().totals.steps)};
+  if (held.has_ended()) {
+    // It does nothing more; but its parent may not have heard of it.
+    if (auto told = tell_parent(session.parts()); !told) return forward(told);
+    return report;
+  }
+  auto lost = give_up_request(held);
+  if (!lost) return forward(lost);
+  report.lost_a_response = *lost;
+  if (auto taken = session.take_inbox(); !taken) return forward(taken);
+  if (auto asked = ask_children(session.parts()); !asked) return forward(asked);
+  return report;
+}
 
 Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> input, Duration wait) {
   const Uptime begin = options_.clock->uptime();
   auto session = open(id, wait);
   if (!session) return forward(session);
-  RecoveryReport report;
-  HeldSession& held = session->parts().held;
-  report.entries = held.state().entries;
-  report.steps = static_cast<std::uint64_t>(held.state().totals.steps);
-  auto goes_on = held.check_goes_on();
-  if (held.has_ended() && input) return forward(goes_on);
-  if (held.has_ended()) return look_at(*std::move(session), report);
-  auto lost = give_up_request(held);
-  if (!lost) return forward(lost);
-  report.lost_a_response = *lost;
-  if (auto taken = session->take_inbox(); !taken) return forward(taken);
-  if (auto asked = ask_children(session->parts()); !asked) return forward(asked);
+  const HeldSession& held = session->parts().held;
+  const bool had_ended = held.has_ended();
+  if (auto goes_on = held.check_goes_on(); had_ended && input) return forward(goes_on);
+  auto report = recover(*session);
+  if (!report) return forward(report);
+  if (had_ended) return Resumed{*std::move(session), *std::move(report)};
   // What lay in the inbox may have stopped it.
   if (held.check_goes_on()) {
     auto calls = session->run_calls();
     if (!calls) return forward(calls);
-    report.calls = *std::move(calls);
+    report->calls = *std::move(calls);
   }
   if (auto taken = take_input(*session, std::move(input)); !taken) return forward(taken);
-  report.took = options_.clock->uptime() - begin;
-  return Resumed{*std::move(session), std::move(report)};
+  report->took = options_.clock->uptime() - begin;
+  return Resumed{*std::move(session), *std::move(report)};
 }
 
 }  // namespace perdure

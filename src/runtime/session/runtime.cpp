@@ -25,9 +25,12 @@
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
@@ -155,6 +158,14 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait) {
     auto waited = store_.changes().wait(*seen, std::min(left, Duration(200)));
     if (!waited) return forward(waited);
   }
+}
+
+Result<std::optional<Origin>> Runtime::origin_of(const SessionId& id) {
+  auto entries = store_.log().read(id, {.channel = "origin"});
+  if (!entries) return forward(entries);
+  State state;
+  for (const Entry& entry : *entries) fold(state, entry);
+  return std::move(state.origin);
 }
 
 Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& spec) {

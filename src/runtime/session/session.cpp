@@ -3,6 +3,7 @@
 #include "perdure/runtime/session.hpp"
 
 #include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "perdure/runtime/counters.hpp"
 #include "perdure/runtime/difference.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
@@ -50,6 +52,11 @@ Result<void> check_is_users(const std::string& channel) {
   if (!is_reserved(channel)) return {};
   return fail(ErrorCode::invalid_argument,
               fmt::format("channel {} is the runtime's own: take another name", channel));
+}
+
+std::unexpected<Error> refuse_reopening(Status status) {
+  return fail(ErrorCode::conflict,
+              fmt::format("the session is {}: reopen it first", to_string(status)));
 }
 
 // Grants that are out and stay out: those of the point may come back there, and no other.
@@ -99,11 +106,20 @@ Result<Position> Session::append(const std::string& channel, Body body) {
   return commit_one(parts_->held, {.channel = channel, .kind = "item", .body = std::move(body)});
 }
 
-Result<Position> Session::set(const std::string& channel, Body body) {
+Result<Position> Session::set(const std::string& channel, Body body,
+                              const std::optional<StatusChange>& stands) {
   if (auto users = check_is_users(channel); !users) return forward(users);
-  return commit_one(
-      parts_->held,
+  if (stands && is_end(stands->status)) {
+    return fail(ErrorCode::invalid_argument, "to end a session, set its status alone");
+  }
+  if (auto known = parts_->held.find_out(); !known) return forward(known);
+  if (stands && parts_->held.has_ended()) return refuse_reopening(status());
+  Draft draft = parts_->held.draft();
+  const Position position = draft.add(
       {.channel = channel, .kind = "value", .fold = Fold::replace, .body = std::move(body)});
+  draft.batch.status = stands;
+  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return position;
 }
 
 Result<Position> Session::set(const Setup& setup) {
@@ -112,6 +128,15 @@ Result<Position> Session::set(const Setup& setup) {
 
 Result<Position> Session::set(const Plan& plan) {
   return commit_one(parts_->held, replacing("plan", "plan", to_json(plan)));
+}
+
+Result<void> Session::set_agent(const AgentChange& change, const Setup& setup) {
+  if (auto known = parts_->held.find_out(); !known) return known;
+  Draft draft = parts_->held.draft();
+  draft.add(appending("origin", "agent", to_json(change)));
+  draft.add(replacing("setup", "setup", to_json(setup)));
+  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
 }
 
 Result<std::int64_t> Session::count(const std::string& counter, std::int64_t by) {
@@ -135,10 +160,7 @@ Result<Version> Session::checkpoint(const NewCheckpoint& note) {
 
 Result<void> Session::set_status(const StatusChange& change) {
   if (auto known = parts_->held.find_out(); !known) return forward(known);
-  if (parts_->held.has_ended() && change.status != status()) {
-    return fail(ErrorCode::conflict,
-                fmt::format("the session is {}: reopen it first", to_string(status())));
-  }
+  if (parts_->held.has_ended() && change.status != status()) return refuse_reopening(status());
   Draft draft = parts_->held.draft();
   draft.batch.status = change;
   if (parts_->parent && is_end(change.status) && !parts_->held.has_ended()) {

@@ -14,8 +14,11 @@
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/store/commit.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -54,6 +57,52 @@ TEST_P(SessionTest, IsTheSameAfterAResume) {
   EXPECT_EQ(again->state(), before);
   EXPECT_EQ(before.transcript.size(), 1U);
   EXPECT_EQ(before.counters.at("retries"), 1);
+}
+
+TEST_P(SessionTest, AValueAndHowItStandsAreOneCommit) {
+  auto session = runtime->create().value();
+  const Position head = session.state().head;
+  const StatusChange waits{.status = Status::waiting, .wait_reason = "for spring"};
+  ASSERT_TRUE(session.set("mood", Body::from_text("\"good\""), waits));
+  EXPECT_EQ(session.state().head, head + 1);
+  const auto row = store->sessions().read(session.id()).value();
+  EXPECT_EQ(row.status, Status::waiting);
+  EXPECT_EQ(row.wait_reason, "for spring");
+  const auto ended = session.set("mood", Body::from_text("1"), StatusChange{Status::completed});
+  EXPECT_EQ(ended.error().code, ErrorCode::invalid_argument);
+  ASSERT_TRUE(session.set_status({.status = Status::completed}));
+  EXPECT_EQ(session.set("mood", Body::from_text("1"), waits).error().code, ErrorCode::conflict);
+  EXPECT_TRUE(session.set("mood", Body::from_text("1")));
+}
+
+TEST_P(SessionTest, GoesOnUnderAnotherAgentAndItsOriginIsReadWithoutALease) {
+  auto session = runtime->create({.setup = perdure::Setup{.model = "m"}, .agent_digest = "old"});
+  ASSERT_TRUE(session);
+  const SessionId id = session->id();
+  const auto other = start();
+  EXPECT_EQ(other->origin_of(id).value()->agent_digest, "old");
+  ASSERT_TRUE(session->set_agent({.agent_digest = "new", .parts = {"model"}, .who = "ann"},
+                                 {.model = "n"}));
+  EXPECT_EQ(session->state().setup->model, "n");
+  const Origin origin{.root = id.text(), .agent_digest = "new"};
+  EXPECT_EQ(session->state().origin, origin);
+  EXPECT_EQ(other->origin_of(id).value(), origin);
+  const auto told = store->log().read(id, {.channel = "origin"}).value();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(agent_change_from_json(told[1].body.bytes())->who, "ann");
+}
+
+TEST_P(SessionTest, RecoveredARequestWithoutAResponseCountsAsSpent) {
+  std::optional<Session> session = runtime->create().value();
+  ASSERT_TRUE(session->ask({.model = "m", .reserve_micros = 5}, user_says("go")));
+  const SessionId id = session->id();
+  session.reset();
+  auto again = runtime->open(id).value();
+  const auto report = runtime->recover(again);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->lost_a_response);
+  EXPECT_FALSE(again.state().request);
+  EXPECT_EQ(again.state().budget.totals.unconfirmed, 5);
 }
 
 TEST_P(SessionTest, GivesMessagesAnIdAndATime) {

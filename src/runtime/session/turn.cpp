@@ -2,8 +2,10 @@
 // after it leaves is what the next process goes on from.
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <variant>
@@ -26,6 +28,7 @@
 #include "perdure/store/entry.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
+#include "session/open_request.hpp"
 #include "session/parts.hpp"
 #include "session/scratch.hpp"
 
@@ -60,7 +63,15 @@ bool has_calls(const Message& message) {
   return false;
 }
 
-bool ends_turn(const Message& response) { return !response.is_partial && !has_calls(response); }
+bool ends_turn(const Message& response, const AnswerExtras& extras) {
+  return !response.is_partial && !has_calls(response) && !extras.goes_on;
+}
+
+// What the request that was written ahead has reserved.
+std::int64_t reserved_ahead(const State& state) {
+  const auto found = state.budget.reservations.find(state.request->request.reservation);
+  return found == state.budget.reservations.end() ? 0 : found->second.micros;
+}
 
 // A call that the model was told of as unknown does not keep it from being asked; nor does one of
 // the session that this one was forked from: it is not ours to end.
@@ -97,12 +108,11 @@ struct Answered {
 };
 
 // The response and what it cost.
-Result<Answered> begin_answer(const SessionParts& parts, const Message& response,
-                              const Usage& usage) {
-  const HeldSession& held = parts.held;
+Result<Answered> begin_answer(const HeldSession& held, const Message& response, const Usage& usage,
+                              bool ends) {
   Answered made{.draft = held.draft(), .budget = held.state().budget};
   NewEntry entry = appending("transcript", "message", to_json(response));
-  entry.tally = {.turns = ends_turn(response) ? 1 : 0,
+  entry.tally = {.turns = ends ? 1 : 0,
                  .steps = 1,
                  .tokens_in = usage.tokens_in,
                  .tokens_out = usage.tokens_out,
@@ -133,12 +143,15 @@ void plan_request(SessionParts& parts, Answered& made, const std::vector<dispatc
 
 Result<Answered> build_answer(SessionParts& parts, const Message& response, const Usage& usage,
                               const AnswerExtras& extras, bool with_dispatch) {
-  auto made = begin_answer(parts, response, usage);
+  const bool ends = ends_turn(response, extras);
+  auto made = begin_answer(parts.held, response, usage, ends);
   if (!made) return made;
   if (extras.plan) made->draft.add(replacing("plan", "plan", to_json(*extras.plan)));
   if (response.is_partial) return made;
-  if (ends_turn(response)) {
+  if (ends) {
     end_turn(made->draft, parts);
+    // What others decided meanwhile stays.
+    if (extras.rests && parts.held.check_goes_on()) made->draft.batch.status = extras.rests;
     return made;
   }
   const auto calls = dispatch::intend(parts.held, made->draft, made->position, response);
@@ -163,16 +176,22 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
     return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
   }
   if (held.state().request) {
-    if (parts_->has_asked_ahead && !input) return {};
-    return fail(ErrorCode::conflict, "a request is open: answer it first");
+    if (!parts_->has_asked_ahead) {
+      return fail(ErrorCode::conflict, "a request is open: answer it first");
+    }
+    if (!input && reserved_ahead(held.state()) >= request.reserve_micros) return {};
   }
   Draft draft = held.draft();
+  Budget budget = held.state().budget;
+  if (held.state().request) {
+    auto given_up = add_end_of_request(draft, held, budget, {.why = "it is written anew"});
+    if (!given_up) return given_up;
+  }
   if (auto added = add_outside_edits(*parts_, draft); !added) return added;
   if (input) {
     complete(*input, held);
     draft.add(appending("transcript", "message", to_json(*input)));
   }
-  Budget budget = held.state().budget;
   if (auto added = add_request(draft, held, budget, request); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
   parts_->has_asked_ahead = false;
@@ -205,10 +224,24 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
   return fail(ErrorCode::conflict, "the response could not be committed");
 }
 
-Result<CallsReport> Session::run_calls() {
+Result<void> Session::give_up(const std::string& why, bool may_be_paid) {
+  HeldSession& held = parts_->held;
+  if (auto known = held.find_out(); !known) return forward(known);
+  if (!held.state().request) return fail(ErrorCode::conflict, "no request is open");
+  parts_->dispatcher.then({});
+  Draft draft = held.draft();
+  Budget budget = held.state().budget;
+  const RequestEnd end{.why = why, .may_be_paid = may_be_paid};
+  if (auto added = add_end_of_request(draft, held, budget, end); !added) return added;
+  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
+  parts_->has_asked_ahead = false;
+  return {};
+}
+
+Result<CallsReport> Session::run_calls(const std::stop_token& stop) {
   if (auto known = parts_->held.find_out(); !known) return forward(known);
   if (auto goes_on = parts_->held.check_goes_on(); !goes_on) return forward(goes_on);
-  return parts_->dispatcher.run();
+  return parts_->dispatcher.run(stop);
 }
 
 }  // namespace perdure

@@ -79,7 +79,7 @@ class Results {
 
 }  // namespace
 
-Answers::Answers(const State& state) {
+Answers::Answers(const State& state, DoubtsTold in_doubt) : in_doubt_(std::move(in_doubt)) {
   for (const auto& [position, call] : state.open_calls) {
     if (call.message != 0) open_.insert_or_assign(std::pair(call.message, call.block), &call);
   }

@@ -20,10 +20,13 @@
 
 namespace perdure::history {
 
+/// Calls whose answer left them in doubt, and their tools.
+using DoubtsTold = std::map<Position, std::string>;
+
 class Answers {
  public:
-  /// `state` must outlive this.
-  explicit Answers(const State& state);
+  /// `state` must outlive this. `in_doubt`: what earlier answers left so.
+  explicit Answers(const State& state, DoubtsTold in_doubt = {});
 
   /// One result for each tool_call of `message`, in order: found in `after`, the messages up to
   /// the next of an assistant, or a statement. Each has the id of its call.
@@ -34,13 +37,16 @@ class Answers {
   /// result. Told once.
   [[nodiscard]] std::optional<TextBlock> tell_late(const ToolResultBlock& result);
 
+  /// What the answers so far left in doubt.
+  [[nodiscard]] const DoubtsTold& in_doubt() const { return in_doubt_; }
+
  private:
   [[nodiscard]] const OpenCall* find_open(Position message, std::size_t block) const;
   [[nodiscard]] std::string statement(Position message, const OpenCall* open) const;
 
   std::map<std::pair<Position, std::uint64_t>, const OpenCall*> open_;
   Position unreadable_upto_ = 0;  // The last entry of channel `calls` that was passed over.
-  std::map<Position, std::string> in_doubt_;  // Calls answered so, and their tools.
+  DoubtsTold in_doubt_;
 };
 
 }  // namespace perdure::history

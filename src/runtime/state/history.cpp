@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -15,6 +17,7 @@
 
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
 #include "state/answers.hpp"
 
 namespace perdure {
@@ -125,23 +128,71 @@ void add_turn(const PlacedMessage& head, Messages after, Answers& answers,
 
 bool is_assistants(const PlacedMessage& placed) { return placed.message.role == Role::assistant; }
 
-}  // namespace
+Messages::iterator find_last_response(Messages messages) {
+  const auto last = std::ranges::find_if(messages.rbegin(), messages.rend(), is_assistants);
+  return last == messages.rend() ? messages.end() : std::prev(last.base());
+}
 
-std::vector<Message> well_formed(const State& state) {
-  Answers answers(state);
-  std::vector<Message> out;
-  out.reserve(state.transcript.size());
-  const Messages all(state.transcript);
-  auto head = std::ranges::find_if(all, is_assistants);
-  for (const PlacedMessage& placed : Messages(all.begin(), head)) {
+void add_turns(Messages messages, Answers& answers, std::vector<Message>& out) {
+  auto head = std::ranges::find_if(messages, is_assistants);
+  for (const PlacedMessage& placed : Messages(messages.begin(), head)) {
     keep(out, without_results(placed.message, answers));
   }
-  while (head != all.end()) {
-    const auto next = std::find_if(head + 1, all.end(), is_assistants);
+  while (head != messages.end()) {
+    const auto next = std::find_if(head + 1, messages.end(), is_assistants);
     add_turn(*head, Messages(head + 1, next), answers, out);
     head = next;
   }
-  return out;
+}
+
+// What answers to messages before that position may depend on.
+std::map<Position, OpenCall> open_before(const State& state, Position position) {
+  std::map<Position, OpenCall> open;
+  for (const auto& [call, entry] : state.open_calls) {
+    if (entry.message < position) open.emplace(call, entry);
+  }
+  return open;
+}
+
+}  // namespace
+
+std::vector<Message> well_formed(const State& state) {
+  return GrowingHistory().update(state).added;
+}
+
+bool GrowingHistory::holds(const State& state) const {
+  if (!mark_) return true;
+  const bool is_there = mark_->index < state.transcript.size() &&
+                        state.transcript[mark_->index].position == mark_->position;
+  return is_there && state.skipped.size() == mark_->skipped &&
+         open_before(state, mark_->position) == mark_->open;
+}
+
+HistoryNews GrowingHistory::update(const State& state) {
+  if (!holds(state)) *this = {};
+  const Messages all(state.transcript);
+  const Messages rest = mark_ ? all.subspan(mark_->index) : all;
+  const std::size_t told = mark_ ? mark_->told : 0;
+  Answers answers(state, mark_ ? std::move(mark_->in_doubt) : history::DoubtsTold{});
+  std::vector<Message> out;
+  const auto last = find_last_response(rest);
+  add_turns(Messages(rest.begin(), last), answers, out);
+  const std::size_t before = out.size();
+  if (last != rest.end()) {
+    mark_ =
+        Mark{.index = static_cast<std::size_t>(last - rest.begin()) + (all.size() - rest.size()),
+             .position = last->position,
+             .told = told + before,
+             .in_doubt = answers.in_doubt(),
+             .open = open_before(state, last->position),
+             .skipped = state.skipped.size()};
+    add_turns(Messages(last, rest.end()), answers, out);
+  }
+  const auto same = std::ranges::mismatch(tail_, out).in2 - out.begin();
+  // Without a response yet, all of it is the tail.
+  tail_.assign(out.begin() + static_cast<std::ptrdiff_t>(mark_ ? before : 0), out.end());
+  out.erase(out.begin(), out.begin() + same);
+  return {.kept = told + static_cast<std::size_t>(same), .added = std::move(out)};
 }
 
 }  // namespace perdure

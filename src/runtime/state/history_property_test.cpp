@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -85,6 +86,24 @@ RC_GTEST_PROP(WellFormedProperty, LosesNeitherTextNorCalls, ()) {
   }
   RC_ASSERT(sent_calls == calls);
   RC_ASSERT(sent_letters >= letters);
+}
+
+// Told piece by piece, in pieces of any size, it is what it would be if it were told at once.
+RC_GTEST_PROP(WellFormedProperty, GrowsIntoWhatItIs, ()) {
+  LogOf log = any_log();
+  const auto piece = *rc::gen::inRange<std::size_t>(1, 8);
+  GrowingHistory growing;
+  std::vector<Message> told;
+  State state;
+  for (std::size_t i = 0; i < log.entries().size(); ++i) {
+    fold(state, log.entries()[i]);
+    if (i % piece != 0) continue;
+    HistoryNews news = growing.update(state);
+    RC_ASSERT(news.kept <= told.size());
+    told.resize(news.kept);
+    for (Message& message : news.added) told.push_back(std::move(message));
+    RC_ASSERT(told == well_formed(state));
+  }
 }
 
 }  // namespace

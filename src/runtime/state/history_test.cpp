@@ -203,5 +203,27 @@ TEST(WellFormed, KeepsReasoningAndUnknownBlocksOfWholeMessages) {
   EXPECT_EQ(told(log), (Lines{"assistant \"Hi\" reasoning other"}));
 }
 
+// As a session does it: all calls of a response are answered when the next one is asked for.
+TEST(GrowingHistoryTest, TellsEachMessageOnceInASessionThatGrows) {
+  LogOf log;
+  GrowingHistory growing;
+  std::size_t told = 0;
+  for (int turn = 0; turn < 20; ++turn) {
+    log.say(user_says("go on"));
+    HistoryNews news = growing.update(log.state());
+    EXPECT_EQ(news.kept, told);
+    EXPECT_EQ(news.added.size(), turn == 0 ? 1U : 2U) << "the answer before it, and the word";
+    told += news.added.size();
+
+    const Position call = log.intend(log.ask({"c1"}), 1);
+    log.answer("c1", call, CallState::succeeded);
+    news = growing.update(log.state());
+    EXPECT_EQ(news.kept, told);
+    EXPECT_EQ(news.added.size(), 2U) << "the response, and its results";
+    told += news.added.size();
+    log.say(assistant_says("done"));
+  }
+}
+
 }  // namespace
 }  // namespace perdure

@@ -77,8 +77,15 @@ Skip fold_plan(State& state, const Entry& entry) {
 }
 
 Skip fold_origin(State& state, const Entry& entry) {
-  if (entry.kind != "origin") return SkipReason::other_kind;
-  return fold_value(state.origin, origin_from_json(entry.body.bytes()));
+  if (entry.kind == "origin") {
+    return fold_value(state.origin, origin_from_json(entry.body.bytes()));
+  }
+  if (entry.kind != "agent") return SkipReason::other_kind;
+  auto change = agent_change_from_json(entry.body.bytes());
+  if (!change) return because(change.error());
+  if (!state.origin) return SkipReason::refused;
+  state.origin->agent_digest = std::move(change->agent_digest);
+  return {};
 }
 
 Skip fold_counters(State& state, const Entry& entry) {
@@ -108,10 +115,11 @@ Skip fold_budget(State& state, const Entry& entry) {
 }
 
 Skip fold_requests(State& state, const Entry& entry) {
-  if (entry.kind != "request" && entry.kind != "lost") return SkipReason::other_kind;
+  const bool ends = entry.kind == "lost" || entry.kind == "withdrawn";
+  if (entry.kind != "request" && !ends) return SkipReason::other_kind;
   auto request = request_from_json(entry.body.bytes());
   if (!request) return because(request.error());
-  if (entry.kind == "lost") {
+  if (ends) {
     state.request.reset();
     return {};
   }

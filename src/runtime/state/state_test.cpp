@@ -252,13 +252,23 @@ TEST(State, PassesOverWhatItCannotReadAndSaysSo) {
                                                  {8, "budget", refused}}));
 }
 
+TEST(State, KnowsTheAgentThatItWentOnWith) {
+  LogOf log;
+  log.add("origin", "origin", to_json(Origin{.root = "r", .agent_digest = "first"}));
+  log.add("origin", "agent", to_json(AgentChange{.agent_digest = "second", .parts = {"tools"}}));
+  EXPECT_EQ(log.state().origin, (Origin{.root = "r", .agent_digest = "second"}));
+  LogOf homeless;
+  homeless.add("origin", "agent", to_json(AgentChange{.agent_digest = "second"}));
+  EXPECT_EQ(homeless.state().skipped, (std::vector<Skipped>{{1, "origin", SkipReason::refused}}));
+}
+
 TEST(State, PassesOverOddEntriesOfEveryChannel) {
   const std::vector<std::pair<std::string, std::string>> kinds = {
       {"transcript", "message"}, {"setup", "setup"},       {"plan", "plan"},
       {"budget", "spend"},       {"counters", "counters"}, {"requests", "request"},
       {"calls", "intent"},       {"calls", "doubt"},       {"calls", "evidence"},
       {"calls", "resolution"},   {"approvals", "given"},   {"scratchpad", "set"},
-      {"scratchpad", "delete"},  {"origin", "origin"}};
+      {"scratchpad", "delete"},  {"origin", "origin"},     {"origin", "agent"}};
   for (const auto& [channel, kind] : kinds) {
     LogOf log;
     log.add(channel, kind, "[]");

@@ -146,6 +146,11 @@ std::optional<Role> role_from(std::string_view text) {
 Message user_says(std::string text) { return says(Role::user, std::move(text)); }
 Message assistant_says(std::string text) { return says(Role::assistant, std::move(text)); }
 
+Result<Json> parse_args(std::string_view args) {
+  if (args.find_first_not_of(" \t\r\n") == std::string_view::npos) return Json(Json::Object{});
+  return parse_json(args);
+}
+
 std::string text_of(const Message& message) {
   std::string text;
   for (const Block& block : message.blocks) {

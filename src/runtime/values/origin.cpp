@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "values/fields.hpp"
 
@@ -19,12 +20,38 @@ std::string to_json(const Origin& origin) {
   return writer.finish();
 }
 
+std::string to_json(const AgentChange& change) {
+  ObjectWriter writer;
+  values::add_bytes(writer, "agent_digest", change.agent_digest);
+  writer.add_raw("parts", Json(Json::Array(change.parts.begin(), change.parts.end())).text());
+  values::add_bytes(writer, "who", change.who);
+  values::add_unknown(writer, change.unknown);
+  return writer.finish();
+}
+
 Result<Origin> origin_from_json(std::string_view text) {
   return values::read_value<Origin>(text, "origin", [](values::Fields& fields, Origin& origin) {
     fields.require("root");
     fields.take_bytes("root", origin.root);
     fields.take_bytes("agent_digest", origin.agent_digest);
   });
+}
+
+Result<AgentChange> agent_change_from_json(std::string_view text) {
+  return values::read_value<AgentChange>(
+      text, "change of agent", [](values::Fields& fields, AgentChange& change) {
+        fields.require("agent_digest");
+        fields.take_bytes("agent_digest", change.agent_digest);
+        fields.take_bytes("who", change.who);
+        fields.take_each("parts", [&](std::string_view element) -> Result<void> {
+          const auto part = parse_json(element);
+          if (!part || part->as_string() == nullptr) {
+            return fail(ErrorCode::invalid_argument, "change of agent: a part must be a text");
+          }
+          change.parts.push_back(*part->as_string());
+          return {};
+        });
+      });
 }
 
 }  // namespace perdure

@@ -26,6 +26,28 @@ TEST(Origin, RefusesWhatIsNone) {
   }
 }
 
+TEST(AgentChange, HasItsShape) {
+  EXPECT_EQ(to_json(AgentChange{.agent_digest = "ab", .parts = {"model", "tools"}, .who = "ann"}),
+            R"({"agent_digest":"ab","parts":["model","tools"],"who":"ann"})");
+}
+
+TEST(AgentChange, RefusesWhatIsNone) {
+  for (const std::string_view text :
+       {"", "{}", "[]", R"({"agent_digest":"ab","parts":[1]})", R"({"agent_digest":1})"}) {
+    const auto change = agent_change_from_json(text);
+    ASSERT_FALSE(change) << text;
+    EXPECT_EQ(change.error().code, ErrorCode::invalid_argument) << text;
+  }
+}
+
+RC_GTEST_PROP(AgentChangeProperty, ComesBackWithAnyBytes,
+              (const std::string& a, const std::string& b)) {
+  values::check_codec(
+      AgentChange{
+          .agent_digest = a, .parts = {"one", "two"}, .who = b, .unknown = *values::any_unknown()},
+      agent_change_from_json);
+}
+
 RC_GTEST_PROP(OriginProperty, ComesBackWithAnyBytes, (const std::string& a, const std::string& b)) {
   values::check_codec(Origin{.root = a, .agent_digest = b, .unknown = *values::any_unknown()},
                       origin_from_json);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
-#include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,10 +56,8 @@ CallRefused no_such_tool(const Toolbox& tools, const ToolCallBlock& call) {
   return refused(By::name, std::move(object));
 }
 
-// An absent argument list is an empty one: some models send nothing for it.
 Result<Json> arguments_of(const ToolCallBlock& call) {
-  const bool is_blank = call.args.find_first_not_of(" \t\r\n") == std::string::npos;
-  auto args = is_blank ? Result<Json>(Json(Json::Object{})) : parse_json(call.args);
+  auto args = parse_args(call.args);
   if (!args) return args;
   if (!args->is_object()) {
     return fail(ErrorCode::invalid_argument,
@@ -109,7 +107,7 @@ std::vector<SchemaError> errors_in(const CheckedTool& tool, const Json& args) {
 
 // Equal for equal arguments; what is no JSON is equal to itself.
 std::string call_text(const ToolCallBlock& call) {
-  const auto args = parse_json(call.args);
+  const auto args = parse_args(call.args);
   return call.name + "\n" + (args ? schema::value_text(*args) : call.args);
 }
 
@@ -118,6 +116,40 @@ bool somebody_spoke(const Message& message) {
   return message.role == Role::user && std::ranges::any_of(message.blocks, [](const Block& block) {
            return std::holds_alternative<TextBlock>(block);
          });
+}
+
+// How many calls like one are at the end of what was looked at, backwards.
+class SameCalls {
+ public:
+  /// Looks at the calls of a message up to block `end`. False: nothing before it matters.
+  bool look_at(const Message& message, std::size_t end) {
+    if (somebody_spoke(message)) return false;
+    if (message.is_partial) return true;
+    for (std::size_t i = std::min(end, message.blocks.size()); i > 0; --i) {
+      const auto* call = std::get_if<ToolCallBlock>(&message.blocks[i - 1]);
+      if (call == nullptr) continue;
+      if (!wanted_) wanted_ = call_text(*call);
+      if (call_text(*call) != *wanted_) return false;
+      if (++times_ >= identical_calls_max) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] std::size_t times() const { return times_; }
+
+ private:
+  std::optional<std::string> wanted_;
+  std::size_t times_ = 0;
+};
+
+std::size_t count_back(std::span<const PlacedMessage> before, const Message& last,
+                       std::size_t block) {
+  SameCalls same;
+  bool goes_on = same.look_at(last, block + 1);
+  for (std::size_t i = before.size(); goes_on && i > 0; --i) {
+    const Message& message = before[i - 1].message;
+    goes_on = same.look_at(message, message.blocks.size());
+  }
+  return same.times();
 }
 
 }  // namespace
@@ -155,24 +187,13 @@ CallCheck check_call(const Toolbox& tools, const Permissions& permissions,
 }
 
 std::size_t times_in_a_row(const State& state, Position message, std::size_t block) {
-  auto at = std::ranges::lower_bound(state.transcript, message, {}, &PlacedMessage::position);
+  const auto at = std::ranges::lower_bound(state.transcript, message, {}, &PlacedMessage::position);
   if (at == state.transcript.end() || at->position != message) return 0;
-  std::optional<std::string> wanted;
-  std::size_t times = 0;
-  for (auto placed = std::make_reverse_iterator(std::next(at)); placed != state.transcript.rend();
-       ++placed) {
-    const auto& blocks = placed->message.blocks;
-    const bool is_last = placed->position == message;
-    if (somebody_spoke(placed->message)) return times;
-    for (std::size_t i = is_last ? std::min(block + 1, blocks.size()) : blocks.size(); i > 0; --i) {
-      const auto* call = std::get_if<ToolCallBlock>(&blocks[i - 1]);
-      if (call == nullptr || placed->message.is_partial) continue;
-      if (!wanted) wanted = call_text(*call);
-      if (call_text(*call) != *wanted) return times;
-      if (++times >= identical_calls_max) return times;
-    }
-  }
-  return times;
+  return count_back({state.transcript.begin(), at}, at->message, block);
+}
+
+std::size_t times_in_a_row(const State& state, const Message& next, std::size_t block) {
+  return count_back(state.transcript, next, block);
 }
 
 }  // namespace perdure

@@ -1,5 +1,5 @@
-// Searching: folder by folder, each opened beneath the one before. What is hidden, binary, too
-// large or a link is passed over; a search that meets its limit says so.
+// Searching: folder by folder, each opened beneath the one before. What is hidden, asked about,
+// binary, too large or a link is passed over; a search that meets its limit says so.
 
 #include <algorithm>
 #include <cstddef>
@@ -41,6 +41,10 @@ class Search {
 
   // A list and not recursion: folders may nest as deep as they like.
   std::string run(const std::string& start) {
+    // What fits the start as well was asked about when the search was.
+    for (const std::string& pattern : roots_.spec().asked) {
+      if (!fits_path(pattern, start)) asked_.push_back(pattern);
+    }
     std::vector<std::string> folders = {start};
     while (!folders.empty() && !is_over()) {
       const std::string folder = std::move(folders.back());
@@ -52,6 +56,11 @@ class Search {
     if (stop_.stop_requested()) text_ += "[stopped before the end]\n";
     if (matches_ >= roots_.spec().matches_max) text_ += "[more matches are not shown]\n";
     if (files_ >= files_max) text_ += fmt::format("[only {} files were searched]\n", files_max);
+    if (passed_over_ > 0) {
+      text_ += fmt::format(
+          "[passed over, because they must be asked about: {}; search or read them by name]\n",
+          passed_over_);
+    }
     if (unclear_ > 0) text_ += fmt::format("[{} lines take too much work]\n", unclear_);
     return text_.empty() ? "[no match]" : text_;
   }
@@ -64,6 +73,10 @@ class Search {
   void visit(const std::string& folder, const Entry& entry, std::vector<std::string>& folders) {
     if (is_over()) return;
     const std::string path = folder == "." ? entry.name : folder + "/" + entry.name;
+    if (std::ranges::any_of(asked_, [&](const auto& asked) { return fits_path(asked, path); })) {
+      ++passed_over_;
+      return;
+    }
     if (entry.kind == Kind::folder) folders.push_back(path);
     if (entry.kind != Kind::file || (!fitting_.empty() && !fits_path(fitting_, path))) return;
     ++files_;
@@ -90,10 +103,12 @@ class Search {
   schema::Pattern pattern_;
   std::string fitting_;
   std::stop_token stop_;
+  std::vector<std::string> asked_{};
   std::string text_{};
   std::size_t matches_ = 0;
   std::size_t files_ = 0;
   std::size_t unclear_ = 0;
+  std::size_t passed_over_ = 0;
 };
 
 ToolOutcome search_files(const Roots& roots, const CallContext& context) {

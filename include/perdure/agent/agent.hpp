@@ -1,0 +1,176 @@
+// An agent: a model, tools, and the loop between them, on the durable runtime.
+//
+//   input ─► request ─► response ─► calls ─► results ─► request … ─► answer
+//
+// Each arrow is a commit (runtime/session.hpp), and the loop keeps nothing that is not in the log:
+// what to do next follows from the session's state alone. So a process may die anywhere, and
+// whoever resumes the session goes on with that very step. A request whose response was lost
+// counts as spent, and is made again.
+//
+// What ends a turn is said in turn_report.hpp. Reasons that people should see in a list of sessions
+// (limits, budget, an unfinished plan, a model that failed) set the session to `waiting` and say
+// why. And:
+//
+// - Calls are checked before they are recorded (call_check.hpp). A "no" is a result that the model
+//   gets; nothing is dispatched. "Ask" is an approval that the session waits for.
+// - Money. The most that a request may cost is reserved with it. If that is not there, the request is
+//   not made: `budget`. A response that was paid for is recorded in any case, and its calls are made:
+//   they cost no model's money, and their results wait for the day the budget is raised
+//   (Session::set_budget). A session with a budget runs no model without a price.
+// - A response that was cut off is recorded as partial; its calls are not made, and the model is asked
+//   to go on. What it cost is taken to be all that was reserved, unless the provider told.
+// - A response at its limit of tokens (`length`) is an answer if it asks for no calls: the turn is
+//   `completed`, and the report says that it is cut short. If it does, they are made, except the last:
+//   that one may lack its end.
+// - `paused`: the provider gets the same conversation again.
+// - A final answer with an unfinished plan is refused twice, with what is missing.
+// - Messages that arrive meanwhile (Mail::say) are taken in before the next request; a pause or a
+//   cancellation is obeyed between two steps.
+//
+// A session is of the agent that it was begun with, known by its digest (on_change.hpp). Under
+// another one it goes on as OnChange says. The digests are compared before anything is done, also
+// before a call that an earlier process left is looked at: nothing runs under a changed agent that
+// nobody accepted. Once it goes on, all of it goes by the new agent: its setup, and its rules for
+// calls, those that were left or are in doubt included. A tool that is gone cannot be asked: what is
+// not known of its calls stays in doubt.
+//
+// Threads: an Agent may be used by many; an AgentSession by one at a time.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/limits.hpp"
+#include "perdure/agent/on_change.hpp"
+#include "perdure/agent/permissions.hpp"
+#include "perdure/agent/prices.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/turn_report.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/setup.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+
+class ToolWatch;
+class Conversation;
+
+struct AgentSpec {
+  /// Of sessions it begins. Its tools are the toolbox's. Sessions keep theirs, unless they go on
+  /// under a changed agent.
+  Setup setup{};
+  Toolbox tools{};
+  Permissions permissions{};
+  OnDoubt on_doubt = OnDoubt::ask;
+  Cadence cadence{};
+  Limits limits{};
+  std::optional<std::int64_t> budget_micros{};  ///< Of sessions it begins; empty: no limit.
+  Prices prices = Prices::built_in();
+  /// A provider for one session.
+  std::function<Result<std::unique_ptr<Provider>>(const Setup&)> make_provider{};
+  std::string digest{};  ///< Empty: sessions are taken up whichever agent they were begun with.
+  OnChange on_change = OnChange::ask;
+};
+
+/// What sessions of an agent share.
+struct AgentServices {
+  Clock* clock = nullptr;
+  IdSource* ids = nullptr;
+  /// Shared with tools, which may outlive their time.
+  std::shared_ptr<ToolWatch> watch{};
+};
+
+/// A session that this process runs, and the provider that knows its conversation.
+class AgentSession {
+ public:
+  AgentSession(AgentSession&& other) noexcept;
+  AgentSession& operator=(AgentSession&& other) noexcept;
+  ~AgentSession();
+
+  /// Runs until the agent rests, or something ends the turn. Without input it goes on with what is
+  /// left to do; if that is nothing, the report says how the last turn ended. The input of a turn
+  /// that cannot begin (a call waits) is recorded, and waits with it. To run a session that is paused
+  /// is to say that it goes on.
+  ///
+  /// `stop`: text that came is recorded as partial, tools that run are asked to stop, what came of
+  /// them is recorded: `interrupted`.
+  /// Fails: as Provider::prepare; in the provider's words if no response comes, and then the session
+  /// waits, and says why; `invalid_argument` for a budget and a model without a price; as Session's
+  /// methods.
+  Result<TurnReport> run(std::optional<Message> input, AgentObserver& observer,
+                         const std::stop_token& stop = {});
+
+  [[nodiscard]] Session& session() { return session_; }
+  [[nodiscard]] const Session& session() const { return session_; }
+
+ private:
+  friend class Agent;
+  AgentSession(const AgentSpec& spec, AgentServices services, Session session);
+
+  const AgentSpec* spec_;
+  AgentServices services_;
+  Session session_;
+  std::unique_ptr<Conversation> conversation_;
+};
+
+struct ResumeOptions {
+  Duration wait{0};  ///< For an owner that lives.
+  /// Who accepts that the session goes on under a changed agent, where OnChange::ask says that
+  /// somebody must; the log keeps the name. Empty: nobody does.
+  std::string accepted_by{};
+};
+
+struct ResumedAgent {
+  AgentSession session;
+  RecoveryReport
+      report{};  ///< Without calls: those are run's part, which can be watched and stopped.
+  std::vector<std::string> changed{};  ///< Parts of the agent that are not as they were.
+};
+
+class Agent {
+ public:
+  /// `store` must outlive it. Tools and policy of `options` are replaced by the spec's.
+  /// Fails: `invalid_argument` without a way to make providers; as Runtime::start.
+  [[nodiscard]] static Result<std::unique_ptr<Agent>> start(Store& store, AgentSpec spec,
+                                                            RuntimeOptions options = {});
+  /// Its sessions must be gone by then.
+  ~Agent();
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  /// Setup, budget and digest are the spec's, unless `session` has its own.
+  /// Fails: as Runtime::create.
+  [[nodiscard]] Result<AgentSession> begin(SessionSpec session = {});
+  /// Takes the session up. Calls that an earlier process left are made or found out about by the
+  /// next `run`.
+  /// Fails: as Runtime::open and Runtime::recover; `conflict` if its agent has changed, about
+  /// "agent_changed" if somebody may accept that, about "agent_refused" if not; the message names the
+  /// parts. Then nothing was taken over: not even a dead owner's lease.
+  [[nodiscard]] Result<ResumedAgent> resume(const SessionId& id, const ResumeOptions& options = {});
+
+  [[nodiscard]] Runtime& runtime() { return *runtime_; }
+
+ private:
+  Agent(std::unique_ptr<const AgentSpec> spec, AgentServices services);
+
+  std::unique_ptr<const AgentSpec> spec_;  ///< At one place: policy and sessions refer to it.
+  AgentServices services_;
+  std::unique_ptr<Runtime> runtime_;
+};
+
+}  // namespace perdure

@@ -1,0 +1,69 @@
+// What an agent does, while it does it: for a terminal, a server, a test.
+//
+// What a model streams is not recorded yet: it may be cut off, and be said anew. What `Recorded`
+// names is in the log, and stays. An observer cannot change anything, and what it misses is in the
+// log as well.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/turn_report.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
+
+namespace perdure {
+
+/// A tool begins to run.
+struct CallStarted {
+  Position call = 0;
+  std::string tool{};
+  std::int64_t attempt = 1;
+};
+/// It has returned; what it said is about to be recorded.
+struct CallReturned {
+  Position call = 0;
+  std::string tool{};
+};
+/// The model will be told this: an outcome, a refusal (`denied`), a doubt (`in_doubt`).
+struct CallTold {
+  Position call = 0;
+  CallState state = CallState::succeeded;
+  ToolResultBlock result{};
+};
+/// The session cannot go on by itself.
+struct CallWaits {
+  Waiting waiting{};
+};
+struct Recorded {
+  Position head = 0;  ///< All up to here.
+};
+/// Most of the budget is used: told, and recorded, once for each limit.
+struct BudgetWarning {
+  std::int64_t limit_micros = 0;
+  std::int64_t used_micros = 0;
+};
+/// No response came, or not its end; `goes_on`: the model is asked again.
+struct ModelFailed {
+  std::string why{};
+  bool goes_on = false;
+};
+struct TurnEnded {
+  TurnStop stop = TurnStop::completed;
+  std::string why{};
+};
+using AgentEvent = std::variant<CallStarted, CallReturned, CallTold, CallWaits, Recorded,
+                                BudgetWarning, ModelFailed, TurnEnded>;
+
+/// One at a time, though `CallStarted` and `CallReturned` come on the threads of the tools.
+class AgentObserver : public ModelObserver {
+ public:
+  virtual void on_event(const AgentEvent& event);
+};
+
+}  // namespace perdure

@@ -1,0 +1,54 @@
+// What an agent file makes: an agent, its tools, its provider; and the digest by which a session knows
+// that its agent is another than it was.
+//
+// The digest of an agent is a line for each part of the file that says what the agent is or may do,
+// with the hash of that part: `model`, `on_doubt`, `permissions`, `roots`, `secrets`,
+// `system_prompt`, `tools`. So two digests alone tell which parts changed, and nothing else needs to
+// be kept. What only says how far a session may go (budget, limits, prices, timeouts, cadence), where
+// its key comes from, and the agent's name are not in it: raising a budget changes no agent. Nor do
+// comments, the order of keys, a default that is written out, or the folder that the file is in. The
+// text of a prompt's file does. The programs of tools are known by their commands only.
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_file.hpp"
+#include "perdure/agent/environment.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/providers.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/core/error.hpp"
+
+namespace perdure {
+
+/// Where an agent's tools run.
+struct AgentPlace {
+  /// For the key, secrets, and variables that tools are passed.
+  Environment environment{};
+  /// As ExecSpec's: of this machine alone, and the same for every process that may take a session up.
+  std::string state_folder{};
+};
+
+/// The agent of a file, whole: for Agent::start. A key is read when a session is first run.
+/// Fails: as make_toolbox.
+[[nodiscard]] Result<AgentSpec> make_agent_spec(const AgentFile& file, const AgentPlace& place,
+                                                const ModelServices& services);
+
+/// Paths that permissions deny are hidden from the tools for files; those that are asked about are
+/// passed over by a search that was not asked about.
+/// Fails: `not_found` for a program or a variable that is not there; `invalid_argument` as the tools
+/// say, or for two tools of one name.
+[[nodiscard]] Result<Toolbox> make_toolbox(const AgentFile& file, const AgentPlace& place);
+
+/// Reads the key. Fails: as api_key.hpp and providers.hpp.
+[[nodiscard]] Result<std::unique_ptr<Provider>> make_provider(const AgentFile& file,
+                                                              const Environment& environment,
+                                                              const ModelServices& services);
+
+/// For changed_parts (on_change.hpp).
+[[nodiscard]] std::string agent_digest(const AgentFile& file);
+
+}  // namespace perdure

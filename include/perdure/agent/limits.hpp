@@ -1,0 +1,30 @@
+// What ends a turn before the agent is done.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "perdure/core/time.hpp"
+
+namespace perdure {
+
+/// Each ends a turn between two steps: a response that is being received and calls that run come to
+/// their end first. Whoever runs the session again begins with fresh limits; but a process that died
+/// does not: its iterations count. Money is limited by the session's budget, over its whole life.
+struct Limits {
+  /// Responses of the model, from the last word of a user on.
+  std::int64_t iterations = 50;
+  /// From the beginning of the run; empty: none.
+  std::optional<Duration> time{};
+  /// Responses in a row that were cut off, and asked for again.
+  std::int64_t cut_offs = 2;
+  /// The session is warned, once, when so much of its budget is used.
+  std::int64_t warn_percent = 80;
+  bool operator==(const Limits&) const = default;
+};
+
+/// How often a final answer is refused while the plan is unfinished.
+inline constexpr std::int64_t plan_refusals_max = 2;
+
+}  // namespace perdure

@@ -1,0 +1,42 @@
+// How a turn ended. Whatever the reason, the session's log is whole, and the session can be run
+// again: by another process, on another day.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/store/entry.hpp"
+
+namespace perdure {
+
+enum class TurnStop : std::uint8_t {
+  completed,        ///< The model answered.
+  max_iterations,   ///< Limits::iterations.
+  deadline,         ///< Limits::time.
+  budget,           ///< The next request could cost more than there is.
+  incomplete_plan,  ///< It answered for the third time with an unfinished plan.
+  needs_attention,  ///< A call is in doubt: somebody has to resolve it.
+  waiting,          ///< For an approval, an answer, or a time.
+  interrupted,      ///< Stopped, paused or cancelled by somebody.
+  refused,          ///< The model, or its provider, will not answer.
+};
+
+[[nodiscard]] std::string_view to_string(TurnStop stop);
+[[nodiscard]] std::optional<TurnStop> turn_stop_from(std::string_view text);
+
+struct TurnReport {
+  TurnStop stop = TurnStop::completed;
+  std::string why{};              ///< For a person; empty for `completed`.
+  std::string answer{};           ///< The text of the last response, whole or not.
+  bool is_cut_short = false;      ///< The answer ran into a limit of tokens: say "go on" for more.
+  std::uint64_t responses = 0;    ///< That this run received, partial ones included.
+  bool has_unknown_cost = false;  ///< A model without a price answered.
+  Position head = 0;              ///< All up to here is recorded.
+  std::optional<Waiting> waiting{};  ///< For what, where a call waits.
+};
+
+}  // namespace perdure

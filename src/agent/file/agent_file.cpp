@@ -1,0 +1,182 @@
+// Bytes to an agent file: what is no text is refused first, then what is no YAML, then what is no agent.
+
+#include "perdure/agent/agent_file.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <ios>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "file/findings.hpp"
+#include "file/reading.hpp"
+#include "file/schema_findings.hpp"
+#include "file/sections.hpp"
+#include "file/yaml_document.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/text.hpp"
+
+namespace perdure {
+namespace agent_file {
+namespace {
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+// The first byte of `text` that is not part of UTF-8: the longest prefix that is text ends there.
+std::size_t first_bad_byte(std::string_view text) {
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool is_begin = (static_cast<unsigned char>(text[at]) & 0xC0U) != 0x80U;
+    if (!is_begin) continue;
+    if (!is_utf8(text.substr(begin, at - begin))) return begin;
+    begin = at;
+  }
+  return begin;
+}
+
+Finding at_byte(std::string_view text, std::size_t byte, std::string what) {
+  const std::string_view before = text.substr(0, byte);
+  const auto lines = static_cast<std::size_t>(std::ranges::count(before, '\n'));
+  const std::size_t line_begin = lines == 0 ? 0 : before.rfind('\n') + 1;
+  return {{.line = lines + 1, .column = byte - line_begin + 1}, std::move(what)};
+}
+
+// Empty: it is text.
+Findings text_findings(std::string_view text) {
+  if (text.size() > agent_file_bytes_max) {
+    return {{{},
+             fmt::format("has {} bytes; an agent file has {} at most", text.size(),
+                         agent_file_bytes_max)}};
+  }
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    return {at_byte(text, zero, "a zero byte; save the file as UTF-8 text")};
+  }
+  if (!is_utf8(text)) {
+    return {at_byte(text, first_bad_byte(text), "is not UTF-8; save the file as UTF-8 text")};
+  }
+  return {};
+}
+
+// The same file, whichever system it was written on.
+std::string plain_lines(std::string_view text) {
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  std::string plain;
+  plain.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_pair = text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n';
+    if (!is_pair) plain += text[i];
+  }
+  return plain;
+}
+
+std::unexpected<Error> refuse(const std::filesystem::path& path, Findings findings) {
+  std::ranges::stable_sort(findings, {}, &Finding::at);
+  if (findings.size() > findings_max) findings.resize(findings_max);
+  std::string message;
+  for (const Finding& finding : findings) {
+    message += fmt::format("{}{}:{}:{}: {}", message.empty() ? "" : "\n", path.string(),
+                           finding.at.line, finding.at.column, finding.what);
+  }
+  return fail(ErrorCode::invalid_argument, std::move(message), path.string());
+}
+
+// A value that YAML says nothing about is not held against the schema as well.
+Findings form_findings(const YamlDocument& document) {
+  Findings findings = document.findings;
+  if (!document.is_whole) return findings;
+  for (Finding& finding : schema_findings(document)) {
+    const auto same = std::ranges::find(document.findings, finding.at, &Finding::at);
+    if (same == document.findings.end()) findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+void read_prompt(Reading& reading, AgentFile& to) {
+  const Json* prompt = reading.value().find("system_prompt");
+  if (prompt == nullptr) return;
+  if (const auto* text = prompt->as_string()) {
+    to.system_prompt = *text;
+    return;
+  }
+  to.system_prompt =
+      plain_lines(reading.content("/system_prompt/file", *prompt->find("file")->as_string()));
+}
+
+}  // namespace
+
+std::string Reading::content(std::string_view pointer, const std::string& path) {
+  auto text = read_(folder_ / path);
+  if (!text) {
+    found(pointer, text.error().message);
+    return {};
+  }
+  if (const Findings findings = text_findings(*text); !findings.empty()) {
+    found(pointer, path + ": " + findings.front().what);
+    return {};
+  }
+  return *std::move(text);
+}
+
+}  // namespace agent_file
+
+Result<AgentFile> parse_agent(std::string_view text, const std::filesystem::path& path,
+                              const FileReader& read) {
+  if (auto findings = agent_file::text_findings(text); !findings.empty()) {
+    return agent_file::refuse(path, std::move(findings));
+  }
+  const auto document = agent_file::read_yaml(agent_file::plain_lines(text));
+  if (auto findings = agent_file::form_findings(document); !findings.empty()) {
+    return agent_file::refuse(path, std::move(findings));
+  }
+  AgentFile file;
+  file.name = *document.value.find("name")->as_string();
+  std::error_code error;
+  file.folder = std::filesystem::absolute(path, error).lexically_normal().parent_path().string();
+  agent_file::Reading reading(document, file.folder, read);
+  file.model = agent_file::read_model(reading);
+  agent_file::read_prompt(reading, file);
+  agent_file::read_tools(reading, file);
+  agent_file::read_rules(reading, file);
+  if (auto findings = std::move(reading).findings(); !findings.empty()) {
+    return agent_file::refuse(path, std::move(findings));
+  }
+  return file;
+}
+
+namespace {
+
+Result<std::string> read_text_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) {
+    return fail(ErrorCode::not_found, "there is no file " + path.string(), path.string());
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    return fail(ErrorCode::unavailable, path.string() + " is not a file", path.string());
+  }
+  std::ifstream stream(path, std::ios::binary);
+  std::string text(agent_file_bytes_max + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream.is_open() || stream.bad()) {
+    return fail(ErrorCode::unavailable, "cannot read " + path.string(), path.string());
+  }
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+}  // namespace
+
+Result<AgentFile> read_agent_file(const std::filesystem::path& path) {
+  auto text = read_text_file(path);
+  if (!text) return forward(text);
+  return parse_agent(*text, path, read_text_file);
+}
+
+}  // namespace perdure

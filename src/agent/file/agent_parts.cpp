@@ -1,0 +1,198 @@
+// From a file to what runs: paths become whole, variables are read, secrets bound.
+
+#include "perdure/agent/agent_parts.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_file.hpp"
+#include "perdure/agent/api_key.hpp"
+#include "perdure/agent/environment.hpp"
+#include "perdure/agent/exec_tool.hpp"
+#include "perdure/agent/file_tools.hpp"
+#include "perdure/agent/permissions.hpp"
+#include "perdure/agent/prices.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/providers.hpp"
+#include "perdure/agent/secrets.hpp"
+#include "perdure/agent/session_tools.hpp"
+#include "perdure/agent/shell_tool.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/tool.hpp"
+
+namespace perdure {
+namespace {
+
+std::string whole_path(const AgentFile& file, const std::string& path) {
+  std::string whole = (std::filesystem::path(file.folder) / path).lexically_normal().string();
+  if (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
+  return whole;
+}
+
+std::vector<FileRoot> whole_roots(const AgentFile& file) {
+  std::vector<FileRoot> roots = file.roots;
+  for (FileRoot& root : roots) root.path = whole_path(file, root.path);
+  return roots;
+}
+
+// A program that is a mere name is looked up; one with a slash is a path.
+std::vector<std::string> whole_command(const AgentFile& file, std::vector<std::string> command) {
+  const bool is_path = !command.empty() && command.front().find('/') != std::string::npos;
+  if (is_path) command.front() = whole_path(file, command.front());
+  return command;
+}
+
+Result<void> pass(const std::vector<std::string>& names, const Environment& environment,
+                  std::string_view tool, std::map<std::string, std::string>& to) {
+  for (const std::string& name : names) {
+    auto value = environment(name);
+    if (!value) {
+      return fail(
+          ErrorCode::not_found,
+          fmt::format("tool {}: the environment has no {}; set it, or take it out of pass_env",
+                      tool, name),
+          name);
+    }
+    to.insert_or_assign(name, *std::move(value));
+  }
+  return {};
+}
+
+Result<ToolSpec> make_program(const AgentFile& file, const AgentProgram& program,
+                              const AgentPlace& place, const Secrets& secrets) {
+  ExecSpec exec = program.exec;
+  exec.command = whole_command(file, std::move(exec.command));
+  exec.verify = whole_command(file, std::move(exec.verify));
+  exec.folder = whole_path(file, exec.folder);
+  exec.state_folder = place.state_folder;
+  const std::string name = exec.spec.tool.name;
+  auto passed = pass(program.pass_env, place.environment, name, exec.environment);
+  if (!passed) return forward(passed);
+  auto tool = make_exec_tool(std::move(exec));
+  if (!tool) return forward(tool);
+  return with_secrets(*std::move(tool), secrets);
+}
+
+Result<ToolSpec> make_shell(const AgentFile& file, const AgentPlace& place) {
+  ShellSpec shell = file.tools.shell->shell;
+  shell.roots = whole_roots(file);
+  for (std::string& path : shell.hidden) path = whole_path(file, path);
+  shell.state_folder = place.state_folder;
+  auto passed = pass(file.tools.shell->pass_env, place.environment, shell.name, shell.environment);
+  if (!passed) return forward(passed);
+  return make_shell_tool(std::move(shell));
+}
+
+Result<std::vector<ToolSpec>> make_files(const AgentFile& file) {
+  FileToolsSpec files = *file.tools.files;
+  files.roots = whole_roots(file);
+  for (const PermitRule& rule : file.permissions.paths) {
+    if (rule.pattern.starts_with('/')) continue;
+    if (rule.permit == Permit::deny) files.hidden.push_back(rule.pattern);
+    if (rule.permit == Permit::ask) files.asked.push_back(rule.pattern);
+  }
+  return make_file_tools(files);
+}
+
+void append(std::vector<ToolSpec>& tools, std::vector<ToolSpec> more) {
+  std::ranges::move(more, std::back_inserter(tools));
+}
+
+Result<Secrets> make_secrets(const AgentFile& file, const Environment& environment) {
+  std::vector<SecretSpec> secrets = file.secrets;
+  for (SecretSpec& secret : secrets) {
+    if (!secret.file.empty()) secret.file = whole_path(file, secret.file);
+  }
+  return Secrets::of(std::move(secrets), environment);
+}
+
+Result<ApiKey> read_key(const AgentFile& file, const Environment& environment) {
+  if (!file.model.key_variable.empty()) {
+    return api_key_from_environment(environment, file.model.key_variable);
+  }
+  if (file.model.key_file.empty()) return ApiKey();
+  return api_key_from_file(whole_path(file, file.model.key_file));
+}
+
+}  // namespace
+
+Result<Toolbox> make_toolbox(const AgentFile& file, const AgentPlace& place) {
+  const auto secrets = make_secrets(file, place.environment);
+  if (!secrets) return fail(secrets.error().code, secrets.error().message);
+  std::vector<ToolSpec> tools;
+  if (file.tools.files) {
+    auto files = make_files(file);
+    if (!files) return forward(files);
+    append(tools, *std::move(files));
+  }
+  if (file.tools.shell) {
+    auto shell = make_shell(file, place);
+    if (!shell) return forward(shell);
+    tools.push_back(*std::move(shell));
+  }
+  if (file.tools.plan) append(tools, make_plan_tools());
+  if (file.tools.notes) append(tools, make_note_tools());
+  if (file.tools.ask_user) tools.push_back(make_ask_tool());
+  for (const AgentProgram& program : file.tools.programs) {
+    auto tool = make_program(file, program, place, *secrets);
+    if (!tool) return forward(tool);
+    tools.push_back(*std::move(tool));
+  }
+  return Toolbox::of(std::move(tools));
+}
+
+Result<std::unique_ptr<Provider>> make_provider(const AgentFile& file,
+                                                const Environment& environment,
+                                                const ModelServices& services) {
+  const ModelSpec& model = file.model;
+  if (model.provider == ProviderKind::scripted) return make_scripted(model.script);
+  auto key = read_key(file, environment);
+  if (!key) return forward(key);
+  HttpProviderOptions http{.base_url = model.base_url,
+                           .key = *std::move(key),
+                           .timeouts = model.timeouts,
+                           .headers = model.headers};
+  if (!model.ca_file.empty()) http.ca_file = whole_path(file, model.ca_file);
+  http.retry.total = model.retry_for;
+  if (model.provider == ProviderKind::anthropic) {
+    return make_anthropic({.http = std::move(http), .cache_hints = model.cache_hints}, services);
+  }
+  return make_chat_completions({.http = std::move(http), .sends_reasoning = model.sends_reasoning},
+                               services);
+}
+
+Result<AgentSpec> make_agent_spec(const AgentFile& file, const AgentPlace& place,
+                                  const ModelServices& services) {
+  auto tools = make_toolbox(file, place);
+  if (!tools) return forward(tools);
+  AgentSpec spec{.setup = {.system_prompt = file.system_prompt,
+                           .model = file.model.id,
+                           .parameters = file.model.parameters,
+                           .tools = tools->definitions()},
+                 .tools = *std::move(tools),
+                 .permissions = file.permissions,
+                 .on_doubt = file.on_doubt,
+                 .cadence = file.cadence,
+                 .limits = file.limits,
+                 .budget_micros = file.budget_micros,
+                 .digest = agent_digest(file),
+                 .on_change = file.on_change};
+  for (const auto& [model, price] : file.prices) spec.prices.set(model, price);
+  spec.make_provider = [file, environment = place.environment, services](const Setup&) {
+    return make_provider(file, environment, services);
+  };
+  return spec;
+}
+
+}  // namespace perdure

@@ -1,0 +1,19 @@
+// The parts of an agent file, from JSON that the schema has found to be right. What the schema cannot
+// say is checked here.
+
+#pragma once
+
+#include "file/reading.hpp"
+#include "perdure/agent/agent_file.hpp"
+
+namespace perdure::agent_file {
+
+[[nodiscard]] ModelSpec read_model(Reading& reading);
+
+/// Also the roots and the secrets, which belong to the tools.
+void read_tools(Reading& reading, AgentFile& to);
+
+/// Permissions, money, limits, and what is done in doubt.
+void read_rules(Reading& reading, AgentFile& to);
+
+}  // namespace perdure::agent_file

@@ -1,0 +1,137 @@
+// Where the parts meet: the runtime gets the checks and the watched tools, a session its provider.
+
+#include "perdure/agent/agent.hpp"
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "loop/agreed_changes.hpp"
+#include "loop/call_policy.hpp"
+#include "loop/conversation.hpp"
+#include "loop/tool_watch.hpp"
+#include "loop/turn.hpp"
+#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/turn_report.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/setup.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+namespace {
+
+// For as long as a turn runs.
+class Attached {
+ public:
+  Attached(ToolWatch& watch, const SessionId& session, AgentObserver& observer)
+      : watch_(watch), session_(session) {
+    watch_.attach(session_, observer);
+  }
+  ~Attached() { watch_.detach(session_); }
+  Attached(const Attached&) = delete;
+  Attached& operator=(const Attached&) = delete;
+
+ private:
+  ToolWatch& watch_;
+  const SessionId session_;
+};
+
+}  // namespace
+
+AgentSession::AgentSession(const AgentSpec& spec, AgentServices services, Session session)
+    : spec_(&spec), services_(std::move(services)), session_(std::move(session)) {}
+AgentSession::AgentSession(AgentSession&& other) noexcept = default;
+AgentSession& AgentSession::operator=(AgentSession&& other) noexcept = default;
+AgentSession::~AgentSession() = default;
+
+Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver& observer,
+                                     const std::stop_token& stop) {
+  if (!session_.state().setup) {
+    if (auto set = session_.set(spec_->setup); !set) return forward(set);
+  }
+  if (conversation_ == nullptr) {
+    auto provider = spec_->make_provider(*session_.state().setup);
+    if (!provider) return forward(provider);
+    conversation_ = std::make_unique<Conversation>(*std::move(provider));
+  }
+  if (input) {
+    // Before it is sent for the first time: it must not change by being recorded.
+    if (input->id.empty()) input->id = mint<MessageTag>(*services_.ids).text();
+    if (input->created_at == Timestamp{}) input->created_at = services_.clock->now();
+  }
+  const Attached attached(*services_.watch, session_.id(), observer);
+  loop::Turn turn({.spec = *spec_,
+                   .services = services_,
+                   .session = session_,
+                   .conversation = *conversation_,
+                   .stop = stop});
+  return turn.run(std::move(input));
+}
+
+Agent::Agent(std::unique_ptr<const AgentSpec> spec, AgentServices services)
+    : spec_(std::move(spec)), services_(std::move(services)) {}
+Agent::~Agent() = default;
+
+Result<std::unique_ptr<Agent>> Agent::start(Store& store, AgentSpec spec, RuntimeOptions options) {
+  if (!spec.make_provider) {
+    return fail(ErrorCode::invalid_argument, "an agent needs a way to make its provider");
+  }
+  auto watch = std::make_shared<ToolWatch>();
+  auto tools = watched(spec.tools, watch);
+  if (!tools) return forward(tools);
+  spec.setup.tools = spec.tools.definitions();
+  auto kept = std::make_unique<const AgentSpec>(std::move(spec));
+  options.tools = *std::move(tools);
+  options.policy = loop::make_policy(*kept);
+  const AgentServices services{
+      .clock = options.clock, .ids = options.ids, .watch = std::move(watch)};
+  auto runtime = Runtime::start(store, options);
+  if (!runtime) return forward(runtime);
+  std::unique_ptr<Agent> agent(new Agent(std::move(kept), services));
+  agent->runtime_ = *std::move(runtime);
+  return agent;
+}
+
+Result<AgentSession> Agent::begin(SessionSpec session) {
+  if (!session.setup) session.setup = spec_->setup;
+  if (!session.budget_micros) session.budget_micros = spec_->budget_micros;
+  if (session.agent_digest.empty()) session.agent_digest = spec_->digest;
+  auto begun = runtime_->create(session);
+  if (!begun) return forward(begun);
+  return AgentSession(*spec_, services_, *std::move(begun));
+}
+
+Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& options) {
+  if (!spec_->digest.empty()) {
+    // Without its lease: who is refused must not have taken it from anybody.
+    auto before = runtime_->origin_of(id);
+    if (!before) return forward(before);
+    auto agreed = loop::agreed_changes(*spec_, before->value_or(Origin{}), options);
+    if (*before && !agreed) return forward(agreed);
+  }
+  auto session = runtime_->open(id, options.wait);
+  if (!session) return forward(session);
+  // As it is now that nobody else can change it.
+  auto changed = loop::agreed_changes(*spec_, *session->state().origin, options);
+  if (!changed) return forward(changed);
+  if (!changed->empty()) {
+    auto set = session->set_agent(
+        {.agent_digest = spec_->digest, .parts = *changed, .who = options.accepted_by},
+        spec_->setup);
+    if (!set) return forward(set);
+  }
+  auto report = runtime_->recover(*session);
+  if (!report) return forward(report);
+  return ResumedAgent{AgentSession(*spec_, services_, *std::move(session)), *std::move(report),
+                      *std::move(changed)};
+}
+
+}  // namespace perdure

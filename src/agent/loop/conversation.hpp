@@ -1,0 +1,36 @@
+// The conversation of a session as its provider knows it. What the provider was told before it is
+// not told again: a request costs what is new.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "perdure/agent/provider.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/history.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/state.hpp"
+
+namespace perdure {
+
+class Conversation {
+ public:
+  explicit Conversation(std::unique_ptr<Provider> provider) : provider_(std::move(provider)) {}
+
+  /// Prepares what the state says, and `input` after it. Fails: as Provider::prepare.
+  [[nodiscard]] Result<PreparedRequest> prepare(const Setup& setup, const State& state,
+                                                const std::optional<Message>& input);
+  [[nodiscard]] Provider& provider() { return *provider_; }
+
+ private:
+  std::unique_ptr<Provider> provider_;
+  GrowingHistory history_;
+  std::size_t told_ = 0;          ///< Messages of the state.
+  std::optional<Message> input_;  ///< That was told after them.
+};
+
+}  // namespace perdure

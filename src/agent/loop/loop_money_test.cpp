@@ -1,0 +1,143 @@
+// Money in the loop: reserved before it is spent, counted over the whole life of a session.
+
+#include <cstdint>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+
+#include "doubles/must.hpp"
+#include "loop/loop_fixture.hpp"
+#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/turn_report.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/sessions.hpp"
+
+namespace perdure {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A scripted request reserves its bytes / 4 and 8192 tokens; a response here costs 15.
+constexpr std::int64_t one_request = 9'000;
+
+class LoopMoneyTest : public LoopTest {
+ protected:
+  [[nodiscard]] std::int64_t recorded() const { return state().budget.totals.recorded(); }
+};
+
+TEST_F(LoopMoneyTest, WhatIsSpentIsWhatTheResponsesCost) {
+  script(asking_for({"pay"}) + "," + asking_for({"look"}, 2) + "," + saying("Done."));
+  begin(1'000'000);
+  std::int64_t reserved = 0;
+  behaviour["pay"] = [&](const CallContext&) -> ToolOutcome {
+    reserved = state().budget.totals.reserved;
+    return Succeeded{"paid"};
+  };
+
+  run("pay");
+
+  EXPECT_EQ(reserved, 0) << "the next request is written with the outcome";
+  EXPECT_EQ(state().budget.totals.spent, 45);
+  EXPECT_EQ(recorded(), 45) << "nothing stays reserved";
+  EXPECT_EQ(row().tally.cost_micros, 45);
+}
+
+TEST_F(LoopMoneyTest, ABudgetIsCrossedInATurnAndHoldsThroughThreeRestarts) {
+  script(asking_for({"pay"}) + "," + saying("Done."));
+  begin(one_request);
+  behaviour["pay"] = [](const CallContext&) -> ToolOutcome {
+    return Succeeded{std::string(8'000, 'r')};
+  };
+
+  EXPECT_EQ(run("pay").stop, TurnStop::budget);
+  for (int process = 0; process < 3; ++process) {
+    EXPECT_EQ(recorded(), 15);
+    EXPECT_EQ(runs["pay"], 1) << "a response that was paid for is acted on, once";
+    EXPECT_EQ(row().status, Status::waiting);
+    EXPECT_THAT(row().wait_reason, HasSubstr("budget"));
+    restart();
+    EXPECT_EQ(go_on().stop, TurnStop::budget);
+  }
+
+  must(session->session().set_budget(1'000'000, "ann", "worth it"));
+  EXPECT_EQ(go_on().stop, TurnStop::completed);
+  EXPECT_EQ(recorded(), 30);
+}
+
+TEST_F(LoopMoneyTest, LargeResultsReserveMoreThanWasForeseen) {
+  script(asking_for({"look"}) + "," + saying("Done."));
+  begin(1'000'000);
+  behaviour["look"] = [](const CallContext&) -> ToolOutcome {
+    return Succeeded{std::string(200'000, 'r')};
+  };
+  std::int64_t reserved = 0;
+  heard.on_each = [&](const AgentEvent& event) {
+    if (std::holds_alternative<Recorded>(event)) {
+      reserved = std::max(reserved, state().budget.totals.reserved);
+    }
+  };
+
+  EXPECT_EQ(run("look").stop, TurnStop::completed);
+
+  EXPECT_GT(reserved, 50'000);
+  EXPECT_EQ(recorded(), 30);
+}
+
+TEST_F(LoopMoneyTest, AWarningComesOnceForALimitAlsoAcrossRestarts) {
+  script(R"({"text": "a", "usage": {"in": 70000, "out": 5}}, {"text": "b", "usage": {"in": 10000,
+             "out": 5}}, {"text": "c", "usage": {"in": 10, "out": 5}})");
+  begin(100'000);
+
+  run("one");
+  EXPECT_TRUE(heard.all<BudgetWarning>().empty());
+  run("two");
+  ASSERT_EQ(heard.all<BudgetWarning>().size(), 1U);
+  EXPECT_EQ(heard.all<BudgetWarning>()[0].used_micros, 80'010);
+  restart();
+  run("three");
+  EXPECT_EQ(heard.all<BudgetWarning>().size(), 1U);
+}
+
+TEST_F(LoopMoneyTest, ARequestThatMayBePaidCountsAndOneThatIsNotDoesNot) {
+  script(R"({"text": "Hi.", "usage": {"in": 10, "out": 5}, "fails": [
+             {"message": "no route"}, {"message": "timed out", "may_be_paid": true}]})");
+  begin(1'000'000);
+
+  EXPECT_FALSE(try_run("hello"));
+  EXPECT_EQ(recorded(), 0);
+  EXPECT_FALSE(try_run(std::nullopt));
+  const std::int64_t unconfirmed = state().budget.totals.unconfirmed;
+  EXPECT_GT(unconfirmed, 8'192);
+  EXPECT_EQ(go_on().stop, TurnStop::completed);
+  EXPECT_EQ(recorded(), unconfirmed + 15);
+}
+
+TEST_F(LoopMoneyTest, WhatACutOffResponseCostIsTakenToBeAllThatWasReserved) {
+  script(R"({"text": "I", "cut_off": "reset", "usage": {"in": 10, "out": 1}},)" + saying("Hi."));
+  begin(1'000'000);
+
+  EXPECT_EQ(run("hello").stop, TurnStop::completed);
+
+  EXPECT_GT(recorded(), 8'192 + 15);
+}
+
+TEST_F(LoopMoneyTest, ABudgetNeedsAPriceAndWithoutOneTheCostIsSaidToBeUnknown) {
+  script(saying("Hi."));
+  spec.setup.model = "nobody's";
+  begin(1'000'000);
+  const auto report = try_run("hello");
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(report.error().message, HasSubstr("nobody's"));
+
+  must(session->session().set_budget(std::nullopt, "ann", "it is local"));
+  const TurnReport free = run("hello");
+  EXPECT_TRUE(free.has_unknown_cost);
+  EXPECT_EQ(row().tally.tokens_in, 10);
+}
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,120 @@
+// Looks back as far as the present turn goes, and no further.
+
+#include "loop/next_step.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "loop/marks.hpp"
+#include "perdure/agent/limits.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/turn_report.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
+
+namespace perdure::loop {
+namespace {
+
+// Calls `look` with the messages of the present turn, last first, until it returns false.
+template <class Look>
+void look_back(const State& state, const Look& look) {
+  for (std::size_t i = state.transcript.size(); i > 0; --i) {
+    const PlacedMessage& placed = state.transcript[i - 1];
+    if (is_users_word(placed.message) || !look(placed)) return;
+  }
+}
+
+Position last_stop(const State& state) {
+  const auto found = state.channels.find(stop_channel);
+  const bool is_there = found != state.channels.end() && !found->second.empty();
+  return is_there ? found->second.back().position : 0;
+}
+
+std::int64_t plan_refusals_of(const State& state) {
+  std::int64_t refusals = 0;
+  look_back(state, [&](const PlacedMessage& placed) {
+    if (nudge_of(placed.message) == plan_nudge) ++refusals;
+    return true;
+  });
+  return refusals;
+}
+
+std::string missing_in(const Plan& plan) {
+  std::string text =
+      "Your plan is not finished, so this is not taken as the final answer. What is missing:\n";
+  for (const PlanStep& step : plan.steps) {
+    const bool is_done = step.status == StepStatus::done && step.evidence;
+    if (is_done || step.status == StepStatus::blocked) continue;
+    text += fmt::format("- step {} ({}): {}\n", step.id, to_string(step.status), step.description);
+  }
+  for (const Postcondition& condition : plan.postconditions) {
+    if (condition.is_satisfied && condition.evidence) continue;
+    text += fmt::format("- postcondition, not satisfied: {}\n", condition.description);
+  }
+  return text +
+         "Do it, and update the plan with evidence; or mark what cannot be done as blocked, with "
+         "the reason.";
+}
+
+NextStep after_answer(const State& state) {
+  if (!state.plan || state.plan->is_ready_to_finish()) return {.rest = TurnStop::completed};
+  if (plan_refusals_of(state) >= plan_refusals_max) return {.rest = TurnStop::incomplete_plan};
+  return {.say = nudge(plan_nudge, missing_in(*state.plan))};
+}
+
+NextStep after_cut_off(const Message& message) {
+  if (text_of(message).empty()) return {};
+  return {.say = nudge(cut_off_nudge,
+                       "Your last response was cut off where it is marked. None of its calls was "
+                       "made. Go on from there.")};
+}
+
+}  // namespace
+
+NextStep step_after(const State& state, const Message& response) {
+  const auto stop = stop_of(response);
+  if (stop == StopReason::refusal) return {.rest = TurnStop::refused};
+  if (response.is_partial) return after_cut_off(response);
+  if (stop == StopReason::paused || asks_for_calls(response)) return {};
+  return after_answer(state);
+}
+
+NextStep next_step(const State& state) {
+  const auto last = std::ranges::find_if(
+      state.transcript.rbegin(), state.transcript.rend(),
+      [](const PlacedMessage& placed) { return placed.message.role != Role::system; });
+  if (last == state.transcript.rend()) return {.rest = TurnStop::completed};
+  if (last->message.role == Role::user) return {};
+  return step_after(state, last->message);
+}
+
+std::int64_t iterations_of(const State& state) {
+  const Position stop = last_stop(state);
+  std::int64_t iterations = 0;
+  look_back(state, [&](const PlacedMessage& placed) {
+    if (placed.position < stop) return false;
+    if (placed.message.role == Role::assistant) ++iterations;
+    return true;
+  });
+  return iterations;
+}
+
+std::int64_t cut_offs_of(const State& state) {
+  std::int64_t cut_offs = 0;
+  look_back(state, [&](const PlacedMessage& placed) {
+    if (nudge_of(placed.message) == cut_off_nudge) return true;
+    if (!placed.message.is_partial) return false;
+    ++cut_offs;
+    return true;
+  });
+  return cut_offs;
+}
+
+}  // namespace perdure::loop

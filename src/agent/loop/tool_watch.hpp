@@ -1,0 +1,64 @@
+// Who is told when the tools of a session start and return: they run on threads of their own, and
+// may come back when nobody runs the session any more.
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/tool.hpp"
+
+namespace perdure {
+
+/// Thread safety: every method may be called from any thread at any time.
+class ToolWatch {
+ public:
+  void attach(const SessionId& session, AgentObserver& observer);
+  /// When it returns, the observer is told nothing any more.
+  void detach(const SessionId& session);
+
+  /// Calls `what` with the session's observer, one at a time; not at all if there is none.
+  template <class What>
+  void tell(const SessionId& session, const What& what) {
+    const std::lock_guard lock(mutex_);
+    const auto found = observers_.find(session.text());
+    if (found != observers_.end()) what(*found->second);
+  }
+  void tell_event(const SessionId& session, const AgentEvent& event) {
+    tell(session, [&](AgentObserver& observer) { observer.on_event(event); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, AgentObserver*, std::less<>> observers_;
+};
+
+/// The toolbox's tools; those that run something tell the watch.
+/// Fails: as Tools::of.
+[[nodiscard]] Result<Tools> watched(const Toolbox& toolbox,
+                                    const std::shared_ptr<ToolWatch>& watch);
+
+/// Hands on what a model streams.
+class StreamRelay final : public ModelObserver {
+ public:
+  StreamRelay(ToolWatch& watch, const SessionId& session) : watch_(watch), session_(session) {}
+  void on_text(std::string_view piece) override;
+  void on_reasoning(std::string_view piece) override;
+  void on_call(const ToolCallBlock& call) override;
+  void on_retry(const RetryNotice& notice) override;
+
+ private:
+  ToolWatch& watch_;
+  const SessionId& session_;
+};
+
+}  // namespace perdure

@@ -1,0 +1,191 @@
+// The order within a step matters: first what others want (a pause, an answer), then what is
+// begun (calls), then again what others want, then what is new (a request).
+
+#include "loop/turn.hpp"
+
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "loop/next_step.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/limits.hpp"
+#include "perdure/agent/turn_report.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
+
+namespace perdure::loop {
+namespace {
+
+bool is_over(Status status) {
+  return status == Status::completed || status == Status::failed || status == Status::cancelled;
+}
+
+TurnStop stop_for(const Waiting& waiting) {
+  return waiting.what == Waiting::For::decision ? TurnStop::needs_attention : TurnStop::waiting;
+}
+
+// Reasons that the runtime, or the commit of the answer, has not written down.
+bool is_written_here(TurnStop stop) {
+  return stop == TurnStop::max_iterations || stop == TurnStop::deadline || stop == TurnStop::budget;
+}
+
+}  // namespace
+
+Turn::Turn(TurnParts parts)
+    : parts_(std::move(parts)),
+      began_(parts_.services.clock->uptime()),
+      told_(state().transcript.size()),
+      told_head_(state().head) {}
+
+void Turn::tell(const AgentEvent& event) {
+  parts_.services.watch->tell_event(parts_.session.id(), event);
+}
+
+void Turn::tell_news() {
+  // A rewind leaves fewer.
+  for (; told_ < state().transcript.size(); ++told_) {
+    for (const Block& block : state().transcript[told_].message.blocks) {
+      const auto* result = std::get_if<ToolResultBlock>(&block);
+      const auto outcome = result != nullptr ? outcome_of(*result) : std::nullopt;
+      if (!outcome) continue;
+      tell(CallTold{outcome->call, outcome->state.value_or(CallState::in_doubt), *result});
+    }
+  }
+  if (state().head != told_head_) tell(Recorded{state().head});
+  told_head_ = state().head;
+}
+
+Result<TurnReport> Turn::run(std::optional<Message> input) {
+  input_ = std::move(input);
+  if (auto begun = begin(); !begun) return forward(begun);
+  for (;;) {
+    auto ending = step();
+    tell_news();
+    if (!ending) return forward(ending);
+    if (*ending) return end(**ending);
+  }
+}
+
+Result<void> Turn::begin() {
+  Session& session = parts_.session;
+  if (is_over(session.status()) && input_) {
+    return fail(ErrorCode::conflict,
+                fmt::format("the session is {}: reopen it first", to_string(session.status())));
+  }
+  // A run before this one could not record the response.
+  if (state().request) {
+    if (auto given_up = session.give_up("its response was not recorded", true); !given_up) {
+      return given_up;
+    }
+  }
+  if (session.status() != Status::paused) return {};
+  return session.set_status({.status = Status::active});
+}
+
+Turn::Stepped Turn::look_around() {
+  auto taken = parts_.session.take_inbox();
+  if (!taken) return forward(taken);
+  const Status status = parts_.session.status();
+  if (status == Status::paused || status == Status::cancelled || status == Status::failed) {
+    return Ending{TurnStop::interrupted, fmt::format("the session is {}", to_string(status))};
+  }
+  if (is_stopped()) return Ending{TurnStop::interrupted, "it was asked to stop"};
+  return std::nullopt;
+}
+
+Turn::Stepped Turn::run_calls() {
+  auto report = parts_.session.run_calls(parts_.stop);
+  if (!report) return forward(report);
+  tell_news();
+  if (is_stopped()) return Ending{TurnStop::interrupted, "it was asked to stop"};
+  if (!report->waiting) return std::nullopt;
+  tell(CallWaits{*report->waiting});
+  return Ending{stop_for(*report->waiting), report->waiting->why, report->waiting};
+}
+
+std::optional<Turn::Ending> Turn::beyond_limits() const {
+  const Limits& limits = parts_.spec.limits;
+  if (!input_ && iterations_of(state()) >= limits.iterations) {
+    return Ending{TurnStop::max_iterations, fmt::format("{} responses", limits.iterations)};
+  }
+  if (limits.time && parts_.services.clock->uptime() - began_ >= *limits.time) {
+    return Ending{TurnStop::deadline, fmt::format("{} ms are over", limits.time->count())};
+  }
+  return std::nullopt;
+}
+
+Turn::Stepped Turn::step() {
+  if (auto ending = look_around(); !ending || *ending) return ending;
+  // A session that has ended is only looked at.
+  if (!is_over(parts_.session.status()) && !state().open_calls.empty()) {
+    if (auto ending = run_calls(); !ending || *ending) return ending;
+    // They may have taken long.
+    if (auto ending = look_around(); !ending || *ending) return ending;
+  }
+  NextStep next = next_step(state());
+  if (input_) next = {.say = input_};
+  if (next.rest) return Ending{*next.rest};
+  if (auto ending = beyond_limits()) return ending;
+  // It rested until now; this wakes it, at no sync.
+  if (parts_.session.status() == Status::waiting) {
+    if (auto ending = run_calls(); !ending || *ending) return ending;
+  }
+  return ask_model(std::move(next.say));
+}
+
+Result<void> Turn::write_stop(const Ending& ending) {
+  const Json::Object stop{{"stop", to_string(ending.stop)}, {"why", ending.why}};
+  const StatusChange waits{
+      .status = Status::waiting,
+      .wait_reason = fmt::format("{}: {}", to_string(ending.stop), ending.why)};
+  auto written =
+      parts_.session.set(std::string(stop_channel), Body::from_text(Json(stop).text()), waits);
+  if (!written) return forward(written);
+  return {};
+}
+
+Result<TurnReport> Turn::end(const Ending& ending) {
+  Session& session = parts_.session;
+  // Written ahead, and never made.
+  if (state().request) {
+    if (auto given_up = session.give_up("it was not made", false); !given_up) {
+      return forward(given_up);
+    }
+  }
+  if (input_) {
+    if (auto appended = session.append(*std::exchange(input_, {})); !appended) {
+      return forward(appended);
+    }
+  }
+  if (is_written_here(ending.stop)) {
+    if (auto written = write_stop(ending); !written) return forward(written);
+  }
+  tell_news();
+  report_.stop = ending.stop;
+  report_.why = ending.why;
+  report_.waiting = ending.waiting;
+  report_.head = state().head;
+  for (auto placed = state().transcript.rbegin(); placed != state().transcript.rend(); ++placed) {
+    if (placed->message.role != Role::assistant) continue;
+    report_.answer = text_of(placed->message);
+    break;
+  }
+  tell(TurnEnded{ending.stop, ending.why});
+  return report_;
+}
+
+}  // namespace perdure::loop

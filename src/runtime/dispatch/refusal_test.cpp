@@ -1,0 +1,105 @@
+// Calls that policy refuses: told to the model, and never made.
+
+#include <cstddef>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "contract/backends.hpp"
+#include "dispatch/turns_fixture.hpp"
+#include "doubles/must.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+
+namespace perdure {
+namespace {
+
+class RefusalTest : public TurnsTest {
+ protected:
+  /// Refuses calls of that tool.
+  static Policy refusing(const std::string& tool) {
+    Policy policy;
+    policy.refuse = [tool](const State&, const ProposedCall& call) -> std::optional<std::string> {
+      const auto& block = std::get<ToolCallBlock>(call.response.blocks.at(call.block));
+      if (block.name != tool) return std::nullopt;
+      return "no " + tool;
+    };
+    return policy;
+  }
+};
+
+TEST_P(RefusalTest, IsRecordedWithTheResponseInTheGivenWords) {
+  begin({tool("pay"), tool("look", {.read = true})}, refusing("pay"));
+
+  must(session->answer(asks_for({{"pay", "{}"}, {"look", "{}"}})));
+  EXPECT_EQ(state_of(first_call()), CallState::denied);
+  must(session->run_calls());
+
+  EXPECT_EQ(runs["pay"], 0);
+  EXPECT_EQ(runs["look"], 1);
+  EXPECT_EQ(result_of(2, 0), "no pay");
+}
+
+TEST_P(RefusalTest, IsAskedAboutToolsThatDoNotExistAndArgumentsThatAreNone) {
+  begin({tool("pay")}, refusing("pya"));
+
+  must(session->answer(asks_for({{"pya", "{"}, {"pay", "{"}})));
+  must(session->run_calls());
+
+  EXPECT_EQ(result_of(2, 0), "no pya");
+  EXPECT_EQ(result_of(2, 1), "The arguments are not a JSON object.");
+}
+
+TEST_P(RefusalTest, ArgumentsThatWereNotWrittenAreNone) {
+  begin({tool("pay")});
+
+  must(session->answer(asks_for({{"pay", ""}, {"pay", " \n"}})));
+  must(session->run_calls());
+
+  EXPECT_EQ(runs["pay"], 2);
+}
+
+TEST_P(RefusalTest, WhatIsRefusedSinceItWasIntendedIsNotMade) {
+  begin({tool("pay"), tool("ship")});
+  behaviour["pay"] = [](const CallContext&) -> ToolOutcome { return Doubtful{"line cut"}; };
+  must(session->answer(asks_for({{"pay", "{}"}, {"ship", "{}"}})));
+  must(session->run_calls());
+  const Position paid = first_call();
+
+  restart(refusing("ship"));
+  session = std::move(must(runtime->resume(id)).session);
+  must(session->resolve(paid, {.as = Decision::As::failed, .result = "not paid", .who = "ann"}));
+  must(session->run_calls());
+
+  EXPECT_EQ(runs["ship"], 0);
+  EXPECT_EQ(result_of(2, 1), "no ship");
+}
+
+TEST_P(RefusalTest, KnowsWhetherTheResponseIsRecordedAlready) {
+  std::vector<Position> asked;
+  Policy policy;
+  policy.refuse = [&](const State& state, const ProposedCall& call) -> std::optional<std::string> {
+    asked.push_back(call.message);
+    EXPECT_EQ(call.message == 0, find_message(state, call.message) == nullptr);
+    return std::nullopt;
+  };
+  begin({tool("pay")}, std::move(policy));
+
+  const Position response =
+      must(session->answer(asks_for({{"pay", R"({"n":1})"}, {"pay", R"({"n":2})"}})));
+  EXPECT_EQ(asked, (std::vector<Position>{0, 0}));
+  must(session->run_calls());
+  EXPECT_EQ(asked.back(), response);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, RefusalTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,134 @@
+// Requests that end without a response, requests that are written anew, and responses after which
+// a turn goes on.
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "contract/backends.hpp"
+#include "dispatch/turns_fixture.hpp"
+#include "doubles/must.hpp"
+#include "doubles/was_stopped.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
+
+namespace perdure {
+namespace {
+
+class OpenRequestTest : public TurnsTest {
+ protected:
+  const BudgetTotals& money() { return session->state().budget.totals; }
+};
+
+TEST_P(OpenRequestTest, OneThatMayBePaidCountsAndOneThatWasNotMadeIsFree) {
+  begin({tool("pay")});
+  must(session->give_up("not made", false));
+  must(session->set_budget(1'000, "ann", "enough"));
+
+  must(session->ask({.reserve_micros = 300}));
+  must(session->give_up("refused", false));
+  EXPECT_EQ(money().recorded(), 0);
+  EXPECT_FALSE(session->state().request);
+
+  must(session->ask({.reserve_micros = 300}));
+  must(session->give_up("timed out", true));
+  EXPECT_EQ(money().unconfirmed, 300);
+  EXPECT_FALSE(session->give_up("again", false)) << "none is open";
+
+  restart();
+  auto resumed = must(runtime->resume(id));
+  EXPECT_FALSE(resumed.report.lost_a_response);
+  EXPECT_EQ(resumed.session.state().budget.totals.recorded(), 300);
+}
+
+TEST_P(OpenRequestTest, OneThatWasWrittenAheadIsWrittenAnewForMoreOrWithInput) {
+  begin({tool("pay")});
+  const AnswerExtras extras{.then = RequestSpec{.reserve_micros = 100}};
+  must(session->answer(asks_for({{"pay", "{}"}}), {}, extras));
+  must(session->run_calls());
+  EXPECT_EQ(money().reserved, 100);
+
+  must(session->ask({.reserve_micros = 80}));
+  EXPECT_EQ(money().reserved, 100) << "it has enough";
+  must(session->ask({.reserve_micros = 250}));
+  EXPECT_EQ(money().reserved, 250);
+
+  must(session->answer(asks_for({{"pay", R"({"n":2})"}}), {.cost_micros = 7}, extras));
+  must(session->run_calls());
+  must(session->ask({.reserve_micros = 50}, user_says("and hurry")));
+  EXPECT_EQ(money().reserved, 50);
+  must(session->answer(assistant_says("done"), {.cost_micros = 5}));
+  EXPECT_EQ(money().recorded(), 12);
+}
+
+TEST_P(OpenRequestTest, BeyondTheBudgetItIsNotWrittenAnewAndStaysAsItWas) {
+  begin({tool("pay")});
+  must(session->set_budget(200, "ann", "enough"));
+  must(
+      session->answer(asks_for({{"pay", "{}"}}), {}, {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->run_calls());
+
+  const auto asked = session->ask({.reserve_micros = 250});
+
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(asked.error().subject, "budget");
+  EXPECT_EQ(money().reserved, 100);
+  must(session->set_budget(std::nullopt, "ann", "worth it"));
+  EXPECT_TRUE(session->ask({.reserve_micros = 250}));
+}
+
+TEST_P(OpenRequestTest, AResponseAfterWhichTheModelIsAskedAgainEndsNoTurn) {
+  begin({tool("pay")});
+  must(session->answer(assistant_says("hm"), {}, {.goes_on = true}));
+  EXPECT_EQ(must(store->sessions().read(id)).tally.turns, 0);
+  EXPECT_TRUE(must(session->versions()).empty());
+
+  must(session->ask({}));
+  must(session->answer(assistant_says("done"), {},
+                       {.rests = StatusChange{.status = Status::waiting, .wait_reason = "you"}}));
+  EXPECT_EQ(must(store->sessions().read(id)).tally.turns, 1);
+  EXPECT_EQ(must(store->sessions().read(id)).wait_reason, "you");
+}
+
+TEST_P(OpenRequestTest, AStopEndsWhatRunsAndStartsNothingElse) {
+  begin({tool("pay")});
+  std::stop_source stop;
+  behaviour["pay"] = [&](const CallContext& call) -> ToolOutcome {
+    stop.request_stop();
+    return was_stopped(call.stop) ? ToolOutcome(Failed{"stopped"}) : Succeeded{"paid"};
+  };
+  must(session->answer(asks_for({{"pay", R"({"n":1})"}, {"pay", R"({"n":2})"}})));
+
+  must(session->run_calls(stop.get_token()));
+
+  EXPECT_EQ(runs["pay"], 1);
+  EXPECT_EQ(state_of(first_call()), CallState::failed);
+  EXPECT_EQ(session->state().open_calls.size(), 1U);
+  behaviour.clear();
+  must(session->run_calls());
+  EXPECT_EQ(runs["pay"], 2);
+}
+
+TEST_P(OpenRequestTest, AStopBeforeTheFirstAttemptMeansThatNothingHappened) {
+  begin({tool("pay")});
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  std::stop_source stop;
+  stop.request_stop();
+
+  must(session->run_calls(stop.get_token()));
+
+  EXPECT_EQ(runs["pay"], 0);
+  EXPECT_EQ(state_of(first_call()), CallState::failed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, OpenRequestTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
+
+}  // namespace
+}  // namespace perdure

@@ -1,0 +1,101 @@
+// A program that outlives the agent that ran it: whoever takes the session up ends it, and what it
+// started, before the call is verified.
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <sys/types.h>
+
+#include "agent/trial.hpp"
+#include "contract/backends.hpp"
+#include "crash/child_process.hpp"
+#include "tools/fifo.hpp"
+
+namespace perdure::agents {
+namespace {
+
+constexpr int patience_ms = 60'000;
+
+/// A program that waits, and what it started.
+struct Held {
+  pid_t program = 0;
+  pid_t other = 0;
+};
+
+class OutlivedAgent : public testing::TestWithParam<Backend> {
+ protected:
+  [[nodiscard]] std::unique_ptr<ChildProcess> start() {
+    return trial.start({"gate=" + trial.file("gate")});
+  }
+  [[nodiscard]] static Held held_at(const Fifo& gate) {
+    std::istringstream words(gate.read_line(patience_ms));
+    Held held;
+    words >> held.program >> held.other;
+    return held;
+  }
+
+  /// An agent is killed while its payment waits.
+  [[nodiscard]] Held orphan() {
+    const auto agent = start();
+    const Held held = held_at(pays);
+    agent->kill();
+    EXPECT_TRUE(agent->wait().was_killed());
+    return held;
+  }
+
+  void expect_one_payment(ChildProcess& agent) {
+    for (const std::string& line : agent.read_to_end()) trial.hear(line);
+    trial.finish();
+    trial.judge();
+    for (const std::string& complaint : trial.complaints()) ADD_FAILURE() << complaint;
+    EXPECT_EQ(trial.world().count("pay-1").effects.size(), 1U);
+  }
+
+  Trial trial{GetParam()};
+  const Fifo pays{trial.file("gate.effect.out")};
+  const Fifo may_pay{trial.file("gate.effect.in")};
+  const Fifo verifies{trial.file("gate.verify.out")};
+  const Fifo may_verify{trial.file("gate.verify.in")};
+};
+
+TEST_P(OutlivedAgent, IsEndedWithAllOfItsGroupBeforeItsCallIsVerified) {
+  const Held first = orphan();
+  ASSERT_GT(first.program, 1);
+  ASSERT_FALSE(has_ended(first.program, 0)) << "it outlives its agent";
+  ASSERT_FALSE(has_ended(first.other, 0));
+
+  const auto successor = start();
+  ASSERT_GT(held_at(verifies).program, 1);
+  EXPECT_TRUE(has_ended(first.program, 0));
+  EXPECT_TRUE(has_ended(first.other, 0));
+  EXPECT_TRUE(trial.world().count("pay-1").effects.empty());
+  may_verify.write_line("go");
+  const Held second = held_at(pays);
+  EXPECT_NE(second.program, first.program);
+  may_pay.write_line("go");
+
+  expect_one_payment(*successor);
+  EXPECT_TRUE(has_ended(second.other, 0)) << "whatever a program leaves running is ended with it";
+}
+
+TEST_P(OutlivedAgent, ThatComesToItsEndIsFoundByVerify) {
+  const Held first = orphan();
+  ASSERT_GT(first.program, 1);
+  may_pay.write_line("go");
+  ASSERT_TRUE(has_ended(first.program, patience_ms));
+  EXPECT_FALSE(has_ended(first.other, 0)) << "what it started lives on";
+
+  const auto successor = start();
+  ASSERT_GT(held_at(verifies).program, 1);
+  EXPECT_TRUE(has_ended(first.other, 0));
+  may_verify.write_line("go");
+
+  expect_one_payment(*successor);
+}
+
+INSTANTIATE_TEST_SUITE_P(Surviving, OutlivedAgent, testing::ValuesIn(surviving_backends()),
+                         [](const auto& named) { return named.param.name; });
+
+}  // namespace
+}  // namespace perdure::agents
