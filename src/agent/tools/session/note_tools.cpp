@@ -16,6 +16,7 @@
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "tools/files/tools.hpp"
+#include "tools/session/answered_tool.hpp"
 
 namespace perdure {
 namespace {
@@ -70,18 +71,12 @@ SessionAnswer delete_note(const State& state, Position /*call*/, const Json& arg
 }  // namespace
 
 std::vector<ToolSpec> make_note_tools() {
-  const auto tool = [](std::string name, std::string description, std::string_view schema,
-                       AnswerFunction answer) {
-    return ToolSpec{.tool = {.name = std::move(name),
-                             .description = std::move(description),
-                             .input_schema = std::string(schema),
-                             .answer = std::move(answer)}};
-  };
-  return {tool("note_write", "Keeps a note under a key, in the place of one that is there.",
-               note_schema, write_note),
-          tool("note_read", "Reads a note.", key_schema, read_note),
-          tool("note_list", "Names all notes.", no_args_schema, list_notes),
-          tool("note_delete", "Deletes a note.", key_schema, delete_note)};
+  return {
+      answered_tool("note_write", "Keeps a note under a key, in the place of one that is there.",
+                    note_schema, write_note),
+      answered_tool("note_read", "Reads a note.", key_schema, read_note),
+      answered_tool("note_list", "Names all notes.", no_args_schema, list_notes),
+      answered_tool("note_delete", "Deletes a note.", key_schema, delete_note)};
 }
 
 }  // namespace perdure

@@ -19,6 +19,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "tools/files/tools.hpp"
+#include "tools/session/answered_tool.hpp"
 
 namespace perdure {
 namespace {
@@ -124,20 +125,14 @@ SessionAnswer verify_postcondition(const State& state, Position /*call*/, const 
 }  // namespace
 
 std::vector<ToolSpec> make_plan_tools() {
-  const auto tool = [](std::string name, std::string description, std::string_view schema,
-                       AnswerFunction answer) {
-    return ToolSpec{.tool = {.name = std::move(name),
-                             .description = std::move(description),
-                             .input_schema = std::string(schema),
-                             .answer = std::move(answer)}};
-  };
-  return {tool("plan_create", "Makes the plan: its steps, and what must be true in the end.",
-               create_schema, create_plan),
-          tool("plan_show", "Shows the plan.", show_schema, show_plan),
-          tool("step_update", "Says how a step of the plan stands. Done needs evidence.",
-               update_schema, update_plan_step),
-          tool("postcondition_verify", "Says that a postcondition holds, with evidence.",
-               verify_schema, verify_postcondition)};
+  return {
+      answered_tool("plan_create", "Makes the plan: its steps, and what must be true in the end.",
+                    create_schema, create_plan),
+      answered_tool("plan_show", "Shows the plan.", show_schema, show_plan),
+      answered_tool("step_update", "Says how a step of the plan stands. Done needs evidence.",
+                    update_schema, update_plan_step),
+      answered_tool("postcondition_verify", "Says that a postcondition holds, with evidence.",
+                    verify_schema, verify_postcondition)};
 }
 
 }  // namespace perdure
