@@ -97,7 +97,9 @@ Result<std::vector<Ended>> Attempts::run(const std::vector<CallView>& calls,
     if (!started) return forward(started);
     running.push_back(*std::move(started));
   }
+  // Not by `running`: what is late leaves it, perhaps while the stop is passed on.
   std::vector<Running*> asked;
+  asked.reserve(running.size());
   for (const auto& attempt : running) asked.push_back(attempt.get());
   const std::stop_callback relay(stop, [&asked] {
     for (Running* attempt : asked) attempt->request_stop();
