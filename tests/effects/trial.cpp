@@ -37,8 +37,9 @@ bool Trial::play(const Death& death) {
   const bool is_file = backend_.home == Home::file;
   const std::uint64_t write = is_file ? death.write : (death.write + 1) / 2;
   const char* const around = is_file ? "during" : death.write % 2 == 1 ? "before" : "after";
-  ChildProcess player(player_, {location(), world_.socket(), std::string(to_string(manner_)),
-                                std::to_string(write), around, std::to_string(death.moment)});
+  ChildProcess player("effects_player",
+                      {location(), world_.socket(), std::string(to_string(manner_)),
+                       std::to_string(write), around, std::to_string(death.moment)});
   for (const std::string& line : player.read_to_end()) hear(line);
   const Ending ending = player.wait();
   if (ending.was_killed()) home_.settle();

@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "contract/backends.hpp"
@@ -30,9 +29,8 @@ struct Death {
 
 class Trial {
  public:
-  /// `player`: the program that plays; it is told what effects_player is.
-  Trial(Manner manner, const Backend& backend, std::string player = "effects_player")
-      : manner_(manner), backend_(backend), player_(std::move(player)), world_(folder_.path()) {}
+  Trial(Manner manner, const Backend& backend)
+      : manner_(manner), backend_(backend), world_(folder_.path()) {}
   virtual ~Trial() = default;
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
@@ -67,7 +65,6 @@ class Trial {
 
   const Manner manner_;
   const Backend backend_;
-  const std::string player_;
   const StorePlace home_{backend_, memory_folder()};
   const TempFolder folder_ = TempFolder::in_memory();
   const SessionId id_ = SessionId::parse("the-session").value();
