@@ -16,12 +16,14 @@
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -194,6 +196,20 @@ TEST_F(ChangedAgentTest, AForkIsOfTheAgentOfItsParent) {
   change(OnChange::ask);
   EXPECT_EQ(agent->resume(fork).error().subject, "agent_changed");
   EXPECT_TRUE(agent->resume(fork, {.accepted_by = "ann"}));
+}
+
+// Another program may have made it, or the entry that said so is damaged.
+TEST_F(ChangedAgentTest, ASessionThatSaysNothingOfItsAgentIsAChangedOne) {
+  spec.digest = first;
+  start();
+  const SessionId bare = mint<SessionTag>(random_ids());
+  must(store->sessions().create({.id = bare}));
+
+  const auto refused = agent->resume(bare);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().subject, "agent_changed");
+  EXPECT_THAT(must(agent->resume(bare, {.accepted_by = "ann"})).changed,
+              ElementsAre("model", "tools"));
 }
 
 }  // namespace
