@@ -85,6 +85,13 @@ install: build/release/build.ninja ## Install headers, archives and package file
 	@cmake --build --preset release -j $(JOBS) --target perdure_agent
 	@cmake --install build/release --prefix '$(PREFIX)'
 
+.PHONY: package
+package: build/release/build.ninja setup-package ## Make a .deb and a tarball of the program in build/package, and try both in empty roots.
+	@cmake --build --preset release -j $(JOBS) --target perdure_program refund_desk
+	@rm -rf build/package
+	@scripts/package build/release build/package
+	@python3 tests/package/package_test.py build/package
+
 .PHONY: clean
 clean: ## Remove everything that was built (build/).
 	rm -rf build
@@ -93,8 +100,8 @@ clean: ## Remove everything that was built (build/).
 setup: ## Install all that any of these targets needs.
 	@scripts/setup all
 
-.PHONY: setup-build setup-test setup-lint
-setup-build setup-test setup-lint: setup-%:
+.PHONY: setup-build setup-test setup-lint setup-package
+setup-build setup-test setup-lint setup-package: setup-%:
 	@scripts/setup $*
 
 # Configured once; afterwards Ninja itself notices a changed CMake file. Set-up is looked at each

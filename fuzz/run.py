@@ -21,7 +21,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUILD = ROOT / "build" / "fuzz"
-TARGETS = ["agent_file", "body", "cursor", "hex", "id", "json", "json_schema", "match", "model_stream", "sse", "state", "store_file", "time"]
+TARGETS = ["agent_file", "body", "bundle", "cursor", "hex", "id", "json", "json_schema", "match", "model_stream", "sse", "state", "store_file", "time"]
 # A store file is opened, read and written in each run; the others only decode.
 SLOW = {"store_file": 20}
 

@@ -36,6 +36,8 @@ set(PERDURE_RUNTIME_SOURCES
     scratchpad/mirror_state.cpp
     session/children.cpp
     session/decisions.cpp
+    session/effects_after.cpp
+    session/ended_worker.cpp
     session/held_session.cpp
     session/mail.cpp
     session/name_holder.cpp
@@ -46,6 +48,7 @@ set(PERDURE_RUNTIME_SOURCES
     session/runtime.cpp
     session/scratch.cpp
     session/session.cpp
+    session/steps.cpp
     session/turn.cpp
     session/worker.cpp
     state/answers.cpp
@@ -71,6 +74,7 @@ set(PERDURE_RUNTIME_TESTS
     checkpointer/checkpointer_calls_test.cpp
     checkpointer/checkpointer_test.cpp
     dispatch/attempts_test.cpp
+    dispatch/call_leftovers_test.cpp
     dispatch/claims_test.cpp
     dispatch/decide_test.cpp
     dispatch/dispatcher_test.cpp
@@ -87,12 +91,14 @@ set(PERDURE_RUNTIME_TESTS
     session/asked_ahead_test.cpp
     session/cadence_test.cpp
     session/children_test.cpp
+    session/ended_worker_test.cpp
     session/fork_test.cpp
     session/lines_test.cpp
     session/mail_test.cpp
     session/open_request_test.cpp
     session/scratch_test.cpp
     session/session_test.cpp
+    session/steps_test.cpp
     session/stopped_test.cpp
     session/two_runtimes_test.cpp
     session/unknown_test.cpp

@@ -2,6 +2,12 @@
 
 set(PERDURE_STORE_SOURCES
     body.cpp
+    bundle/bundle_facts.cpp
+    bundle/bundle_file.cpp
+    bundle/export.cpp
+    bundle/fact_check.cpp
+    bundle/fact_codec.cpp
+    bundle/import.cpp
     copy/chain_check.cpp
     copy/comparison.cpp
     copy/copy.cpp
@@ -148,6 +154,7 @@ set(PERDURE_STORE_SOURCES
 
 set(PERDURE_STORE_TESTS
     body_test.cpp
+    bundle/fact_codec_test.cpp
     golden_bytes_test.cpp
     memory/commit_test.cpp
     memory/memory_store_test.cpp

@@ -30,7 +30,7 @@ Result<ToolSpec> make_one(const OrderTools& tools, const Kind& kind) {
                                 {"WORLD_PROGRAMS", tools.programs}},
                 .state_folder = tools.state_folder};
   if (kind.has_verify) exec.verify = {tools.program, "verify", kind.name};
-  if (kind.name == "pay" && !tools.gate.empty()) exec.environment["WORLD_GATE"] = tools.gate;
+  if (kind.name == tools.gated && !tools.gate.empty()) exec.environment["WORLD_GATE"] = tools.gate;
   Tool& tool = exec.spec.tool;
   tool.name = kind.name;
   tool.input_schema =

@@ -33,7 +33,8 @@ struct OrderTools {
   std::string steps{};         ///< As to_text(StepsSpec).
   std::string programs{};      ///< A file for the numbers of the programs.
   std::string state_folder{};  ///< As ExecSpec's.
-  std::string gate{};          ///< Of the payment; empty: none.
+  std::string gate{};          ///< Of one tool; empty: none.
+  std::string gated = "pay";   ///< Which.
 };
 
 [[nodiscard]] Result<Toolbox> make_order_tools(const OrderTools& tools);

@@ -1,12 +1,15 @@
 // A program that outlives the agent that ran it: whoever takes the session up ends it, and what it
-// started, before the call is verified.
+// started, before the call is verified, asked about or decided.
 
+#include <cstdint>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <sys/types.h>
 
+#include "agent/order.hpp"
 #include "agent/trial.hpp"
 #include "contract/backends.hpp"
 #include "crash/child_process.hpp"
@@ -25,8 +28,8 @@ struct Held {
 
 class OutlivedAgent : public testing::TestWithParam<Backend> {
  protected:
-  [[nodiscard]] std::unique_ptr<ChildProcess> start() {
-    return trial.start({"gate=" + trial.file("gate")});
+  [[nodiscard]] std::unique_ptr<ChildProcess> start(const std::string& gated = "pay") {
+    return trial.start({"gate=" + trial.file("gate"), "gated=" + gated});
   }
   [[nodiscard]] static Held held_at(const Fifo& gate) {
     std::istringstream words(gate.read_line(patience_ms));
@@ -35,9 +38,9 @@ class OutlivedAgent : public testing::TestWithParam<Backend> {
     return held;
   }
 
-  /// An agent is killed while its payment waits.
-  [[nodiscard]] Held orphan() {
-    const auto agent = start();
+  /// An agent is killed while a program of it waits.
+  [[nodiscard]] Held orphan(const std::string& gated = "pay") {
+    const auto agent = start(gated);
     const Held held = held_at(pays);
     agent->kill();
     EXPECT_TRUE(agent->wait().was_killed());
@@ -50,6 +53,12 @@ class OutlivedAgent : public testing::TestWithParam<Backend> {
     trial.judge();
     for (const std::string& complaint : trial.complaints()) ADD_FAILURE() << complaint;
     EXPECT_EQ(trial.world().count("pay-1").effects.size(), 1U);
+  }
+
+  void expect_no_carrier() {
+    trial.judge();
+    for (const std::string& complaint : trial.complaints()) ADD_FAILURE() << complaint;
+    EXPECT_TRUE(trial.world().count("carrier-1").effects.empty());
   }
 
   Trial trial{GetParam()};
@@ -92,6 +101,61 @@ TEST_P(OutlivedAgent, ThatComesToItsEndIsFoundByVerify) {
   may_verify.write_line("go");
 
   expect_one_payment(*successor);
+}
+
+TEST_P(OutlivedAgent, IsEndedBeforeAnybodyIsAskedAboutACallThatNobodyCanVerify) {
+  const Held first = orphan("carrier");
+  ASSERT_GT(first.program, 1);
+  ASSERT_FALSE(has_ended(first.program, 0)) << "it outlives its agent";
+
+  const auto successor = start("carrier");
+  const auto words = successor->read_to_end();
+
+  ASSERT_EQ(words.size(), 1U);
+  ASSERT_THAT(words[0], testing::StartsWith("waits "));
+  EXPECT_TRUE(has_ended(first.program, 0));
+  EXPECT_TRUE(has_ended(first.other, 0));
+  trial.hear(words[0]);
+  trial.finish();
+  expect_no_carrier();
+}
+
+TEST_P(OutlivedAgent, IsEndedBeforeADecisionThatWasLeftForItsCallCounts) {
+  const Held first = orphan("carrier");
+  ASSERT_GT(first.program, 1);
+  trial.decide_unasked(unsafe_op);
+  ASSERT_FALSE(has_ended(first.program, 0));
+
+  trial.finish();
+
+  EXPECT_TRUE(has_ended(first.program, 0));
+  EXPECT_TRUE(has_ended(first.other, 0));
+  expect_no_carrier();
+}
+
+// Who ran it, the second process knows from the store, and must not take along when it dies.
+TEST_P(OutlivedAgent, NeedNotBeAskedAboutAfterASecondDeathAtAnyWriteOfTheTakeOver) {
+  const bool is_file = GetParam().home == Home::file;
+  const std::uint64_t last = is_file ? 32 : 16;
+  for (std::uint64_t write = 1; write <= last; write += is_file ? 1 : 3) {
+    Trial twice(GetParam());
+    const Fifo gate(twice.file("gate.effect.out"));
+    const Fifo held(twice.file("gate.effect.in"));
+    const auto agent = twice.start({"gate=" + twice.file("gate")});
+    ASSERT_GT(held_at(gate).program, 1);
+    agent->kill();
+    EXPECT_TRUE(agent->wait().was_killed());
+
+    twice.play({.write = write});
+    twice.finish();
+
+    twice.judge();
+    EXPECT_FALSE(twice.asked().contains("pay-1")) << "a second death at write " << write;
+    for (const std::string& complaint : twice.complaints()) {
+      ADD_FAILURE() << "a second death at write " << write << ": " << complaint;
+    }
+    if (HasFailure()) break;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Surviving, OutlivedAgent, testing::ValuesIn(surviving_backends()),

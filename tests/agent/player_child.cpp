@@ -1,7 +1,7 @@
 // An agent that orders a chair (order.hpp), and dies where it is told:
 //
 //   agent_player location=L socket=S folder=F [write=N around=before|during|after]
-//                [steps=FILE step=N signal=kill|stop along=1] [gate=G] [ahead=MS] [wait=MS]
+//                [steps=FILE step=N signal=kill|stop along=1] [gate=G gated=TOOL] [ahead=MS] [wait=MS]
 //                [budget=MICROS] [raise=MICROS]
 //
 // A write is one of the store's (kill_switch.hpp), a step one of steps.hpp: on the way to the
@@ -135,7 +135,8 @@ class Player {
                                            .steps = to_text(steps_.spec()),
                                            .programs = words_.text("folder") + "/programs",
                                            .state_folder = words_.text("folder") + "/state",
-                                           .gate = words_.text("gate")});
+                                           .gate = words_.text("gate"),
+                                           .gated = words_.find("gated").value_or("pay")});
     if (!tools) return forward(tools);
     AgentSpec spec{.setup = {.system_prompt = "You order furniture.", .model = "scripted"},
                    .tools = *std::move(tools)};

@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/open.hpp"
@@ -150,8 +152,23 @@ void Trial::decide() {
   const State state = read();
   const auto open = state.open_calls.find(call);
   if (open == state.open_calls.end()) return wrong("it waits for a call that is not open");
-  const auto args = parse_json(args_of(state, open->second).value_or("{}"));
-  const std::string op = world::text_of(*args, "op");
+  post_decision(call, op_of(state, open->second));
+}
+
+void Trial::decide_unasked(std::string_view op) {
+  const State state = read();
+  for (const auto& [call, open] : state.open_calls) {
+    if (op_of(state, open) == op) return post_decision(call, std::string(op));
+  }
+  wrong("no call is open that could be decided");
+}
+
+std::string Trial::op_of(const State& state, const OpenCall& call) {
+  const auto args = parse_json(args_of(state, call).value_or("{}"));
+  return world::text_of(*args, "op");
+}
+
+void Trial::post_decision(Position call, const std::string& op) {
   asked_.insert(op);
   const bool landed = !world_.count(op).effects.empty();
   const auto store = must(open_store(location()));

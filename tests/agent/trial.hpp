@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 #include <vector>
 
@@ -52,6 +53,8 @@ class Trial {
   void finish();
   /// Answers the question that was heard last, if there is one.
   void decide();
+  /// Answers for an operation that is under way, before anybody asks.
+  void decide_unasked(std::string_view op);
   void judge();
 
   [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
@@ -63,6 +66,8 @@ class Trial {
  private:
   /// The numbers that programs left.
   [[nodiscard]] std::vector<pid_t> programs() const;
+  [[nodiscard]] static std::string op_of(const State& state, const OpenCall& call);
+  void post_decision(Position call, const std::string& op);
   void wrong(const std::string& what) { complaints_.push_back(what); }
   [[nodiscard]] State read() const;
   /// Responses in the log, and how often each was bought by then.

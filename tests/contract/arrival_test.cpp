@@ -69,7 +69,9 @@ TEST_P(TransferContract, ThrownAwayNothingOfItIsLeft) {
   must(take_all(source));
   must(transfer().end(source.arriving, MoveEnd::abandoned));
 
-  EXPECT_EQ(must(transfer().find_arrival(source.arriving.peer)), std::nullopt);
+  const Arrival none = must(transfer().find_arrival(source.arriving.peer));
+  EXPECT_EQ(none.ticket, 0U);
+  EXPECT_EQ(none.last, source.arriving.ticket) << "whoever gives tickets must know the last one";
   EXPECT_EQ(must(store->ledger().find_holder(key)), std::nullopt);
   EXPECT_TRUE(store->sessions().create({.id = session_id("guest")}));
   const auto report = must(store->upkeep().check());
@@ -91,7 +93,7 @@ TEST_P(TransferContract, FactsAreTakenInOnceAndInOrder) {
   must(transfer().take(source.arriving, second));
   EXPECT_TRUE(transfer().take(source.arriving, second));
   EXPECT_EQ(code_of(transfer().take(source.arriving, first)), ErrorCode::conflict);
-  EXPECT_EQ(must(transfer().find_arrival(source.arriving.peer))->next, second.next);
+  EXPECT_EQ(must(transfer().find_arrival(source.arriving.peer)).next, second.next);
   must(transfer().take(source.arriving, third));
   EXPECT_EQ(code_of(transfer().end(source.arriving, MoveEnd::moved)), ErrorCode::conflict);
   EXPECT_EQ(code_of(store->sessions().read(session_id("guest"))), ErrorCode::not_found);
@@ -198,8 +200,8 @@ TEST_P(TravellingStore, BothEndsSurvive) {
   EXPECT_EQ(must(transfer().find_departure("sto_there")), departure);
   EXPECT_TRUE(row(session_id("leaves")).moving);
   const auto arrival = must(transfer().find_arrival(source.arriving.peer));
-  ASSERT_TRUE(arrival);
-  EXPECT_TRUE(arrival->next.is_end());
+  EXPECT_EQ(arrival.ticket, source.arriving.ticket);
+  EXPECT_TRUE(arrival.next.is_end());
   must(transfer().end(source.arriving, MoveEnd::moved));
   must(transfer().end(departing(there, departure), MoveEnd::moved));
   store.reset();

@@ -55,6 +55,54 @@ TEST_P(TransferContract, NoSessionGoesWhileALiveWorkerOwnsOne) {
   EXPECT_EQ(must(transfer().find_departure("sto_there")), Departure{});
 }
 
+// As a move would hand them over, and nobody notices.
+TEST_P(TransferContract, SessionsAreShownWhereTheyAre) {
+  const SessionId session = said("session");
+  const SessionId other = said("other");
+  const SessionSummary before = row(session);
+  const Passage shown = must(transfer().show({session}));
+
+  const FactSlice first = must(transfer().read(shown, {}));
+
+  ASSERT_EQ(first.facts.size(), 1U);
+  EXPECT_EQ(std::get<SessionFact>(first.facts[0]).row->summary, before);
+  std::vector<std::string> said_there;
+  for (FactCursor next = first.next; !next.is_end();) {
+    const FactSlice slice = must(transfer().read(shown, next));
+    for (const Fact& fact : slice.facts) {
+      if (const auto* entry = std::get_if<Entry>(&fact)) said_there.push_back(entry->body.bytes());
+    }
+    next = slice.next;
+  }
+  EXPECT_THAT(said_there, SizeIs(1));
+  EXPECT_EQ(row(session), before);
+  EXPECT_EQ(must(transfer().show({})).owners.size(), 2U);
+  own(other);
+  EXPECT_EQ(code_of(transfer().show({})), ErrorCode::lease_held);
+  EXPECT_TRUE(transfer().show({session, session}));
+  say(own(session), "goes on");
+  EXPECT_GT(std::get<SessionFact>(must(transfer().read(shown, {})).facts[0]).row->summary.revision,
+            before.revision);
+}
+
+TEST_P(TransferContract, OnlyWhatIsHereAndWholeIsShown) {
+  const SessionId parent = said("parent");
+  fork("fork", parent, Point::head());
+  const SessionId gone = said("gone");
+  must(transfer().end(depart({gone}), MoveEnd::moved));
+
+  EXPECT_EQ(code_of(transfer().show({session_id("nobody")})), ErrorCode::not_found);
+  EXPECT_EQ(subject_of(transfer().show({gone})), "there.db");
+  const auto torn = transfer().show({parent});
+  EXPECT_EQ(code_of(torn), ErrorCode::conflict);
+  EXPECT_EQ(subject_of(torn), "fork");
+  EXPECT_EQ(must(transfer().show({})).owners.size(), 2U);
+  EXPECT_EQ(must(transfer().show({parent, session_id("fork")})).owners.size(), 2U);
+  must(store->retention().remove(parent));
+  EXPECT_EQ(must(transfer().show({session_id("fork")})).owners.size(), 2U)
+      << "with the removed one whose log it shares";
+}
+
 TEST_P(TransferContract, ItSaysWhereItWentAndCanBeRead) {
   const SessionId session = said("session");
   const SessionSummary before = row(session);

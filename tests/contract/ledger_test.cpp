@@ -341,6 +341,49 @@ TEST_P(LedgerContract, CallsAreSelectedBySessionStateAndLimit) {
   EXPECT_THAT(list({.states = {CallState::denied}}), IsEmpty());
 }
 
+// Page by page it is the same list, whatever is asked for, and whatever is in between.
+TEST_P(LedgerContract, PagesGoOnBehindTheirLastCall) {
+  const Lease other = own(create("another"));
+  for (const Lease& one : {lease, other, lease}) {
+    in_state(one, CallState::in_doubt);
+    in_state(one, CallState::succeeded);
+    in_state(one, CallState::intended);
+  }
+  for (const std::vector<CallState>& states :
+       {std::vector<CallState>{},
+        {CallState::in_doubt},
+        {CallState::intended, CallState::in_doubt, CallState::intended},
+        {CallState::succeeded, CallState::in_doubt}}) {
+    for (const std::optional<SessionId>& of :
+         {std::optional<SessionId>(), std::optional(session)}) {
+      CallQuery query{.session = of, .states = states};
+      const std::vector<Call> all = must(store->ledger().list(query));
+      query.limit = 2;
+      std::vector<Call> paged;
+      while (true) {
+        const std::vector<Call> page = must(store->ledger().list(query));
+        paged.insert(paged.end(), page.begin(), page.end());
+        if (page.size() < 2) break;
+        query.after = CallId{page.back().session, page.back().position};
+      }
+      EXPECT_EQ(paged, all);
+      EXPECT_GE(all.size(), 2U);
+    }
+  }
+}
+
+TEST_P(LedgerContract, APageBeginsBehindAPlaceWhereNoCallIs) {
+  in_state(lease, CallState::in_doubt);
+  const Lease other = own(create("other"));
+  in_state(other, CallState::in_doubt);
+
+  EXPECT_THAT(must(store->ledger().list({.after = CallId{session, 999}})),
+              ElementsAre(call(other.session, 1)));
+  EXPECT_THAT(list({.after = CallId{other.session, ~Position{0}}}), IsEmpty());
+  EXPECT_EQ(code_of(store->ledger().list({.after = CallId{session_id("nobody"), 1}})),
+            ErrorCode::not_found);
+}
+
 TEST_P(LedgerContract, ListingAnUnknownSessionOrABadLimitFails) {
   EXPECT_EQ(code_of(store->ledger().list({.session = session_id("nobody")})), ErrorCode::not_found);
   EXPECT_EQ(code_of(store->ledger().list({.limit = 0})), ErrorCode::invalid_argument);

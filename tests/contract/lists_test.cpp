@@ -55,6 +55,56 @@ TEST_P(Lists, AListedSessionIsTheSessionAsItIsRead) {
   EXPECT_THAT(must(store->sessions().list({})).sessions, ElementsAre(row(session_id("a"))));
 }
 
+TEST_P(Lists, APrefixOfTheIdSelects) {
+  for (const auto* name :
+       {"ses_a", "ses_ab", "ses_abc", "ses_b", "SES_ab", "ses_a\u00e9", "ses_a%"}) {
+    create(name);
+  }
+
+  EXPECT_THAT(list({.id_prefix = "ses_a"}),
+              UnorderedElementsAre("ses_a", "ses_ab", "ses_abc", "ses_a\u00e9", "ses_a%"));
+  EXPECT_THAT(list({.id_prefix = "ses_ab"}), UnorderedElementsAre("ses_ab", "ses_abc"));
+  EXPECT_THAT(list({.id_prefix = "ses_abc"}), ElementsAre("ses_abc"));
+  EXPECT_THAT(list({.id_prefix = "ses_a\u00e9"}), ElementsAre("ses_a\u00e9"));
+  EXPECT_THAT(list({.id_prefix = "ses_abcd"}), IsEmpty());
+  EXPECT_THAT(list({.id_prefix = "%"}), IsEmpty());
+  EXPECT_THAT(list({.id_prefix = std::string(500, 's')}), IsEmpty());
+}
+
+// The last character there is comes after every other one, also behind a prefix.
+TEST_P(Lists, APrefixFindsTheLastIdsThereCanBe) {
+  const std::string last = "\xF4\x8F\xBF\xBF";
+  create("p" + last + last + "x");
+  create("q");
+
+  EXPECT_THAT(list({.id_prefix = "p"}), ElementsAre("p" + last + last + "x"));
+}
+
+TEST_P(Lists, APrefixPagesAndSortsLikeAnyQuery) {
+  for (const auto* name : {"x1", "y1", "x2", "x3", "y2"}) {
+    create(name);
+    clock.advance(1s);
+  }
+
+  const SessionQuery query{.id_prefix = "x", .limit = 2};
+  const SessionPage page = must(store->sessions().list(query));
+  EXPECT_THAT(names(page.sessions), ElementsAre("x3", "x2"));
+  SessionQuery next = query;
+  next.cursor = page.next;
+  EXPECT_THAT(list(next), ElementsAre("x1"));
+  next.id_prefix = "y";
+  EXPECT_EQ(code_of(store->sessions().list(next)), ErrorCode::invalid_argument);
+}
+
+TEST_P(Lists, APrefixThatIsNotTextIsRefused) {
+  create("ses_a\u00e9");
+
+  EXPECT_EQ(code_of(store->sessions().list({.id_prefix = "ses_a\xC3"})),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(store->sessions().list({.id_prefix = std::string("s\0", 2)})),
+            ErrorCode::invalid_argument);
+}
+
 TEST_P(Lists, StatusesSelect) {
   create_as("a", Status::active);
   create_as("b", Status::waiting);

@@ -27,7 +27,7 @@ struct Voyage {
 [[nodiscard]] inline Result<void> take_facts_only(Store& from, Store& to, const Voyage& voyage) {
   auto arrival = to.transfer().find_arrival(voyage.arriving.peer);
   if (!arrival) return forward(arrival);
-  FactCursor next = (*arrival)->next;
+  FactCursor next = arrival->next;
   while (!next.is_end()) {
     auto slice = from.transfer().read(voyage.departing, next);
     if (!slice) return forward(slice);

@@ -3,6 +3,9 @@
 perdure_test_program(
   copy_copier SOURCES copy/copier_child.cpp doubles/counting_vfs.cpp doubles/vfs_shim.cpp)
 
+perdure_test_program(
+  copy_importer SOURCES copy/importer_child.cpp doubles/counting_vfs.cpp doubles/vfs_shim.cpp)
+
 perdure_test(
   copy_test
   SOURCES copy/copy_sweep_test.cpp
@@ -16,6 +19,22 @@ perdure_test(
           doubles/counting_vfs.cpp
           doubles/vfs_shim.cpp
   PROGRAMS copy_copier
+  LABELS copy
+  TIMEOUT 300
+  POSTGRES)
+
+perdure_test(
+  bundle_test
+  SOURCES copy/bundle_test.cpp
+          copy/damaged_bundle_test.cpp
+          copy/import_sweep_test.cpp
+          copy/household.cpp
+          contract/describe.cpp
+          crash/child_process.cpp
+          crash/stored_file.cpp
+          doubles/counting_vfs.cpp
+          doubles/vfs_shim.cpp
+  PROGRAMS copy_importer
   LABELS copy
   TIMEOUT 300
   POSTGRES)

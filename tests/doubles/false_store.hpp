@@ -32,11 +32,14 @@ class FalseStore final : public WatchedStore, private Transfer {
   Result<Departure> depart(const Destination& to, const std::vector<SessionId>& sessions) override {
     return behind_.depart(to, sessions);
   }
-  Result<std::optional<Arrival>> find_arrival(const std::string& source) override {
+  Result<Arrival> find_arrival(const std::string& source) override {
     return behind_.find_arrival(source);
   }
   Result<Arrival> arrive(const std::string& source, const Departure& departure) override {
     return behind_.arrive(source, departure);
+  }
+  Result<Passage> show(const std::vector<SessionId>& sessions) override {
+    return behind_.show(sessions);
   }
   Result<FactSlice> read(const Passage& passage, const FactCursor& from) override {
     auto slice = behind_.read(passage, from);

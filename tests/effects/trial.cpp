@@ -15,7 +15,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/open.hpp"
-#include "runtime/session/held_session.hpp"
+#include "perdure/runtime/read.hpp"
 #include "world/script.hpp"
 #include "world/wire.hpp"
 

@@ -23,6 +23,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"

@@ -12,6 +12,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"

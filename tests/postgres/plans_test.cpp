@@ -237,6 +237,23 @@ TEST_F(Plans, TheLedgerScansNothing) {
             "");
 }
 
+TEST_F(Plans, APageOfOpenCallsScansNothing) {
+  EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int) {
+              must(store.ledger().list({.states = {CallState::in_doubt, CallState::intended},
+                                        .after = CallId{lease.session, 1},
+                                        .limit = 10}));
+            }),
+            "");
+}
+
+TEST_F(Plans, AnIdIsFoundByItsPrefixWithoutAScan) {
+  EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int) {
+              const std::string& id = lease.session.text();
+              must(store.sessions().list({.id_prefix = id.substr(0, id.size() - 1), .limit = 10}));
+            }),
+            "");
+}
+
 TEST_F(Plans, SessionsInboxAndBlobsScanNothing) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
               must(store.sessions().read(lease.session));

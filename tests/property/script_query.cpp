@@ -31,6 +31,7 @@ Action Script::list() {
   if (dice_.chance(15)) query.parent = some_session();
   if (dice_.chance(15)) query.tag = dice_.pick({"red", "blue", "x\"y", "re"});
   if (dice_.chance(15)) query.contains = dice_.pick({"alpha", "BETA", "%", "_", "ÄÖ", "'"});
+  if (dice_.chance(15)) query.id_prefix = some_session().text().substr(0, dice_.between(0, 5));
   if (dice_.chance(15)) query.updated_since = some_time();
   if (dice_.chance(15)) query.updated_before = some_time();
   if (dice_.chance(3)) query.cursor = "nonsense";
@@ -108,6 +109,7 @@ Action Script::ledger() {
       if (dice_.chance(50)) query.session = session;
       if (dice_.chance(50)) query.states = {static_cast<CallState>(dice_.below(8))};
       if (dice_.chance(50)) query.states.push_back(CallState::in_doubt);
+      if (dice_.chance(30)) query.after = CallId{some_session(), some_position(session)};
       query.limit = dice_.between(0, 10);
       return {"calls", [=](Store& store) { return describe(store.ledger().list(query)); }};
     }

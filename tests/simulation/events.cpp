@@ -11,6 +11,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/body.hpp"

@@ -17,6 +17,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <stop_token>
 #include <string>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 #include <thread>
 #include <unistd.h>
@@ -169,6 +171,23 @@ TEST_F(ShellTest, IsMadeOfWholePathsOnly) {
   spec_.roots.clear();
   EXPECT_FALSE(make_shell_tool(spec_));
   EXPECT_FALSE(make_shell_tool({.roots = {{.path = "/"}}}));
+}
+
+TEST_F(ShellTest, WhatIsLeftOfACommandIsEnded) {
+  spec_.sandbox = Sandbox::none;
+  const Fifo started(folder_.file("started"));
+  auto said = std::async(std::launch::async,
+                         [&] { return run("echo $$ > " + started.path() + "; exec sleep 1000"); });
+  const pid_t command = std::stoi(started.read_line());
+
+  const auto tool = make_shell_tool(spec_);
+  const auto another = SessionId::parse("another").value();
+  EXPECT_TRUE(tool->tool.end_leftovers({.session = another, .call = 1}));
+  EXPECT_FALSE(has_ended(command, 0)) << "it is of another session";
+  EXPECT_TRUE(tool->tool.end_leftovers({.session = SessionId::parse("s").value(), .call = 1}));
+
+  EXPECT_TRUE(has_ended(command, 0));
+  EXPECT_THAT(said.get(), StartsWith("doubt: "));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@
 //
 // It runs in a session and process group of its own, without a terminal. When it ends, or is asked
 // to, whatever it left running is ended. If our process dies, the next one ends what is left of
-// the program before it verifies or runs it again: its process is on record before it starts.
+// the program before it verifies it, runs it again, or asks about it: its process is on record before
+// it starts.
 
 #pragma once
 
@@ -36,7 +37,7 @@
 namespace perdure {
 
 struct ExecSpec {
-  /// Name, description, schema and declarations; `run` and `verify` are filled in.
+  /// Name, description, schema and declarations; `run`, `verify` and `end_leftovers` are filled in.
   ToolSpec spec{};
   /// A name in /usr/local/bin, /usr/bin or /bin, or a whole path; then its arguments, as they are.
   std::vector<std::string> command{};

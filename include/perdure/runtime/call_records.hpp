@@ -48,7 +48,7 @@ struct Attempted {
 struct Doubt {
   Position call = 0;
   std::string why{};
-  /// Whoever says so made the attempt, and it has come back: nothing of it runs any more.
+  /// The attempt has come back, so its maker says; or the process that made it has ended.
   bool has_ended = false;
   Unknown unknown{};
   bool operator==(const Doubt&) const = default;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,14 +38,18 @@ namespace perdure {
 struct HistoryNews {
   std::size_t kept = 0;          ///< So many messages of what was told before are as they were.
   std::vector<Message> added{};  ///< All that follow them.
+  bool has_more = false;         ///< Not all: the next update of the same state tells what follows.
 };
 
 /// well_formed() of a state that grows, told piece by piece. A piece costs what is new in it: the
 /// history before the last response is neither read nor kept here.
 class GrowingHistory {
  public:
-  /// What was told before, with `kept` and `added` of this one, is well_formed(state).
-  [[nodiscard]] HistoryNews update(const State& state);
+  /// What was told before, with `kept` and `added` of this one, is well_formed(state). Where much
+  /// is new it is told in parts, so that nobody holds a second copy of a long conversation: each
+  /// part is well-formed, and ends with the turn that brings it to `text_max` bytes.
+  [[nodiscard]] HistoryNews update(const State& state,
+                                   std::size_t text_max = std::numeric_limits<std::size_t>::max());
 
  private:
   /// The last response when it was told: all before it stays as it is, as long as it is there.

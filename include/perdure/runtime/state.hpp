@@ -55,9 +55,10 @@ struct OpenCall {
   std::optional<Timestamp> first_attempt{};
   std::string worker{};                ///< Who made the last attempt.
   std::optional<std::string> doubt{};  ///< Why it is in doubt; empty: nobody said that it is.
-  bool has_ended = false;              ///< The last attempt has come back, so its maker says.
-  bool is_told = false;                ///< The model has been told that its outcome is unknown.
-  bool is_retried = false;             ///< Somebody decided that it be run once more.
+  /// When it was recorded that the last attempt has come back, or that its process has ended.
+  std::optional<Timestamp> ended_at{};
+  bool is_told = false;     ///< The model has been told that its outcome is unknown.
+  bool is_retried = false;  ///< Somebody decided that it be run once more.
   bool operator==(const OpenCall&) const = default;
 };
 

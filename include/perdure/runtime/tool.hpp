@@ -99,6 +99,14 @@ struct CannotTell {
 };
 using Verdict = std::variant<Landed, NotLanded, CannotTell>;
 
+/// What ends what is left of a call knows about it.
+struct LeftoverContext {
+  SessionId session{};
+  Position call = 0;
+  std::string key{};  ///< As the attempts had it.
+  std::stop_token stop{};
+};
+
 /// What further calls wait for while one is in doubt and the model was told so.
 enum class Blocking : std::uint8_t { same_tool, same_arguments };
 
@@ -127,7 +135,12 @@ struct Tool {
   std::function<ToolOutcome(const CallContext&)> run{};
   /// Whether the call took effect. Only reads.
   std::function<Verdict(const VerifyContext&)> verify{};
-  /// Instead of both, for a tool that touches nothing but its session (session_answer.hpp).
+  /// Ends what an earlier attempt may have left running on this machine, for a tool that starts
+  /// something which outlives its process. Called for a call without an outcome before it is
+  /// verified, asked about, told of or resolved; within `verify_timeout`. Nothing left is no error.
+  /// Fails: something may still run; then it is not verified, but asked about or told of.
+  std::function<Result<void>(const LeftoverContext&)> end_leftovers{};
+  /// Instead of run and verify, for a tool that touches nothing but its session (session_answer.hpp).
   AnswerFunction answer{};
 };
 

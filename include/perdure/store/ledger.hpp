@@ -109,9 +109,18 @@ struct Call {
 /// "ses_01j…:12", how errors and people name a call.
 [[nodiscard]] std::string call_name(const SessionId& session, Position position);
 
+/// What identifies a call.
+struct CallId {
+  SessionId session{};
+  Position position = 0;
+
+  bool operator==(const CallId&) const = default;
+};
+
 struct CallQuery {
   std::optional<SessionId> session{};  ///< Empty: all sessions.
   std::vector<CallState> states{};     ///< Empty: any.
+  std::optional<CallId> after{};       ///< The last call of the page before.
   std::size_t limit = 1000;
 };
 
@@ -130,8 +139,10 @@ class Ledger {
   /// only one that holds it.
   [[nodiscard]] virtual Result<std::vector<Call>> by_key(const Digest& key) = 0;
 
-  /// Matching calls by the age of their session, then by position.
-  /// Fails: `not_found` for a session that does not exist; `invalid_argument` for a bad limit.
+  /// Matching calls by the age of their session, then by position: fewer than `limit` only at
+  /// the end. A page of open calls costs what it holds, however many calls are settled.
+  /// Fails: `not_found` for a session that does not exist, also that of `after`: begin again;
+  /// `invalid_argument` for a bad limit.
   [[nodiscard]] virtual Result<std::vector<Call>> list(const CallQuery& query) = 0;
 };
 

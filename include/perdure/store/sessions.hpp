@@ -107,6 +107,7 @@ struct NewSession {
 enum class SessionSort : std::uint8_t { updated, created, title, turns, cost };
 
 struct SessionQuery {
+  std::string id_prefix{};         ///< What the id begins with, as UTF-8; empty: any.
   std::vector<Status> statuses{};  ///< Empty: any.
   std::optional<bool> needs_attention{};
   std::optional<SessionId> parent{};
@@ -142,8 +143,8 @@ class Sessions {
 
   /// One page of matching sessions. A session that changes while pages are read
   /// may be seen twice or not at all; one that does not change is seen once.
-  /// Fails: `invalid_argument` for a limit of 0 or beyond `limit_max`, or a
-  /// cursor of another query.
+  /// Fails: `invalid_argument` for a limit of 0 or beyond `limit_max`, a prefix that
+  /// is not UTF-8, or a cursor of another query.
   [[nodiscard]] virtual Result<SessionPage> list(const SessionQuery& query) = 0;
 
   /// Sessions without a living owner that a worker should take up now, longest due

@@ -1,5 +1,5 @@
-// How sessions leave one store for another. For `copy_store` (copy.hpp), which is what a
-// program calls; a store of one's own implements it.
+// How sessions leave one store for another. For `copy_store` (copy.hpp) and bundles (bundle.hpp),
+// which are what a program calls; a store of one's own implements it.
 //
 // A move is open in the source from `depart` on, and in the target from `arrive` on. While it
 // is, its sessions cannot run in either: the source grants them to nobody, the target does
@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,10 +33,11 @@ struct Departure {
   bool operator==(const Departure&) const = default;
 };
 
-/// How far an open move from another store has come.
+/// How far a move from another store has come.
 struct Arrival {
-  Ticket ticket = 0;
-  FactCursor next{};  ///< Of the source.
+  Ticket ticket = 0;  ///< Of the move that is open; 0: none is.
+  Ticket last = 0;    ///< The highest one there was.
+  FactCursor next{};  ///< Of the source; where the open move goes on.
 
   bool operator==(const Arrival&) const = default;
 };
@@ -50,13 +50,18 @@ struct Destination {
   bool operator==(const Destination&) const = default;
 };
 
-enum class Side : std::uint8_t { departing, arriving };
+enum class Side : std::uint8_t {
+  departing,
+  arriving,
+  staying,  ///< No move at all: sessions that are only looked at.
+};
 
 /// An open move, as one of its two stores sees it.
 struct Passage {
   Side side = Side::departing;
   std::string peer{};  ///< The incarnation of the other store.
   Ticket ticket = 0;
+  std::vector<OwnerNumber> owners{};  ///< Of those that stay, in their order.
 
   bool operator==(const Passage&) const = default;
 };
@@ -80,14 +85,21 @@ class Transfer {
   [[nodiscard]] virtual Result<Departure> depart(const Destination& to,
                                                  const std::vector<SessionId>& sessions) = 0;
 
-  /// What the target holds of an open move from that store.
-  [[nodiscard]] virtual Result<std::optional<Arrival>> find_arrival(const std::string& source) = 0;
+  /// What the target holds of moves from that store.
+  [[nodiscard]] virtual Result<Arrival> find_arrival(const std::string& source) = 0;
 
   /// Opens the move that is open in the source, or goes on with it, under its present ticket.
   /// Fails: `lease_lost` for a ticket below the last one; `conflict` if an earlier move from there is
   /// still open here: the source knows how it ended.
   [[nodiscard]] virtual Result<Arrival> arrive(const std::string& source,
                                                const Departure& departure) = 0;
+
+  /// A way to read the facts of these sessions, or of all that are here, where they are and without
+  /// holding anybody up: `read` gives what there is when it is asked. Rows that have the same
+  /// revision at the end as at the beginning say that nobody wrote to them in between; pruning
+  /// leaves it as it is.
+  /// Fails: as `depart` for the sessions.
+  [[nodiscard]] virtual Result<Passage> show(const std::vector<SessionId>& sessions) = 0;
 
   /// The next facts of the move, a few megabytes at most unless one alone is larger. Reading on
   /// the arriving side gives what was taken in, under the numbers it has there; facts that are

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <utility>
 
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
@@ -16,25 +15,36 @@
 
 namespace perdure {
 
+namespace {
+
+// What is told at once: more costs memory, less costs a head of the body for each part.
+constexpr std::size_t part_bytes = std::size_t{1} << 20U;
+
+}  // namespace
+
 Result<PreparedRequest> Conversation::prepare(const Setup& setup, const State& state,
                                               const std::optional<Message>& input) {
-  HistoryNews news = history_.update(state);
-  const bool has_input =
-      input_ && news.kept == told_ && !news.added.empty() && news.added.front() == *input_;
-  told_ = news.kept + news.added.size();
-  input_ = input;
-  if (has_input) {
-    news.added.erase(news.added.begin());
-    ++news.kept;
-  }
-  if (input) news.added.push_back(*input);
-  auto prepared = provider_->prepare({.setup = setup, .kept = news.kept, .messages = news.added});
-  if (!prepared) {
-    history_ = {};
-    told_ = 0;
+  for (;;) {
+    HistoryNews news = history_.update(state, part_bytes);
+    const bool has_input =
+        input_ && news.kept == told_ && !news.added.empty() && news.added.front() == *input_;
+    told_ = news.kept + news.added.size();
     input_.reset();
+    if (has_input) {
+      news.added.erase(news.added.begin());
+      ++news.kept;
+    }
+    if (input && !news.has_more) news.added.push_back(*input);
+    auto prepared = provider_->prepare({.setup = setup, .kept = news.kept, .messages = news.added});
+    if (!prepared) {
+      history_ = {};
+      told_ = 0;
+      return prepared;
+    }
+    if (news.has_more) continue;
+    input_ = input;
+    return prepared;
   }
-  return prepared;
 }
 
 }  // namespace perdure

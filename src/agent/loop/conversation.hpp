@@ -1,5 +1,6 @@
 // The conversation of a session as its provider knows it. What the provider was told before it is
-// not told again: a request costs what is new.
+// not told again: a request costs what is new. What it was not told, it is told in parts, each
+// gone before the next: the first request of a long session holds no second copy of it.
 
 #pragma once
 

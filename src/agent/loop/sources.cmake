@@ -14,5 +14,5 @@ list(
   loop/turn_model.cpp
   loop/turn_report.cpp)
 
-list(APPEND PERDURE_AGENT_TESTS loop/changed_agent_test.cpp loop/loop_ends_test.cpp
+list(APPEND PERDURE_AGENT_TESTS loop/changed_agent_test.cpp loop/conversation_test.cpp loop/loop_ends_test.cpp
      loop/loop_money_test.cpp loop/loop_test.cpp)

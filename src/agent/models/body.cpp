@@ -28,11 +28,21 @@ Digest chained(const Digest& before, std::string_view text) {
   return hash.finish();
 }
 
+// With room for no more than it is: a text that was put together has up to twice as much, and a
+// long conversation is mostly this.
+std::string with_comma(const std::string& text) {
+  if (text.empty()) return {};
+  std::string piece;
+  piece.reserve(text.size() + 1);
+  piece += ',';
+  piece += text;
+  return piece;
+}
+
 }  // namespace
 
 void RequestBody::add(const Message& message) {
-  std::string text = format_.message(message);
-  if (!text.empty()) text.insert(text.begin(), ',');
+  std::string text = with_comma(format_.message(message));
   const Digest before = pieces_.empty() ? Digest{} : pieces_.back().chain;
   const std::size_t start = pieces_.empty() ? 0 : pieces_.back().end;
   const Digest chain = text.empty() ? before : chained(before, text);
@@ -56,8 +66,7 @@ Result<void> RequestBody::update(const ModelRequest& request) {
   pieces_.resize(request.kept);
   for (const Message& message : request.messages) add(message);
   if (!request.messages.empty()) {
-    last_ = format_.last_message(request.messages.back());
-    if (!last_.empty()) last_.insert(last_.begin(), ',');
+    last_ = with_comma(format_.last_message(request.messages.back()));
     bytes_written_ += last_.size();
   }
   digest_ = chained(pieces_.empty() ? Digest{} : pieces_.back().chain, head_);

@@ -14,9 +14,11 @@
 
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
@@ -60,8 +62,8 @@ class ExecTool {
         only_reads_(effect_class_of(spec_.spec.tool) == EffectClass::read_only) {}
 
   [[nodiscard]] ToolOutcome run(const CallContext& context) const {
-    const std::string call = fmt::format("{}#{}", context.session.text(), context.call);
-    ProgramSpec program = program_of(spec_.command, context.args, mark_for(context.key, call));
+    ProgramSpec program = program_of(spec_.command, context.args,
+                                     mark_for(context.key, context.session, context.call));
     add(program, "PERDURE_SESSION", context.session.text());
     add(program, "PERDURE_CALL", std::to_string(context.call));
     add(program, "PERDURE_ATTEMPT", std::to_string(context.attempt));
@@ -74,11 +76,8 @@ class ExecTool {
   }
 
   [[nodiscard]] Verdict verify(const VerifyContext& context) const {
-    const std::string mark = mark_for(context.key, {});
-    if (auto ended = Leftovers(spec_.state_folder, mark).end(); !ended) {
-      return CannotTell{ended.error().message};
-    }
-    ProgramSpec program = program_of(spec_.verify, context.args, mark + "v");
+    const std::string mark = mark_for(context.key, {}, 0) + "v";
+    ProgramSpec program = program_of(spec_.verify, context.args, mark);
     add(program, "PERDURE_KEY", context.key);
     add(program, "PERDURE_ATTEMPT", std::to_string(context.attempt));
     add(program, "PERDURE_DISPATCHED_AT", to_iso8601(context.dispatched_at));
@@ -90,10 +89,17 @@ class ExecTool {
     return CannotTell{"verify: " + reason_of(*end)};
   }
 
+  [[nodiscard]] Result<void> end_leftovers(const LeftoverContext& context) const {
+    const std::string mark = mark_for(context.key, context.session, context.call);
+    return Leftovers(spec_.state_folder, mark).end();
+  }
+
  private:
   // The vendor's key has a generation after the key itself: all attempts of a call have one mark.
-  [[nodiscard]] std::string mark_for(const std::string& key, const std::string& call) const {
-    return mark_of(spec_.state_folder, key.empty() ? call : key.substr(0, key.find('-')));
+  [[nodiscard]] std::string mark_for(const std::string& key, const SessionId& session,
+                                     Position call) const {
+    return mark_of(spec_.state_folder, key.empty() ? fmt::format("{}#{}", session.text(), call)
+                                                   : key.substr(0, key.find('-')));
   }
   static void add(ProgramSpec& program, std::string_view name, const std::string& value) {
     program.environment.push_back(fmt::format("{}={}", name, value));
@@ -181,6 +187,9 @@ Result<ToolSpec> make_exec_tool(ExecSpec spec) {
   // Shared by the copies that attempts make of a tool; never changed.
   const auto tool = std::make_shared<const ExecTool>(std::move(spec));
   made.tool.run = [tool](const CallContext& context) { return tool->run(context); };
+  made.tool.end_leftovers = [tool](const LeftoverContext& context) {
+    return tool->end_leftovers(context);
+  };
   if (is_verifiable) {
     made.tool.verify = [tool](const VerifyContext& context) { return tool->verify(context); };
   }

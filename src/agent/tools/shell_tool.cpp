@@ -19,8 +19,10 @@
 #include "perdure/agent/file_tools.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/entry.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
 
@@ -39,15 +41,24 @@ class ShellTool {
     if (const auto why = refusal(); !why.empty()) return Failed{why};
     const Json* command = context.args.find("command");
     if (command == nullptr || !command->is_string()) return Failed{"there is no command"};
-    const std::string call = fmt::format("{}#{}", context.session.text(), context.call);
-    const ProgramSpec program = program_of({"/bin/sh", "-c", *command->as_string()}, call);
+    const ProgramSpec program = program_of({"/bin/sh", "-c", *command->as_string()},
+                                           name_of(context.session, context.call));
     const auto end = run_program(program, context.stop);
     if (end) return outcome_of(*end);
     if (end.error().subject == "running") return Doubtful{end.error().message};
     return Failed{"The command was not run: " + end.error().message};
   }
 
+  [[nodiscard]] Result<void> end_leftovers(const LeftoverContext& context) const {
+    const std::string mark = mark_of(spec_.state_folder, name_of(context.session, context.call));
+    return Leftovers(spec_.state_folder, mark).end();
+  }
+
  private:
+  static std::string name_of(const SessionId& session, Position call) {
+    return fmt::format("{}#{}", session.text(), call);
+  }
+
   // Whether there can be a sandbox is found out once, with a command that does nothing.
   [[nodiscard]] std::string refusal() const {
     if (spec_.sandbox == Sandbox::none) return {};
@@ -185,6 +196,9 @@ Result<ToolSpec> make_shell_tool(ShellSpec spec) {
   // Shared by the copies that attempts make of a tool.
   const auto shell = std::make_shared<const ShellTool>(std::move(spec));
   tool.run = [shell](const CallContext& context) { return shell->run(context); };
+  tool.end_leftovers = [shell](const LeftoverContext& context) {
+    return shell->end_leftovers(context);
+  };
   return ToolSpec{.tool = std::move(tool)};
 }
 

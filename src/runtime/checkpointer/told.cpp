@@ -23,11 +23,11 @@
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
-#include "session/read_line.hpp"
 
 namespace perdure::checkpointing {
 namespace {

@@ -34,6 +34,14 @@ struct Answer {
   Answer(Thrown thrown) : verdict(CannotTell{std::move(thrown.what)}) {}  // NOLINT
 };
 
+struct Left {
+  std::optional<std::string> why;
+  Left(const Result<void>& ended) {  // NOLINT: a wrapper
+    if (!ended) why = ended.error().message;
+  }
+  Left(Thrown thrown) : why(std::move(thrown.what)) {}  // NOLINT
+};
+
 // All calls under the key but this one.
 Result<std::vector<Call>> others_of(Store& store, const CallView& call) {
   const bool is_alone = call.open.repeat == to_string(Repeat::each_call);
@@ -147,6 +155,19 @@ Result<Verdict> Attempts::verify(const CallView& call) {
   if (auto answer = asking.wait_for(call.tool->verify_timeout)) return std::move(answer->verdict);
   return Verdict(CannotTell{
       fmt::format("verify did not answer within {} ms", call.tool->verify_timeout.count())});
+}
+
+Result<std::optional<std::string>> Attempts::end_leftovers(const CallView& call) {
+  if (call.tool == nullptr || !call.tool->end_leftovers) return std::nullopt;
+  auto key = key_for_vendor(held_.world().store, call);
+  if (!key) return forward(key);
+  const auto code = [tool = *call.tool, session = call.row.session, position = call.call(),
+                     key = *std::move(key)](const std::stop_token& stop) -> Left {
+    return tool.end_leftovers({.session = session, .call = position, .key = key, .stop = stop});
+  };
+  Attempt<Left> ending(code, held_.stop_token());
+  if (auto left = ending.wait_for(call.tool->verify_timeout)) return std::move(left->why);
+  return fmt::format("it was not ended within {} ms", call.tool->verify_timeout.count());
 }
 
 bool Attempts::is_running(Position call) const {

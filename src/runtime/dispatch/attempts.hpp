@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -39,6 +40,11 @@ class Attempts {
   /// Whether the call took effect. What throws or takes too long cannot tell.
   /// Fails: as the ledger's readers.
   [[nodiscard]] Result<Verdict> verify(const CallView& call);
+
+  /// Ends what earlier attempts left running. Why something may still run; empty: nothing does, or
+  /// the tool leaves nothing. What throws or takes too long may have left something.
+  /// Fails: as the ledger's readers.
+  [[nodiscard]] Result<std::optional<std::string>> end_leftovers(const CallView& call);
 
   /// Waits for all that have not come back, and forgets them.
   void end() { late_.clear(); }

@@ -73,6 +73,7 @@ Decision decide(const CallFacts& call, const Tool* tool, OnDoubt on_doubt, Times
   if (call.maker == Maker::running) return WaitFor{std::nullopt, "an attempt is still running"};
   if (tool == nullptr) return AskPerson{"the session no longer has this tool"};
   if (call.state == CallState::intended) return RunIt{};
+  if (call.left) return by_policy(on_doubt, "something of it may still run: " + *call.left);
   if (call.verdict && std::holds_alternative<Landed>(*call.verdict)) {
     return SettleAs{std::get<Landed>(*call.verdict)};
   }

@@ -5,6 +5,7 @@
 //   intended                     run it
 //   dispatched or in doubt, and
 //     an attempt of ours runs    wait for its end
+//     something of it may run    by policy: ask, or tell the model
 //     at its limit of attempts   ask
 //     read_only                  run it again: nothing happened
 //     idempotent, in its window  run it again with the same key; past it: as verifiable
@@ -46,6 +47,8 @@ struct CallFacts {
   /// The last moment at which the last attempt could have sent something.
   Timestamp sent_before{};
   std::optional<Verdict> verdict{};  ///< Of a verify since the last attempt.
+  /// Why something of the last attempt may still run; empty: nothing is known to.
+  std::optional<std::string> left{};
 };
 
 /// Start the call's next attempt.

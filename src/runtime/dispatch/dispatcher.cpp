@@ -168,23 +168,36 @@ CallFacts Dispatcher::facts_of(const CallView& call) const {
   const auto& before = held_.before();
   if (attempts_.is_running(call.call())) {
     facts.maker = Maker::running;
-  } else if (is_ours || call.open.has_ended) {
+  } else if (is_ours || call.open.ended_at) {
     facts.maker = Maker::done;
   } else {
     const bool is_gone = before && before->gone && before->worker.text() == call.open.worker;
     facts.maker = is_gone ? Maker::gone : Maker::unknown;
   }
-  // Whoever held it before us could send until we took it; our own attempt is over.
-  facts.sent_before = is_ours || call.open.has_ended
-                          ? call.row.settled_at.value_or(held_.world().clock.now())
-                          : held_.taken_at();
+  // Whoever held it before us could send until we took it; what came back late, until it did.
+  const Timestamp ours = call.row.settled_at.value_or(held_.world().clock.now());
+  facts.sent_before = call.open.ended_at.value_or(is_ours ? ours : held_.taken_at());
   const auto verdict = verdicts_.find({call.call(), call.row.attempts});
   if (verdict != verdicts_.end()) facts.verdict = verdict->second;
   return facts;
 }
 
+// An outdated owner would end what its successor runs.
+Result<std::optional<std::string>> Dispatcher::end_leftovers(const CallView& call) {
+  if (call.tool == nullptr || !call.tool->end_leftovers) return std::nullopt;
+  if (auto may = held_.check_may_act(); !may) return forward(may);
+  return attempts_.end_leftovers(call);
+}
+
 Result<Dispatcher::Step> Dispatcher::recover(const CallView& call) {
-  const Decision decision = decide(facts_of(call), call.args ? call.tool : nullptr,
+  CallFacts facts = facts_of(call);
+  // There is a verdict only of what was ended before.
+  if (facts.maker != Maker::running && !facts.verdict) {
+    auto left = end_leftovers(call);
+    if (!left) return forward(left);
+    facts.left = *std::move(left);
+  }
+  const Decision decision = decide(facts, call.args ? call.tool : nullptr,
                                    held_.world().policy.on_doubt, held_.world().clock.now());
   return act_on(call, decision);
 }
@@ -256,7 +269,8 @@ Result<Dispatcher::Step> Dispatcher::park(const Waiting& waiting, const CallView
     ++report_.in_doubt;
     const bool is_news =
         in_doubt->row.state == CallState::dispatched || in_doubt->open.doubt != waiting.why;
-    if (is_news) Records(held_, draft).doubt(*in_doubt, waiting.why, in_doubt->open.has_ended);
+    if (is_news)
+      Records(held_, draft).doubt(*in_doubt, waiting.why, in_doubt->open.ended_at.has_value());
   }
   if (waiting.what == Waiting::For::approval) ask_approval(draft, waiting);
   if (held_.status() == Status::active || held_.status() == Status::waiting) {

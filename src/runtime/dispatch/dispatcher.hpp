@@ -44,6 +44,12 @@ class Dispatcher {
   /// Waits for attempts that still run; what they say is not recorded.
   void end();
 
+  /// Ends what an earlier attempt of the call left running. To be called before anybody is asked or
+  /// told about a call without an outcome that does not run here. Why something may still run;
+  /// empty: nothing does.
+  /// Fails: as HeldSession::check_may_act; as the ledger's readers.
+  [[nodiscard]] Result<std::optional<std::string>> end_leftovers(const CallView& call);
+
   /// Whether an attempt of this process runs, or is about to.
   [[nodiscard]] bool is_running(Position call) const;
 

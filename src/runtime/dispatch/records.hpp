@@ -40,7 +40,8 @@ class Records {
   void tell(const CallView& call, CallState state, const Told& told) {
     add_result(call, state, told);
   }
-  /// It is in doubt; `has_ended`: its attempt has come back, to us.
+  /// It is in doubt; `has_ended`: its attempt has come back, to us, or its process has
+  /// ended.
   void doubt(const CallView& call, const std::string& why, bool has_ended);
   /// Tells the model that nobody knows.
   void tell_doubt(const CallView& call, const std::string& why);

@@ -20,6 +20,7 @@
 #include "perdure/runtime/child.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"

@@ -90,10 +90,14 @@ Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
     return fail(ErrorCode::conflict, fmt::format("call {} is not in doubt",
                                                  call_name(parts.held.lease().session, call)));
   }
+  // Whoever decides must not be overtaken by what they decided about.
+  auto left = parts.dispatcher.end_leftovers(*view);
+  if (!left) return forward(left);
   Records records(parts.held, draft);
+  if (*left) records.evidence(*view, fmt::format("something of it may still run: {}", **left));
   records.resolution(*view, to_string(decision.as), {.who = decision.who, .why = decision.why});
   if (view->row.state == CallState::dispatched) {
-    records.doubt(*view, "its outcome was never recorded", view->open.has_ended);
+    records.doubt(*view, "its outcome was never recorded", view->open.ended_at.has_value());
   }
   write_end(records, *view, decision);
   return {};

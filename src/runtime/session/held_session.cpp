@@ -16,6 +16,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"

@@ -122,8 +122,4 @@ void complete(Message& message, const HeldSession& held);
   return head == 0 ? Point::head() : Point::position(head);
 }
 
-/// The state as of a point, of any session; needs no lease.
-/// Fails: as Log::read.
-[[nodiscard]] Result<State> read_state(Store& store, const SessionId& session, Point as_of);
-
 }  // namespace perdure

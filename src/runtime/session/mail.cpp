@@ -26,6 +26,7 @@
 #include "session/children.hpp"
 #include "session/decide_calls.hpp"
 #include "session/draft.hpp"
+#include "session/ended_worker.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
 
@@ -47,14 +48,15 @@ Position call_at(const Json& body) {
 }
 
 // What a mail does besides being moved; nothing where it makes no sense or comes too late.
-void take(SessionParts& parts, Draft& draft, Accounts& accounts, const InboxMessage& mail) {
+// Fails: as the ledger's readers.
+Result<void> take(SessionParts& parts, Draft& draft, Accounts& accounts, const InboxMessage& mail) {
   if (mail.kind == "child_result") {
     if (const auto end = child_end_from_json(mail.body.bytes())) add_result(draft, accounts, *end);
-    return;
+    return {};
   }
   if (mail.kind == "message") {
     auto message = message_from_json(mail.body.bytes());
-    if (!message) return;
+    if (!message) return {};
     if (message->id.empty()) message->id = mail.id.text();
     // A response ends a request, and a result a call: neither comes from outside.
     message->role = Role::user;
@@ -63,10 +65,13 @@ void take(SessionParts& parts, Draft& draft, Accounts& accounts, const InboxMess
              std::holds_alternative<ToolResultBlock>(block);
     });
     draft.add(appending("transcript", "message", to_json(*message)));
-    return;
+    return {};
+  }
+  if (mail.kind == ended_worker_kind) {
+    return add_ended_worker(parts.held, draft, mail.body.bytes());
   }
   const auto body = parse_json(mail.body.bytes());
-  if (!body || !body->is_object()) return;
+  if (!body || !body->is_object()) return {};
   const std::string who = text_at(*body, "who");
   const std::string why = text_at(*body, "why");
   if (mail.kind == "approve") {
@@ -75,7 +80,7 @@ void take(SessionParts& parts, Draft& draft, Accounts& accounts, const InboxMess
     [[maybe_unused]] const auto late = add_approval(parts, draft, call_at(*body), word);
   } else if (mail.kind == "resolve") {
     const auto as = decision_from(text_at(*body, "decision"));
-    if (!as) return;
+    if (!as) return {};
     const Decision decision{.as = *as, .result = text_at(*body, "result"), .who = who, .why = why};
     [[maybe_unused]] const auto late = add_decision(parts, draft, call_at(*body), decision);
   } else if (mail.kind == "pause" && !parts.held.has_ended()) {
@@ -83,10 +88,11 @@ void take(SessionParts& parts, Draft& draft, Accounts& accounts, const InboxMess
   } else if (mail.kind == "cancel" && !parts.held.has_ended()) {
     const StatusChange change{.status = Status::cancelled, .wait_reason = why};
     draft.batch.status = change;
-    if (!parts.parent) return;
+    if (!parts.parent) return {};
     [[maybe_unused]] const auto ended =
         add_end(parts, draft, accounts.budget, {.change = change, .result = why});
   }
+  return {};
 }
 
 }  // namespace
@@ -102,7 +108,7 @@ Result<std::size_t> Session::take_inbox() {
     Accounts accounts = accounts_of(parts_->held);
     for (const InboxMessage& mail : *mails) {
       draft.add({.channel = "inbox", .kind = mail.kind, .body = mail.body});
-      take(*parts_, draft, accounts, mail);
+      if (auto done = take(*parts_, draft, accounts, mail); !done) return forward(done);
       draft.batch.consumed.push_back(mail.id);
       // What it does depends on the state: the next one must see what this one did.
       if (mail.kind != "message") break;

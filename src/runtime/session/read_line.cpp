@@ -1,12 +1,11 @@
 // A page is as much as is held twice: as rows of the store, and as what was made of them.
 
-#include "session/read_line.hpp"
-
 #include <cstddef>
 #include <functional>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"

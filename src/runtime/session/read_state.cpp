@@ -5,13 +5,13 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
-#include "session/read_line.hpp"
 
 namespace perdure {
 namespace {

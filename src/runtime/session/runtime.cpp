@@ -21,15 +21,11 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/point.hpp"
@@ -37,6 +33,7 @@
 #include "perdure/store/store.hpp"
 #include "session/children.hpp"
 #include "session/draft.hpp"
+#include "session/ended_worker.hpp"
 #include "session/held_session.hpp"
 #include "session/name_holder.hpp"
 #include "session/parts.hpp"
@@ -49,16 +46,6 @@ namespace {
 std::string machine_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
-// Whether a fork would make the call again. What is done once in the tree is replayed.
-bool is_made_again(Store& store, const SessionId& session, const Call& call) {
-  if (call.effect == EffectClass::read_only) return false;
-  const auto intent =
-      store.log().read(session, {.as_of = Point::position(call.position), .from = call.position});
-  if (!intent || intent->empty()) return true;
-  const auto read = intent_from_json(intent->front().body.bytes());
-  return !read || read->repeat == to_string(Repeat::each_call);
 }
 
 // New, or its process died between its row and its first commit.
@@ -149,6 +136,7 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait) {
     // Who held it is not known any more once it is ours.
     auto row = store_.sessions().read(id);
     if (!row) return forward(row);
+    if (auto noted = note_ended_worker(store_, *row); !noted) return forward(noted);
     auto lease = store_.ownership().acquire(id, worker_->id());
     if (lease) return hold(*std::move(lease), *std::move(row));
     if (lease.error().code != ErrorCode::lease_held) return forward(lease);
@@ -175,17 +163,9 @@ Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& sp
        .annotation = spec.annotation,
        .origin = NewSession::Origin{.session = from, .at = at, .lineage = Lineage::fork}});
   if (!row) return forward(row);
-  auto calls = store_.ledger().list({.session = from,
-                                     .states = {CallState::dispatched, CallState::succeeded,
-                                                CallState::in_doubt, CallState::abandoned},
-                                     .limit = limit_max});
-  if (!calls) return forward(calls);
-  for (Call& call : *calls) {
-    // A call may be intended before the point and made after it: its outcome counts.
-    const bool is_after = !call.result || *call.result > row->head;
-    if (is_after && is_made_again(store_, from, call))
-      forked.effects_after.push_back(std::move(call));
-  }
+  auto effects = effects_after(store_, from, row->head);
+  if (!effects) return forward(effects);
+  forked.effects_after = *std::move(effects);
   if (!spec.fresh_effects) return forked;
   auto session = open(forked.id);
   if (!session) return forward(session);

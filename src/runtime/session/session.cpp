@@ -21,6 +21,7 @@
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"

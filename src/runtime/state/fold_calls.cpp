@@ -45,7 +45,7 @@ Skip fold_attempt(State& state, const Entry& entry) {
   if (!call->first_attempt) call->first_attempt = entry.at;
   call->worker = std::move(attempt->worker);
   call->doubt.reset();
-  call->has_ended = false;
+  call->ended_at.reset();
   call->is_told = false;
   call->is_retried = false;
   return {};
@@ -57,7 +57,7 @@ Skip fold_doubt(State& state, const Entry& entry) {
   OpenCall* call = find_open(state, doubt->call);
   if (call == nullptr) return {};
   call->doubt = std::move(doubt->why);
-  call->has_ended = doubt->has_ended;
+  if (doubt->has_ended && !call->ended_at) call->ended_at = entry.at;
   return {};
 }
 

@@ -133,6 +133,29 @@ Messages::iterator find_last_response(Messages messages) {
   return last == messages.rend() ? messages.end() : std::prev(last.base());
 }
 
+std::size_t text_bytes(const Message& message) {
+  std::size_t bytes = 0;
+  for (const Block& block : message.blocks) {
+    if (const auto* text = std::get_if<TextBlock>(&block)) bytes += text->text.size();
+    if (const auto* thought = std::get_if<ReasoningBlock>(&block)) bytes += thought->text.size();
+    if (const auto* call = std::get_if<ToolCallBlock>(&block)) bytes += call->args.size();
+    if (const auto* result = std::get_if<ToolResultBlock>(&block)) bytes += result->content.size();
+  }
+  return bytes;
+}
+
+// The first response that has so much text before it, and something before it; `last` if there is
+// none earlier.
+Messages::iterator find_part_end(Messages messages, Messages::iterator last, std::size_t text_max) {
+  std::size_t bytes = 0;
+  for (auto at = messages.begin(); at != last; ++at) {
+    const bool is_enough = bytes >= text_max && at != messages.begin();
+    if (is_enough && is_assistants(*at)) return at;
+    bytes += text_bytes(at->message);
+  }
+  return last;
+}
+
 void add_turns(Messages messages, Answers& answers, std::vector<Message>& out) {
   auto head = std::ranges::find_if(messages, is_assistants);
   for (const PlacedMessage& placed : Messages(messages.begin(), head)) {
@@ -168,7 +191,7 @@ bool GrowingHistory::holds(const State& state) const {
          open_before(state, mark_->position) == mark_->open;
 }
 
-HistoryNews GrowingHistory::update(const State& state) {
+HistoryNews GrowingHistory::update(const State& state, std::size_t text_max) {
   if (!holds(state)) *this = {};
   const Messages all(state.transcript);
   const Messages rest = mark_ ? all.subspan(mark_->index) : all;
@@ -176,23 +199,25 @@ HistoryNews GrowingHistory::update(const State& state) {
   Answers answers(state, mark_ ? std::move(mark_->in_doubt) : history::DoubtsTold{});
   std::vector<Message> out;
   const auto last = find_last_response(rest);
-  add_turns(Messages(rest.begin(), last), answers, out);
+  const auto end = find_part_end(rest, last, text_max);
+  const bool has_more = end != last;
+  add_turns(Messages(rest.begin(), end), answers, out);
   const std::size_t before = out.size();
-  if (last != rest.end()) {
-    mark_ =
-        Mark{.index = static_cast<std::size_t>(last - rest.begin()) + (all.size() - rest.size()),
-             .position = last->position,
-             .told = told + before,
-             .in_doubt = answers.in_doubt(),
-             .open = open_before(state, last->position),
-             .skipped = state.skipped.size()};
-    add_turns(Messages(last, rest.end()), answers, out);
+  if (end != rest.end()) {
+    mark_ = Mark{.index = static_cast<std::size_t>(end - rest.begin()) + (all.size() - rest.size()),
+                 .position = end->position,
+                 .told = told + before,
+                 .in_doubt = answers.in_doubt(),
+                 .open = open_before(state, end->position),
+                 .skipped = state.skipped.size()};
+    if (!has_more) add_turns(Messages(end, rest.end()), answers, out);
   }
   const auto same = std::ranges::mismatch(tail_, out).in2 - out.begin();
   // Without a response yet, all of it is the tail.
   tail_.assign(out.begin() + static_cast<std::ptrdiff_t>(mark_ ? before : 0), out.end());
   out.erase(out.begin(), out.begin() + same);
-  return {.kept = told + static_cast<std::size_t>(same), .added = std::move(out)};
+  return {
+      .kept = told + static_cast<std::size_t>(same), .added = std::move(out), .has_more = has_more};
 }
 
 }  // namespace perdure

@@ -92,16 +92,20 @@ RC_GTEST_PROP(WellFormedProperty, LosesNeitherTextNorCalls, ()) {
 RC_GTEST_PROP(WellFormedProperty, GrowsIntoWhatItIs, ()) {
   LogOf log = any_log();
   const auto piece = *rc::gen::inRange<std::size_t>(1, 8);
+  const auto part = *rc::gen::inRange<std::size_t>(0, 60);
   GrowingHistory growing;
   std::vector<Message> told;
   State state;
   for (std::size_t i = 0; i < log.entries().size(); ++i) {
     fold(state, log.entries()[i]);
     if (i % piece != 0) continue;
-    HistoryNews news = growing.update(state);
-    RC_ASSERT(news.kept <= told.size());
-    told.resize(news.kept);
-    for (Message& message : news.added) told.push_back(std::move(message));
+    for (bool has_more = true; has_more;) {
+      HistoryNews news = growing.update(state, part);
+      RC_ASSERT(news.kept <= told.size());
+      told.resize(news.kept);
+      for (Message& message : news.added) told.push_back(std::move(message));
+      has_more = news.has_more;
+    }
     RC_ASSERT(told == well_formed(state));
   }
 }

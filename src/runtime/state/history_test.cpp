@@ -225,5 +225,27 @@ TEST(GrowingHistoryTest, TellsEachMessageOnceInASessionThatGrows) {
   }
 }
 
+TEST(GrowingHistoryTest, TellsMuchInPartsThatEndWithATurn) {
+  LogOf log;
+  for (int turn = 0; turn < 20; ++turn) {
+    log.say(user_says(std::string(100, 'q')));
+    log.say(assistant_says(std::string(100, 'a')));
+  }
+  GrowingHistory growing;
+  std::vector<Message> told;
+  HistoryNews news{.has_more = true};
+  std::size_t parts = 0;
+  for (; news.has_more; ++parts) {
+    news = growing.update(log.state(), 500);
+    EXPECT_EQ(news.kept, told.size());
+    EXPECT_LE(news.added.size(), 6U);
+    told.insert(told.end(), news.added.begin(), news.added.end());
+    const Role end = news.has_more ? Role::user : Role::assistant;
+    EXPECT_EQ(told.back().role, end) << "a response begins the next part";
+  }
+  EXPECT_GE(parts, 7U);
+  EXPECT_EQ(told, well_formed(log.state()));
+}
+
 }  // namespace
 }  // namespace perdure

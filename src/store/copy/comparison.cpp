@@ -83,11 +83,11 @@ class Comparison::Translation {
   const Comparison& known_;
 };
 
-Comparison::Comparison(const Ends& ends)
-    : ends_(ends),
-      source_(ends.from.transfer(), ends.departing),
-      target_(ends.to.transfer(), ends.arriving),
-      chains_(FactStream(ends.to.transfer(), ends.arriving,
+Comparison::Comparison(FactStream source, Store& to, const Passage& arriving)
+    : to_(to),
+      source_(std::move(source)),
+      target_(to.transfer(), arriving),
+      chains_(FactStream(to.transfer(), arriving,
                          {.kind = FactKind::receipt, .group = 0, .number = 0, .name = {}})) {}
 
 Result<bool> Comparison::run(const std::function<bool(std::uint64_t)>& go_on) {
@@ -136,7 +136,7 @@ Result<void> Comparison::compare(Fact of_source) {
 Result<void> Comparison::compare_claim(const ClaimFact& claim) {
   ++report_.claims;
   if (!claim.call.key) return {};
-  auto holder = ends_.to.ledger().find_holder(*claim.call.key);
+  auto holder = to_.ledger().find_holder(*claim.call.key);
   if (!holder) return forward(holder);
   return *holder ? Result<void>() : differs("a key that a removed session holds is free");
 }

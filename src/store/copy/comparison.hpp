@@ -18,18 +18,10 @@
 
 namespace perdure::copy {
 
-/// The two ends of a move.
-struct Ends {
-  Store& from;
-  Store& to;
-  Passage departing{};
-  Passage arriving{};
-  FactCursor next{};  ///< How far it has come.
-};
-
 class Comparison {
  public:
-  explicit Comparison(const Ends& ends);
+  /// `to` must outlive this.
+  Comparison(FactStream source, Store& to, const Passage& arriving);
 
   /// Compares fact by fact; asks `go_on` before each slice, with the facts seen so far. False if
   /// it was told to stop.
@@ -48,7 +40,7 @@ class Comparison {
   Result<void> compare_active();
   Result<void> note(const Fact& of_target);
 
-  const Ends& ends_;
+  Store& to_;
   FactStream source_;
   FactStream target_;
   ChainCheck chains_;

@@ -22,7 +22,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/progress.hpp"
 #include "perdure/store/sessions.hpp"
@@ -34,7 +33,15 @@ namespace perdure {
 namespace {
 
 using copy::Comparison;
-using copy::Ends;
+
+/// The two ends of a move.
+struct Ends {
+  Store& from;
+  Store& to;
+  Passage departing{};
+  Passage arriving{};
+  FactCursor next{};  ///< How far it has come.
+};
 
 // Nothing will be other at the next attempt: the sessions had better run where they are.
 bool is_final(ErrorCode code) {
@@ -45,14 +52,15 @@ bool is_final(ErrorCode code) {
 /// What both stores say of moves from one to the other.
 struct Standing {
   Departure departure;
-  std::optional<Arrival> arrival;
+  Arrival arrival;
 
+  [[nodiscard]] bool is_arriving() const { return arrival.ticket != 0; }
   /// The source is done, and the target does not know it yet.
   [[nodiscard]] bool is_only_to_land() const {
-    return arrival && arrival->ticket == departure.finished;
+    return is_arriving() && arrival.ticket == departure.finished;
   }
   [[nodiscard]] bool is_open_in_both() const {
-    return arrival && departure.open != 0 && arrival->ticket >= departure.since;
+    return is_arriving() && departure.open != 0 && arrival.ticket >= departure.since;
   }
 };
 
@@ -78,7 +86,7 @@ class Mover {
   }
 
   Result<void> land(const Standing& standing) {
-    return to_.transfer().end(arriving(standing.arrival->ticket), MoveEnd::moved);
+    return to_.transfer().end(arriving(standing.arrival.ticket), MoveEnd::moved);
   }
 
   Result<Ends> open(const CopyOptions& options) {
@@ -132,7 +140,8 @@ class Move {
     auto copied = copy();
     if (!copied) return forward(copied);
     if (!*copied) return stopped();
-    Comparison comparison(ends_);
+    Comparison comparison(copy::FactStream(ends_.from.transfer(), ends_.departing), ends_.to,
+                          ends_.arriving);
     const std::uint64_t before = step_.done;
     auto compared = comparison.run([&](std::uint64_t seen) { return go_on(before + seen); });
     if (!compared) return forward(compared);
@@ -198,9 +207,7 @@ class Move {
 
   Result<void> put_blobs(const FactSlice& slice) {
     for (const Fact& fact : slice.facts) {
-      std::optional<BlobRef> ref;
-      if (const auto* entry = std::get_if<Entry>(&fact)) ref = entry->body.blob();
-      if (const auto* message = std::get_if<MessageFact>(&fact)) ref = message->message.body.blob();
+      const auto ref = copy::blob_of(fact);
       if (!ref || blobs_.contains(ref->digest)) continue;
       if (auto put = put_blob(*ref); !put) return put;
     }
@@ -261,8 +268,8 @@ Result<CopyReport> copy_store(Store& from, Store& to, const CopyOptions& options
       if (auto landed = mover.land(*standing); !landed) return forward(landed);
       continue;
     }
-    if (standing->arrival && !standing->is_open_in_both()) {
-      if (auto gone = mover.throw_away(standing->arrival->ticket); !gone) return forward(gone);
+    if (standing->is_arriving() && !standing->is_open_in_both()) {
+      if (auto gone = mover.throw_away(standing->arrival.ticket); !gone) return forward(gone);
     }
     is_asked_for = standing->departure.open == 0;
     auto ends = mover.open(options);
@@ -290,7 +297,7 @@ Result<void> abandon_copy(Store& from, Store& to) {
     auto abandoned = mover.abandon(standing->departure.open);
     if (!abandoned) return abandoned;
   }
-  return standing->arrival ? mover.throw_away(standing->arrival->ticket) : Result<void>();
+  return standing->is_arriving() ? mover.throw_away(standing->arrival.ticket) : Result<void>();
 }
 
 }  // namespace perdure

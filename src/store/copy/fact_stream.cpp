@@ -2,17 +2,27 @@
 
 #include "copy/fact_stream.hpp"
 
+#include <optional>
 #include <utility>
+#include <variant>
 
 #include "perdure/core/error.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
 
 namespace perdure::copy {
 
+std::optional<BlobRef> blob_of(const Fact& fact) {
+  if (const auto* entry = std::get_if<Entry>(&fact)) return entry->body.blob();
+  if (const auto* message = std::get_if<MessageFact>(&fact)) return message->message.body.blob();
+  return std::nullopt;
+}
+
 Result<const Fact*> FactStream::next() {
   while (is_slice_done()) {
     if (slice_.next.is_end()) return nullptr;
-    auto read = transfer_.read(passage_, slice_.next);
+    auto read = read_(slice_.next);
     if (!read) return forward(read);
     slice_ = *std::move(read);
     at_ = 0;

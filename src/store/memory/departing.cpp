@@ -279,16 +279,17 @@ std::set<OwnerNumber> owners_of(const State& state, const std::set<SessionId>& s
   return owners;
 }
 
-FactSlice read_departing(const State& state, const DepartureRow& move, const FactCursor& from) {
+FactSlice read_departing(const State& state, const std::set<OwnerNumber>& owners,
+                         const FactCursor& from) {
   Contents contents;
-  for (const OwnerNumber owner : move.owners) contents.owners[owner] = {};
+  for (const OwnerNumber owner : owners) contents.owners[owner] = {};
   for (const SessionTable& table : state.sessions | std::views::values) {
-    if (move.owners.contains(table.born)) {
+    if (owners.contains(table.born)) {
       contents.owners[table.born] = {.table = &table, .segment = table.segments.back()};
     }
   }
   for (const SegmentTable& table : state.segments | std::views::values) {
-    if (move.owners.contains(table.owner)) add_segment(contents, table);
+    if (owners.contains(table.owner)) add_segment(contents, table);
   }
   contents.claims = state.claims;
   contents.resources = state.resources;

@@ -3,10 +3,12 @@
 #include "perdure/store/ledger.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "memory/calls.hpp"
@@ -27,7 +29,7 @@ const Call& call_at(const State& state, const CallRef& ref) {
   return state.sessions.at(ref.session).calls.at(ref.position);
 }
 
-/// The sessions the query is about, oldest first.
+/// The sessions the query is about, oldest first, whatever it begins behind.
 Result<std::vector<const SessionTable*>> sessions_of(const State& state, const CallQuery& query) {
   if (query.session) {
     auto table = find_session(state, *query.session);
@@ -39,6 +41,16 @@ Result<std::vector<const SessionTable*>> sessions_of(const State& state, const C
   for (const auto& [id, table] : state.sessions) tables.push_back(&table);
   std::ranges::sort(tables, {}, &SessionTable::born);
   return tables;
+}
+
+/// The age of a session and a position in it: behind which calls are asked for.
+using CallAge = std::pair<std::uint64_t, Position>;
+
+Result<CallAge> age_of(const State& state, const std::optional<CallId>& call) {
+  if (!call) return CallAge{};
+  auto table = find_session(state, call->session);
+  if (!table) return forward(table);
+  return CallAge{(*table)->born, call->position};
 }
 
 bool is_wanted(const CallQuery& query, const Call& call) {
@@ -99,10 +111,13 @@ Result<std::vector<Call>> MemoryLedger::list(const CallQuery& query) {
   return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
     auto tables = sessions_of(state, query);
     if (!tables) return forward(tables);
+    auto after = age_of(state, query.after);
+    if (!after) return forward(after);
     std::vector<Call> calls;
     for (const SessionTable* table : *tables) {
       for (const auto& [position, call] : table->calls) {
-        if (calls.size() < query.limit && is_wanted(query, call)) calls.push_back(call);
+        if (CallAge(table->born, position) <= *after || !is_wanted(query, call)) continue;
+        if (calls.size() < query.limit) calls.push_back(call);
       }
     }
     state.counters.rows_read += calls.size();

@@ -4,7 +4,6 @@
 #include "perdure/store/transfer.hpp"
 
 #include <fmt/format.h>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -113,11 +112,12 @@ Result<Departure> MemoryTransfer::depart(const Destination& to,
   });
 }
 
-Result<std::optional<Arrival>> MemoryTransfer::find_arrival(const std::string& source) {
-  return base_.state.with([&](State& state) -> Result<std::optional<Arrival>> {
+Result<Arrival> MemoryTransfer::find_arrival(const std::string& source) {
+  return base_.state.with([&](State& state) -> Result<Arrival> {
     const auto found = state.arrivals.find(source);
-    if (found == state.arrivals.end() || !found->second.is_open) return std::nullopt;
-    return Arrival{.ticket = found->second.last, .next = found->second.next};
+    if (found == state.arrivals.end()) return Arrival{};
+    const ArrivalRow& row = found->second;
+    return Arrival{.ticket = row.is_open ? row.last : 0, .last = row.last, .next = row.next};
   });
 }
 
@@ -129,7 +129,17 @@ Result<Arrival> MemoryTransfer::arrive(const std::string& source, const Departur
     row.last = departure.open;
     row.is_open = true;
     state.note_change();
-    return Arrival{.ticket = row.last, .next = row.next};
+    return Arrival{.ticket = row.last, .last = row.last, .next = row.next};
+  });
+}
+
+Result<Passage> MemoryTransfer::show(const std::vector<SessionId>& sessions) {
+  return base_.state.with([&](State& state) -> Result<Passage> {
+    auto chosen = choose(state, {}, sessions, base_.clock.uptime());
+    if (!chosen) return forward(chosen);
+    const std::set<OwnerNumber> owners = owners_of(state, *chosen);
+    return Passage{
+        .side = Side::staying, .peer = {}, .ticket = 0, .owners = {owners.begin(), owners.end()}};
   });
 }
 
@@ -140,9 +150,12 @@ Result<FactSlice> MemoryTransfer::read(const Passage& passage, const FactCursor&
       if (!row) return forward(row);
       return read_arriving(**row, from);
     }
+    if (passage.side == Side::staying) {
+      return read_departing(state, {passage.owners.begin(), passage.owners.end()}, from);
+    }
     auto row = open_departure(state, passage);
     if (!row) return forward(row);
-    return read_departing(state, **row, from);
+    return read_departing(state, (*row)->owners, from);
   });
 }
 

@@ -22,7 +22,7 @@ namespace perdure::memory {
 [[nodiscard]] std::set<OwnerNumber> owners_of(const State& state,
                                               const std::set<SessionId>& sessions);
 
-[[nodiscard]] FactSlice read_departing(const State& state, const DepartureRow& move,
+[[nodiscard]] FactSlice read_departing(const State& state, const std::set<OwnerNumber>& owners,
                                        const FactCursor& from);
 [[nodiscard]] FactSlice read_arriving(const ArrivalRow& move, const FactCursor& from);
 

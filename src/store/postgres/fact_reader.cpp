@@ -25,15 +25,26 @@
 namespace perdure::postgres {
 namespace {
 
-/// $1 the other store, $2 the side, $3 the owner that is not done, $4 what of it was read, $5 how
-/// many. `select` knows the owner as t.owner and what to begin behind as t.after, and names its key.
-std::string of_owners(std::string_view select, std::string_view key, std::string_view none) {
-  return fmt::format(
-      "SELECT t.owner, x.* FROM (SELECT owner, CASE WHEN owner = $3 THEN $4 ELSE {2} END AS after "
-      "FROM perdure.transit WHERE peer = $1 AND side = $2 AND owner >= $3 ORDER BY owner) t "
-      "CROSS JOIN LATERAL ({0} ORDER BY {1} LIMIT $5) x ORDER BY t.owner, x.{1} LIMIT $5",
-      select, key, none);
-}
+/// The owners of a passage: $1 the other store, or the owners that stay; $2 the side.
+constexpr std::string_view those_who_move =
+    "(SELECT owner, peer FROM perdure.transit WHERE peer = $1 AND side = $2)";
+constexpr std::string_view those_who_stay =
+    "(SELECT x.owner FROM unnest($1::bigint[]) x(owner) WHERE $2 >= 0)";
+
+/// $1 and $2 as for `who`, $3 the owner that is not done, $4 what of it was read, $5 how many.
+/// `select` knows the owner as t.owner and what to begin behind as t.after, and names its key.
+struct OfOwners {
+  std::string_view who;
+
+  std::string operator()(std::string_view select, std::string_view key,
+                         std::string_view none) const {
+    return fmt::format(
+        "SELECT t.owner, x.* FROM (SELECT owner, CASE WHEN owner = $3 THEN $4 ELSE {2} END AS "
+        "after FROM {3} w WHERE owner >= $3 ORDER BY owner) t CROSS JOIN LATERAL ({0} ORDER BY {1} "
+        "LIMIT $5) x ORDER BY t.owner, x.{1} LIMIT $5",
+        select, key, none, who);
+  }
+};
 
 /// The rows of `slice` (owner, key, size) whose bodies fit, joined with their table.
 std::string as_far_as_bodies_fit(std::string_view columns, std::string_view table,
@@ -48,7 +59,10 @@ std::string as_far_as_bodies_fit(std::string_view columns, std::string_view tabl
 class FactReader {
  public:
   FactReader(Connection& db, const Passage& passage, const FactCursor& from)
-      : db_(db), passage_(passage), slice_(from) {}
+      : db_(db),
+        passage_(passage),
+        of_owners_{passage.side == Side::staying ? those_who_stay : those_who_move},
+        slice_(from) {}
 
   FactSlice read() && {
     do {
@@ -79,10 +93,10 @@ class FactReader {
       case FactKind::consumed:
         return read_consumed();
       case FactKind::claim:
-        if (passage_.side == Side::departing) read_claims();
+        if (passage_.side != Side::arriving) read_claims();
         return;
       case FactKind::resource:
-        if (passage_.side == Side::departing) read_resources();
+        if (passage_.side != Side::arriving) read_resources();
         return;
       case FactKind::none:
         return;
@@ -101,11 +115,15 @@ class FactReader {
   }
 
   [[nodiscard]] std::int64_t room() const { return static_cast<std::int64_t>(slice_.room()); }
-  [[nodiscard]] int side() const { return number_of(passage_.side); }
+  /// The first two parameters of whatever asks for owners.
+  [[nodiscard]] Params owners() const {
+    return passage_.side == Side::staying ? Params::of(passage_.owners, 0)
+                                          : Params::of(passage_.peer, number_of(passage_.side));
+  }
 
   Rows by_number(const std::string& statement) {
-    return db_.query(statement, Params::of(passage_.peer, side(), slice_.at().group,
-                                           slice_.at().number, room()));
+    return db_.query(statement,
+                     owners().add(slice_.at().group).add(slice_.at().number).add(room()));
   }
 
   void read_sessions() {
@@ -117,13 +135,13 @@ class FactReader {
             "s.turns, "
             "s.steps, s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.revision, "
             "s.created_at, s.updated_at, s.restored, t.owner, {}, s.commits, s.chain, s.fence "
-            "FROM perdure.transit t LEFT JOIN perdure.{} s ON s.num = t.owner WHERE t.peer = $1 "
-            "AND t.side = $2 AND t.owner > $3 ORDER BY t.owner LIMIT $4",
+            "FROM {} t LEFT JOIN perdure.{} s ON s.num = t.owner WHERE t.owner > $3 ORDER BY "
+            "t.owner LIMIT $4",
             arrives ? "(SELECT a.num FROM perdure.arrived_segment a WHERE a.peer = t.peer AND "
                       "a.origin = s.segment)"
                     : "s.segment",
-            arrives ? "arriving" : "session"),
-        Params::of(passage_.peer, side(), slice_.at().group, room()));
+            of_owners_.who, arrives ? "arriving" : "session"),
+        owners().add(slice_.at().group).add(room()));
     while (rows.next()) {
       SessionFact fact{.owner = rows.number(24), .row = {}};
       if (!rows.is_null(0)) {
@@ -141,10 +159,11 @@ class FactReader {
 
   void read_segments() {
     Rows rows = db_.query(
-        "SELECT g.num, g.session, g.first, g.parent, g.parent_position FROM perdure.segment g "
-        "WHERE g.num > $3 AND g.session IN (SELECT owner FROM perdure.transit WHERE peer = $1 AND "
-        "side = $2) ORDER BY g.num LIMIT $4",
-        Params::of(passage_.peer, side(), slice_.at().number, room()));
+        fmt::format("SELECT g.num, g.session, g.first, g.parent, g.parent_position FROM "
+                    "perdure.segment g WHERE g.num > $3 AND g.session IN (SELECT t.owner FROM {} "
+                    "t) ORDER BY g.num LIMIT $4",
+                    of_owners_.who),
+        owners().add(slice_.at().number).add(room()));
     while (rows.next()) {
       add(0, rows.number(0),
           SegmentFact{.segment = rows.number(0),
@@ -157,11 +176,12 @@ class FactReader {
 
   void read_pruned() {
     Rows rows = db_.query(
-        "SELECT p.segment, p.first, p.upto, p.entries, p.turns, p.steps, p.tokens_in, "
-        "p.tokens_out, p.cost_micros FROM perdure.pruned p WHERE (p.segment, p.first) > ($3, $4) "
-        "AND p.segment IN (SELECT g.num FROM perdure.segment g JOIN perdure.transit t ON t.owner = "
-        "g.session WHERE t.peer = $1 AND t.side = $2) ORDER BY p.segment, p.first LIMIT $5",
-        Params::of(passage_.peer, side(), slice_.at().group, slice_.at().number, room()));
+        fmt::format("SELECT p.segment, p.first, p.upto, p.entries, p.turns, p.steps, p.tokens_in, "
+                    "p.tokens_out, p.cost_micros FROM perdure.pruned p WHERE (p.segment, p.first) "
+                    "> ($3, $4) AND p.segment IN (SELECT g.num FROM perdure.segment g JOIN {} t ON "
+                    "t.owner = g.session) ORDER BY p.segment, p.first LIMIT $5",
+                    of_owners_.who),
+        owners().add(slice_.at().group).add(slice_.at().number).add(room()));
     while (rows.next()) {
       add(rows.number(0), rows.number(1),
           PrunedFact{.segment = rows.number(0),
@@ -173,11 +193,11 @@ class FactReader {
   }
 
   void read_entries() {
-    static const std::string statement = as_far_as_bodies_fit(
+    const std::string statement = as_far_as_bodies_fit(
         entry_columns, "entry", "position",
-        of_owners("SELECT y.position, coalesce(octet_length(y.body), octet_length(y.bytes), 0) AS "
-                  "size FROM perdure.entry y WHERE y.session = t.owner AND y.position > t.after",
-                  "position", "0"));
+        of_owners_("SELECT y.position, coalesce(octet_length(y.body), octet_length(y.bytes), 0) AS "
+                   "size FROM perdure.entry y WHERE y.session = t.owner AND y.position > t.after",
+                   "position", "0"));
     Rows rows = by_number(statement);
     while (rows.next()) {
       Entry entry = read_entry(rows, 1);
@@ -187,7 +207,7 @@ class FactReader {
   }
 
   void read_receipts() {
-    Rows rows = by_number(of_owners(
+    Rows rows = by_number(of_owners_(
         "SELECT r.batch, r.first, r.count, r.head, r.version, r.at, r.chain, r.number, r.segment, "
         "r.fence FROM perdure.receipt r WHERE r.session = t.owner AND r.number > t.after",
         "number", "0"));
@@ -202,7 +222,7 @@ class FactReader {
   }
 
   void read_checkpoints() {
-    Rows rows = by_number(of_owners(
+    Rows rows = by_number(of_owners_(
         "SELECT k.version, k.position, k.at, k.reason, k.label, k.metadata, k.turns, k.steps, "
         "k.tokens_in, k.tokens_out, k.cost_micros, k.segment FROM perdure.checkpoint k WHERE "
         "k.session = t.owner AND k.version > t.after",
@@ -216,7 +236,7 @@ class FactReader {
   }
 
   void read_calls() {
-    Rows rows = by_number(of_owners(
+    Rows rows = by_number(of_owners_(
         fmt::format(
             "SELECT (SELECT s.id FROM perdure.{} s WHERE s.num = t.owner) AS id, "
             "c.position, c.args, c.result, c.tool, c.provider_id, c.effect, c.key, c.state, "
@@ -241,10 +261,11 @@ class FactReader {
         "r.num = c.owner), e.id, e.kind, e.codec, e.at, e.body, e.bytes FROM cut c JOIN "
         "perdure.message e ON e.session = c.owner AND e.id = c.id WHERE c.before < {} ORDER BY "
         "c.owner, c.num",
-        of_owners("SELECT y.num, y.id, coalesce(octet_length(y.body), octet_length(y.bytes), 0) AS "
-                  "size FROM perdure.message y WHERE y.session = t.owner AND y.num > t.after AND "
-                  "NOT y.consumed",
-                  "num", "0"),
+        of_owners_(
+            "SELECT y.num, y.id, coalesce(octet_length(y.body), octet_length(y.bytes), 0) AS "
+            "size FROM perdure.message y WHERE y.session = t.owner AND y.num > t.after AND "
+            "NOT y.consumed",
+            "num", "0"),
         row_table(), rules::slice_bytes_max);
     Rows rows = by_number(statement);
     while (rows.next()) add(rows.number(0), rows.number(1), message_of(rows, false));
@@ -252,14 +273,14 @@ class FactReader {
 
   void read_consumed() {
     Rows rows = db_.query(
-        of_owners(
+        of_owners_(
             fmt::format("SELECT 0::bigint AS num, (SELECT r.id FROM perdure.{} r WHERE r.num "
                         "= t.owner) AS name, y.id, y.kind, y.codec, y.at, NULL::text AS body, "
                         "NULL::bytea AS bytes FROM perdure.message y WHERE y.session = "
                         "t.owner AND y.id > t.after AND y.consumed",
                         row_table()),
             "id", "''"),
-        Params::of(passage_.peer, side(), slice_.at().group, slice_.at().name, room()));
+        owners().add(slice_.at().group).add(slice_.at().name).add(room()));
     while (rows.next()) add(rows.number(0), rows.string(3), message_of(rows, true));
   }
 
@@ -318,6 +339,7 @@ class FactReader {
 
   Connection& db_;
   const Passage& passage_;
+  const OfOwners of_owners_;
   rules::SliceMaker slice_;
 };
 

@@ -2,9 +2,11 @@
 
 #include "perdure/store/ledger.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "postgres/rows.hpp"
 #include "postgres/values.hpp"
 #include "rules/checks.hpp"
+#include "rules/retention.hpp"
 #include "rules/stored_rows.hpp"
 
 namespace perdure::postgres {
@@ -35,6 +38,38 @@ constexpr std::string_view select_claim =
     "SELECT session, position, 0::bigint, NULL::bigint, tool, ''::bytea, effect, key, state, "
     "attempts, failures, fence, intended_at, dispatched_at, NULL::bigint, settled_at, '', '' "
     "FROM perdure.claim WHERE key = $1 AND session IS NOT NULL";
+
+/// The calls of one state, in order, as far as a page can need them: the index of open calls has
+/// them so. $2 the states, $3 how many, $4 and $5 the call to begin behind.
+constexpr std::string_view open_calls =
+    "JOIN (SELECT x.session, x.position FROM unnest($2::text[]) v(state) CROSS JOIN LATERAL "
+    "(SELECT "
+    "o.session, o.position FROM perdure.call o WHERE o.state IN ('intended', 'dispatched', "
+    "'in_doubt') AND o.state = v.state AND (o.session, o.position) > ($4, $5) AND EXISTS (SELECT "
+    "FROM perdure.session r WHERE r.num = o.session) ORDER BY o.session, o.position LIMIT $3) x "
+    "ORDER BY x.session, x.position LIMIT $3) p ON p.session = c.session AND p.position = "
+    "c.position WHERE $1 ";
+
+// Without a session only open calls have an index; settled ones of all sessions are many.
+std::string list_sql(const CallQuery& query) {
+  constexpr std::string_view order = "ORDER BY c.session, c.position LIMIT $3";
+  const bool only_open = !query.states.empty() && std::ranges::all_of(query.states, rules::is_open);
+  if (!query.session && only_open) return sql(select_call, fmt::format("{} {}", open_calls, order));
+  const std::string where =
+      fmt::format("WHERE {} AND {} AND (c.session, c.position) > ($4, $5) {}",
+                  query.session ? "c.session = n.num" : "$1",
+                  query.states.empty() ? "cardinality($2) = 0" : "c.state = ANY ($2)", order);
+  return query.session ? sql_of_session(select_call, where) : sql(select_call, where);
+}
+
+Result<std::int64_t> number_after(Connection& db, const std::optional<CallId>& call) {
+  if (!call) return 0;
+  Rows rows =
+      db.query("SELECT num FROM perdure.session WHERE id = $1", Params::of(call->session.text()));
+  if (rows.next()) return rows.integer(0);
+  const std::string& id = call->session.text();
+  return fail(ErrorCode::not_found, fmt::format("there is no session {}", id), id);
+}
 
 std::vector<Call> read_calls(Rows rows) {
   std::vector<Call> calls;
@@ -81,25 +116,23 @@ Result<std::vector<Call>> PostgresLedger::by_key(const Digest& key) {
   });
 }
 
-// Without a session only open calls have an index; settled ones of all sessions are many.
 Result<std::vector<Call>> PostgresLedger::list(const CallQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   std::vector<std::string_view> states;
-  states.reserve(query.states.size());
-  for (const CallState state : query.states) states.push_back(to_string(state));
-  const std::string_view any_state = states.empty() ? "cardinality($2) = 0" : "c.state = ANY ($2)";
+  for (const CallState state : std::set(query.states.begin(), query.states.end())) {
+    states.push_back(to_string(state));
+  }
   return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {
+    auto after = number_after(db, query.after);
+    if (!after) return forward(after);
+    const std::int64_t position = query.after ? sendable(query.after->position) : 0;
     const auto limit = static_cast<std::int64_t>(query.limit);
-    constexpr std::string_view order = "ORDER BY c.session, c.position LIMIT $3";
     if (!query.session) {
       return read_calls(
-          db.query(sql(select_call, fmt::format("WHERE $1 AND {} {}", any_state, order)),
-                   Params::of(true, states, limit)));
+          db.query(list_sql(query), Params::of(true, states, limit, *after, position)));
     }
-    return read_calls(
-        db.query(sql_of_session(select_call,
-                                fmt::format("WHERE c.session = n.num AND {} {}", any_state, order)),
-                 Params::of(query.session->text(), states, limit)));
+    return read_calls(db.query(list_sql(query),
+                               Params::of(query.session->text(), states, limit, *after, position)));
   });
 }
 

@@ -39,16 +39,22 @@ Rows next_sessions(Connection& db, const Access& access, const SessionQuery& que
                    const std::optional<rules::Mark>& mark) {
   const std::string_view column = rules::sort_column(query.sort);
   const std::string_view way = query.descending ? "DESC" : "ASC";
-  const std::string order =
-      fmt::format("ORDER BY s.{0} {1}, s.id {1} LIMIT {2}", column, way, rows_at_once);
-  if (!mark) return db.query(sql(select_session, order), Params::of(access.uptime()));
-  const std::string after =
-      fmt::format("WHERE (s.{}, s.id) {} ($2, $3) {}", column, query.descending ? "<" : ">", order);
-  return std::visit(
-      [&](const auto& key) {
-        return db.query(sql(select_session, after), Params::of(access.uptime(), key, mark->id));
-      },
-      mark->key);
+  const std::string last = rules::last_id_with(query.id_prefix);
+  Params params = Params::of(access.uptime());
+  std::string where = "WHERE true";
+  if (!query.id_prefix.empty()) {
+    where += " AND s.id BETWEEN $2 AND $3";
+    params.add(query.id_prefix).add(last);
+  }
+  if (mark) {
+    where += fmt::format(" AND (s.{}, s.id) {} (${}, ${})", column, query.descending ? "<" : ">",
+                         params.count() + 1, params.count() + 2);
+    std::visit([&](const auto& key) { params.add(key); }, mark->key);
+    params.add(mark->id);
+  }
+  return db.query(sql(select_session, fmt::format("{0} ORDER BY s.{1} {2}, s.id {2} LIMIT {3}",
+                                                  where, column, way, rows_at_once)),
+                  params);
 }
 
 // Takes what matches; true once the page is full, and there is more.

@@ -3,7 +3,10 @@
 
 #include "perdure/store/transfer.hpp"
 
+#include <cstdint>
+#include <fmt/format.h>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/progress.hpp"
+#include "perdure/store/sessions.hpp"
 #include "postgres/client.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/garbage.hpp"
@@ -22,6 +26,7 @@
 #include "postgres/rows.hpp"
 #include "postgres/slices.hpp"
 #include "postgres/transit.hpp"
+#include "postgres/values.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
 
@@ -36,7 +41,7 @@ Departure read_departure(const Rows& rows) {
 Result<Arrival> read_arrival(Ticket ticket, std::string_view cursor) {
   auto next = rules::fact_cursor_from(cursor);
   if (!next) return fail(ErrorCode::corrupted, "how far a move has come cannot be read");
-  return Arrival{.ticket = ticket, .next = *std::move(next)};
+  return Arrival{.ticket = ticket, .last = ticket, .next = *std::move(next)};
 }
 
 // Owners on this machine whose processes have ended: nobody has to wait for them.
@@ -65,6 +70,44 @@ Result<void> clear_all_garbage(const Access& access) {
   auto cleared = clear_garbage(access, slices, *std::move(garbage));
   if (!cleared) return forward(cleared);
   return {};
+}
+
+Result<void> check_at_rest(const SessionSummary& session) {
+  const rules::Moved moved{.to = {.incarnation = {}, .place = session.moved_to},
+                           .moving = session.moving};
+  if (auto here = rules::check_here(session.id, moved); !here) return here;
+  if (!session.holder || !session.holder->alive) return {};
+  const std::string& worker = session.holder->worker.text();
+  return fail(ErrorCode::lease_held,
+              fmt::format("session {} is held by worker {}", session.id.text(), worker), worker);
+}
+
+// The numbers of sessions that are here and that nobody runs.
+Result<std::vector<OwnerNumber>> choose_at_rest(Connection& db, std::optional<std::int64_t> uptime,
+                                                const std::vector<SessionId>& sessions) {
+  std::vector<std::string_view> names;
+  for (const SessionId& session : sessions) names.push_back(session.text());
+  std::set<std::string> found;
+  Rows rows =
+      db.query(sql(select_session, names.empty() ? "WHERE cardinality($2) = 0 AND s.moved IS NULL"
+                                                 : "WHERE s.id = ANY ($2)"),
+               Params::of(uptime, names));
+  while (rows.next()) {
+    const SessionSummary session = read_session(rows);
+    if (auto free = check_at_rest(session); !free) return forward(free);
+    found.insert(session.id.text());
+  }
+  for (const SessionId& session : sessions) {
+    if (found.contains(session.text())) continue;
+    return fail(ErrorCode::not_found, fmt::format("there is no session {}", session.text()),
+                session.text());
+  }
+  names.assign(found.begin(), found.end());
+  Rows numbered =
+      db.query("SELECT num FROM perdure.session WHERE id = ANY ($1)", Params::of(names));
+  std::vector<OwnerNumber> numbers;
+  while (numbered.next()) numbers.push_back(numbered.number(0));
+  return numbers;
 }
 
 }  // namespace
@@ -97,15 +140,15 @@ Result<Departure> PostgresTransfer::depart(const Destination& to,
   return read_departure(*departed);
 }
 
-Result<std::optional<Arrival>> PostgresTransfer::find_arrival(const std::string& source) {
-  return access_.client.read([&](Connection& db) -> Result<std::optional<Arrival>> {
-    Rows rows = db.query(
-        "SELECT ticket, cursor FROM perdure.move WHERE peer = $1 AND side = 1 AND since > 0",
-        Params::of(source));
-    if (!rows.next()) return std::nullopt;
-    auto arrival = read_arrival(rows.number(0), rows.text(1));
-    if (!arrival) return forward(arrival);
-    return *std::move(arrival);
+Result<Arrival> PostgresTransfer::find_arrival(const std::string& source) {
+  return access_.client.read([&](Connection& db) -> Result<Arrival> {
+    Rows rows =
+        db.query("SELECT ticket, cursor, since FROM perdure.move WHERE peer = $1 AND side = 1",
+                 Params::of(source));
+    if (!rows.next()) return Arrival{};
+    const Ticket last = rows.number(0);
+    if (rows.number(2) == 0) return Arrival{.ticket = 0, .last = last, .next = {}};
+    return read_arrival(last, rows.text(1));
   });
 }
 
@@ -118,8 +161,27 @@ Result<Arrival> PostgresTransfer::arrive(const std::string& source, const Depart
   return read_arrival(departure.open, arrived->text(0));
 }
 
+Result<Passage> PostgresTransfer::show(const std::vector<SessionId>& sessions) {
+  if (auto cleared = clear_all_garbage(access_); !cleared) return forward(cleared);
+  return access_.client.read([&](Connection& db) -> Result<Passage> {
+    auto chosen = choose_at_rest(db, access_.uptime(), sessions);
+    if (!chosen) return forward(chosen);
+    db.query("SELECT perdure.require_families($1)", Params::of(*chosen));
+    Rows rows = db.query(
+        "WITH RECURSIVE above(num) AS (SELECT g.parent FROM perdure.segment g WHERE g.session = "
+        "ANY ($1) AND g.parent IS NOT NULL UNION SELECT g.parent FROM perdure.segment g JOIN above "
+        "a ON g.num = a.num WHERE g.parent IS NOT NULL) SELECT unnest($1) AS owner UNION SELECT "
+        "g.session FROM perdure.segment g JOIN above a ON a.num = g.num ORDER BY owner",
+        Params::of(*chosen));
+    Passage passage{.side = Side::staying, .peer = {}, .ticket = 0, .owners = {}};
+    while (rows.next()) passage.owners.push_back(rows.number(0));
+    return passage;
+  });
+}
+
 Result<FactSlice> PostgresTransfer::read(const Passage& passage, const FactCursor& from) {
   return access_.client.read([&](Connection& db) -> Result<FactSlice> {
+    if (passage.side == Side::staying) return read_facts(db, passage, from);
     Rows rows = db.query("SELECT perdure.open_ticket($1, $2)",
                          Params::of(passage.peer, number_of(passage.side)));
     rows.next();

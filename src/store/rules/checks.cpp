@@ -18,6 +18,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/text.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
@@ -294,6 +295,9 @@ Result<void> check(const SessionQuery& query) {
   if (auto statuses = check_all_known(query.statuses); !statuses) return statuses;
   auto sort = check_known("order of sessions", query.sort, SessionSort::cost);
   if (!sort) return sort;
+  if (!is_utf8(query.id_prefix) || query.id_prefix.contains('\0')) {
+    return fail(ErrorCode::invalid_argument, "no id begins so: the prefix is not UTF-8");
+  }
   return check_limit(query.limit);
 }
 

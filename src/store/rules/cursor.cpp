@@ -101,6 +101,7 @@ std::string check_of(const SessionQuery& query, std::string_view mark) {
   hash.update_number(static_cast<std::uint64_t>(query.sort));
   hash.update_number(query.descending ? 1U : 0U);
   hash.update_sized(mark);
+  hash.update_sized(query.id_prefix);
   const Digest digest = hash.finish();
   return {digest.begin(), digest.begin() + check_bytes};
 }

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "perdure/core/canonical_json.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
@@ -34,7 +36,15 @@ bool is_equal(const Json& a, const Json& b) {
 
 }  // namespace
 
+std::string last_id_with(const std::string& prefix) {
+  constexpr std::string_view last_character = "\xF4\x8F\xBF\xBF";
+  std::string last = prefix;
+  while (last.size() < prefix.size() + id_bytes_max) last += last_character;
+  return last;
+}
+
 bool matches(const SessionQuery& query, const SessionSummary& session) {
+  if (!session.id.text().starts_with(query.id_prefix)) return false;
   if (!query.statuses.empty() &&
       std::ranges::find(query.statuses, session.status) == query.statuses.end()) {
     return false;

@@ -14,6 +14,9 @@ namespace perdure::rules {
 
 /// Everything in the query but sort, limit and cursor.
 [[nodiscard]] bool matches(const SessionQuery& query, const SessionSummary& session);
+/// The last text, byte by byte, that an id with this prefix can be: with the prefix itself, the
+/// range that an index has to be read for.
+[[nodiscard]] std::string last_id_with(const std::string& prefix);
 [[nodiscard]] bool matches(const CheckpointQuery& query, const Checkpoint& checkpoint);
 
 /// Since when a worker should take the session up; empty if none should.

@@ -1,8 +1,10 @@
 // Who goes. All of it is decided in the transaction that marks them: nobody can get a lease,
 // make a fork or remove a relative in between.
 
+#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <set>
 #include <string>
@@ -110,22 +112,54 @@ void add_ancestors(Connection& db, const Destination& to) {
       to.incarnation);
 }
 
+Result<std::set<std::int64_t>> choose_at_rest(Connection& db, const Workers& workers,
+                                              const Destination& to,
+                                              const std::vector<SessionId>& sessions) {
+  Everybody all = read_everybody(db);
+  auto chosen = choose(all, to, sessions);
+  if (!chosen) return forward(chosen);
+  std::set<std::int64_t> numbers;
+  for (const SessionId& id : *chosen) {
+    numbers.insert(all.sessions.at(id).number);
+    auto nobody = check_nobody_runs(db, workers, all.sessions.at(id).number);
+    if (!nobody) return forward(nobody);
+  }
+  auto complete = all.families.check_complete(*chosen, all.here);
+  if (!complete) return forward(complete);
+  return numbers;
+}
+
 }  // namespace
 
 Result<void> send_off(Connection& db, const Workers& workers, const Destination& to,
                       const std::vector<SessionId>& sessions) {
-  Everybody all = read_everybody(db);
-  auto chosen = choose(all, to, sessions);
+  auto chosen = choose_at_rest(db, workers, to, sessions);
   if (!chosen) return forward(chosen);
-  for (const SessionId& id : *chosen) {
-    auto nobody = check_nobody_runs(db, workers, all.sessions.at(id).number);
-    if (!nobody) return nobody;
-  }
-  auto complete = all.families.check_complete(*chosen, all.here);
-  if (!complete) return complete;
-  for (const SessionId& id : *chosen) mark(db, to, all.sessions.at(id).number);
+  for (const std::int64_t number : *chosen) mark(db, to, number);
   add_ancestors(db, to);
   return {};
+}
+
+Result<std::vector<OwnerNumber>> list_owners(Connection& db, const Workers& workers,
+                                             const std::vector<SessionId>& sessions) {
+  auto chosen = choose_at_rest(db, workers, {}, sessions);
+  if (!chosen) return forward(chosen);
+  std::vector<OwnerNumber> owners(chosen->begin(), chosen->end());
+  Rows rows = db.query(
+      "WITH RECURSIVE above(num) AS (SELECT parent FROM segment WHERE parent IS NOT NULL AND "
+      "session IN (SELECT value FROM json_each(?)) UNION SELECT g.parent FROM segment g JOIN "
+      "above ON g.num = above.num WHERE g.parent IS NOT NULL) SELECT DISTINCT session FROM segment "
+      "WHERE num IN above",
+      json_list(owners));
+  while (rows.next()) owners.push_back(rows.number(0));
+  std::ranges::sort(owners);
+  const auto twice = std::ranges::unique(owners);
+  owners.erase(twice.begin(), twice.end());
+  return owners;
+}
+
+std::string json_list(const std::vector<OwnerNumber>& numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ","));
 }
 
 }  // namespace perdure::sqlite

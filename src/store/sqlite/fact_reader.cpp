@@ -2,6 +2,7 @@
 // stands in another table while it arrives. Sessions are gone through one by one, so that each
 // statement finds its rows by their key.
 
+#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
@@ -36,7 +37,16 @@ constexpr std::string_view message_columns = "SELECT num, id, kind, codec, at, b
 class FactReader {
  public:
   FactReader(Connection& db, const Workers& workers, const Passage& passage, const FactCursor& from)
-      : db_(db), workers_(workers), passage_(passage), slice_(from) {}
+      : db_(db),
+        workers_(workers),
+        passage_(passage),
+        is_staying_(passage.side == Side::staying),
+        who_(is_staying_ ? "(SELECT value AS owner FROM json_each(?))"
+                         : fmt::format("(SELECT owner, peer FROM transit WHERE side = {} AND peer "
+                                       "= ?)",
+                                       number_of(passage.side))),
+        key_(is_staying_ ? json_list(passage.owners) : passage.peer),
+        slice_(from) {}
 
   FactSlice read() && {
     do {
@@ -55,10 +65,10 @@ class FactReader {
       case FactKind::pruned:
         return read_pruned();
       case FactKind::claim:
-        if (passage_.side == Side::departing) read_claims();
+        if (passage_.side != Side::arriving) read_claims();
         return;
       case FactKind::resource:
-        if (passage_.side == Side::departing) read_resources();
+        if (passage_.side != Side::arriving) read_resources();
         return;
       case FactKind::none:
         return;
@@ -78,6 +88,10 @@ class FactReader {
   }
 
   std::optional<OwnerNumber> next_owner(OwnerNumber from) {
+    if (is_staying_) {
+      const auto found = std::ranges::lower_bound(passage_.owners, from);
+      return found == passage_.owners.end() ? std::nullopt : std::optional(*found);
+    }
     Rows rows = db_.query(
         "SELECT owner FROM transit WHERE side = ? AND peer = ? AND owner >= ? ORDER BY owner LIMIT "
         "1",
@@ -111,15 +125,14 @@ class FactReader {
   void read_sessions() {
     const bool arrives = passage_.side == Side::arriving;
     Rows rows = db_.query(
-        fmt::format("{}, t.owner, {}, commits, chain, fence FROM transit t LEFT JOIN {} s ON s.num "
-                    "= t.owner WHERE t.side = ? AND t.peer = ? AND t.owner > ? ORDER BY t.owner "
-                    "LIMIT ?",
+        fmt::format("{}, t.owner, {}, commits, chain, fence FROM {} t LEFT JOIN {} s ON s.num = "
+                    "t.owner WHERE t.owner > ? ORDER BY t.owner LIMIT ?",
                     arrives ? arriving_columns() : std::string(select_session_columns),
                     arrives ? "(SELECT num FROM arrived_segment a WHERE a.peer = t.peer AND "
                               "a.origin = s.origin_segment)"
                             : "s.segment",
-                    arrives ? "arriving" : "session"),
-        number_of(passage_.side), passage_.peer, slice_.at().group, slice_.room());
+                    who_, arrives ? "arriving" : "session"),
+        key_, slice_.at().group, slice_.room());
     while (rows.next()) {
       SessionFact fact{.owner = rows.number(33), .row = {}};
       if (!rows.is_null(0)) {
@@ -146,10 +159,10 @@ class FactReader {
 
   void read_segments() {
     Rows rows =
-        db_.query(sql(select_segment,
-                      "WHERE num > ? AND session IN (SELECT owner FROM transit WHERE side = ? AND "
-                      "peer = ?) ORDER BY num LIMIT ?"),
-                  slice_.at().number, number_of(passage_.side), passage_.peer, slice_.room());
+        db_.query(sql(select_segment, fmt::format("WHERE num > ? AND session IN (SELECT owner FROM "
+                                                  "{}) ORDER BY num LIMIT ?",
+                                                  who_)),
+                  slice_.at().number, key_, slice_.room());
     while (rows.next()) {
       const Part part = read_segment(rows);
       add(0, part.segment,
@@ -163,12 +176,13 @@ class FactReader {
 
   void read_pruned() {
     Rows rows = db_.query(
-        "SELECT segment, first, upto, entries, turns, steps, tokens_in, tokens_out, cost_micros "
-        "FROM pruned WHERE (segment, first) > (?, ?) AND segment IN (SELECT g.num FROM segment g "
-        "JOIN transit t ON t.owner = g.session WHERE t.side = ? AND t.peer = ?) "
-        "ORDER BY segment, first LIMIT ?",
-        slice_.at().group, slice_.at().number, number_of(passage_.side), passage_.peer,
-        slice_.room());
+        fmt::format(
+            "SELECT segment, first, upto, entries, turns, steps, tokens_in, tokens_out, "
+            "cost_micros FROM pruned WHERE (segment, first) > (?, ?) AND segment IN (SELECT "
+            "g.num FROM segment g JOIN {} t ON t.owner = g.session) ORDER BY segment, "
+            "first LIMIT ?",
+            who_),
+        slice_.at().group, slice_.at().number, key_, slice_.room());
     while (rows.next()) {
       add(rows.number(0), rows.number(1),
           PrunedFact{.segment = rows.number(0),
@@ -307,6 +321,9 @@ class FactReader {
   Connection& db_;
   const Workers& workers_;
   const Passage& passage_;
+  const bool is_staying_;
+  const std::string who_;  ///< The owners, as a table with one parameter:
+  const std::string key_;
   rules::SliceMaker slice_;
 };
 

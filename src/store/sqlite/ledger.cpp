@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,14 +45,56 @@ bool is_wanted(const std::vector<CallState>& states, CallState state) {
   return states.empty() || std::ranges::find(states, state) != states.end();
 }
 
-// Open calls have an index of their own: over all sessions they are found without
-// reading those that are settled.
-std::string list_sql(const CallQuery& query) {
-  const bool only_open = !query.states.empty() && std::ranges::all_of(query.states, rules::is_open);
+bool is_about_open_calls(const CallQuery& query) {
+  return !query.states.empty() && std::ranges::all_of(query.states, rules::is_open);
+}
+
+// Open calls have an index of their own, by state: each state is read in the order that is asked
+// for, and SQLite merges them. Each part repeats the condition of the index, so that it is used.
+std::string open_calls_sql(const CallQuery& query) {
+  std::string parts;
+  for (const CallState state : std::set(query.states.begin(), query.states.end())) {
+    parts += fmt::format(
+        "{}SELECT o.session AS session, o.position AS position FROM call o WHERE o.state IN "
+        "('intended', 'dispatched', 'in_doubt') AND o.state = '{}' AND (o.session, o.position) > "
+        "(?2, ?3) AND EXISTS (SELECT 1 FROM session x WHERE x.num = o.session)",
+        parts.empty() ? "" : " UNION ALL ", to_string(state));
+  }
   return sql(select_call,
-             fmt::format("WHERE {} {} ORDER BY c.session, c.position",
-                         query.session ? "c.session = ?" : "? IS NULL",
-                         only_open ? "AND c.state IN ('intended', 'dispatched', 'in_doubt')" : ""));
+             fmt::format("JOIN ({} ORDER BY session, position LIMIT ?4) p ON p.session = c.session "
+                         "AND p.position = c.position WHERE ?1 IS NULL ORDER BY c.session, "
+                         "c.position",
+                         parts));
+}
+
+std::string list_sql(const CallQuery& query) {
+  if (!query.session && is_about_open_calls(query)) return open_calls_sql(query);
+  return sql(select_call,
+             fmt::format("WHERE {} AND (c.session, c.position) > (?2, ?3) AND ?4 > 0 ORDER BY "
+                         "c.session, c.position",
+                         query.session ? "c.session = ?1" : "?1 IS NULL"));
+}
+
+struct PagePlace {
+  std::optional<std::int64_t> session;  ///< The one that is asked for.
+  std::int64_t after = 0;
+  Position position = 0;
+};
+
+Result<PagePlace> place_of(Connection& db, const CallQuery& query) {
+  PagePlace place;
+  if (query.session) {
+    auto found = require_session(db, *query.session);
+    if (!found) return forward(found);
+    place.session = *found;
+  }
+  if (query.after) {
+    auto found = require_session(db, query.after->session);
+    if (!found) return forward(found);
+    place.after = *found;
+    place.position = std::min(query.after->position, position_max);
+  }
+  return place;
 }
 
 }  // namespace
@@ -87,14 +130,11 @@ Result<std::vector<Call>> SqliteLedger::by_key(const Digest& key) {
 Result<std::vector<Call>> SqliteLedger::list(const CallQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Call>> {
-    std::optional<std::int64_t> number;
-    if (query.session) {
-      auto found = require_session(db, *query.session);
-      if (!found) return forward(found);
-      number = *found;
-    }
+    auto place = place_of(db, query);
+    if (!place) return forward(place);
     std::vector<Call> calls;
-    Rows rows = db.query(list_sql(query), number);
+    Rows rows =
+        db.query(list_sql(query), place->session, place->after, place->position, query.limit);
     while (calls.size() < query.limit && rows.next()) {
       Call call = read_call(rows);
       if (is_wanted(query.states, call.state)) calls.push_back(std::move(call));

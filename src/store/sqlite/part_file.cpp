@@ -3,12 +3,14 @@
 #include "sqlite/part_file.hpp"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <expected>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
+#include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -61,6 +63,16 @@ PartFile::~PartFile() {
 
 PartFile::PartFile(PartFile&& other) noexcept
     : path_(std::exchange(other.path_, {})), file_(std::move(other.file_)) {}
+
+Result<void> PartFile::append(std::string_view bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return cannot("write", path_);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
 
 Result<void> PartFile::sync() const {
   if (::fsync(file_.number()) != 0) return cannot("sync", path_);

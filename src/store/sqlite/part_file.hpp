@@ -1,9 +1,10 @@
 // A file that is being made and has its name only when it is whole and on disk: backups,
-// salvaged stores.
+// salvaged stores, bundles.
 
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "perdure/core/error.hpp"
 #include "sqlite/file_lock.hpp"
@@ -24,6 +25,8 @@ class PartFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
+  /// Fails: `unavailable`.
+  [[nodiscard]] Result<void> append(std::string_view bytes) const;
   [[nodiscard]] Result<void> sync() const;
 
   /// Syncs it, gives it the name and syncs that as well.

@@ -127,8 +127,9 @@ class SqliteTransfer final : public Transfer {
   explicit SqliteTransfer(Access access) : access_(access) {}
   Result<Departure> find_departure(const std::string& target) override;
   Result<Departure> depart(const Destination& to, const std::vector<SessionId>& sessions) override;
-  Result<std::optional<Arrival>> find_arrival(const std::string& source) override;
+  Result<Arrival> find_arrival(const std::string& source) override;
   Result<Arrival> arrive(const std::string& source, const Departure& departure) override;
+  Result<Passage> show(const std::vector<SessionId>& sessions) override;
   Result<FactSlice> read(const Passage& passage, const FactCursor& from) override;
   Result<void> take(const Passage& passage, const FactSlice& slice) override;
   Result<void> end(const Passage& passage, MoveEnd how) override;

@@ -80,12 +80,12 @@ Result<SessionSummary> require(Connection& db, const Workers& workers, const Ses
 }
 
 std::string list_sql(const SessionQuery& query, bool from_mark) {
-  return fmt::format("SELECT num FROM session {} ORDER BY {} {}, id {}",
-                     from_mark
-                         ? fmt::format("WHERE ({}, id) {} (?, ?)", rules::sort_column(query.sort),
-                                       query.descending ? "<" : ">")
-                         : std::string(),
-                     rules::sort_column(query.sort), query.descending ? "DESC" : "ASC",
+  const std::string_view column = rules::sort_column(query.sort);
+  std::string where = query.id_prefix.empty() ? "WHERE true" : "WHERE id BETWEEN ? AND ?";
+  if (from_mark) {
+    where += fmt::format(" AND ({}, id) {} (?, ?)", column, query.descending ? "<" : ">");
+  }
+  return fmt::format("SELECT num FROM session {0} ORDER BY {1} {2}, id {2}", where, column,
                      query.descending ? "DESC" : "ASC");
 }
 
@@ -116,9 +116,14 @@ std::vector<SessionSummary> sorted(std::vector<SessionSummary> sessions, const S
 std::vector<std::int64_t> candidates(Connection& db, const SessionQuery& query,
                                      const std::optional<rules::Mark>& mark) {
   const std::string statement = list_sql(query, mark.has_value());
-  if (!mark) return numbers(db.query(statement));
-  return std::visit([&](const auto& key) { return numbers(db.query(statement, key, mark->id)); },
-                    mark->key);
+  const std::string& prefix = query.id_prefix;
+  const std::string last = rules::last_id_with(prefix);
+  const auto find_from = [&](const auto&... place) {
+    return numbers(prefix.empty() ? db.query(statement, place...)
+                                  : db.query(statement, prefix, last, place...));
+  };
+  if (!mark) return find_from();
+  return std::visit([&](const auto& key) { return find_from(key, mark->id); }, mark->key);
 }
 
 std::vector<SessionSummary> runnable(Connection& db, const Workers& workers, Timestamp now) {

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <fmt/format.h>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,6 +108,17 @@ Result<void> end_move(Connection& db, const Passage& passage, MoveEnd how) {
   return {};
 }
 
+Result<void> clear_all_garbage(const Access& access) {
+  auto garbage = access.readers.read(
+      [](Connection& db) -> Result<std::vector<std::int64_t>> { return list_garbage(db); });
+  if (!garbage) return forward(garbage);
+  if (garbage->empty()) return {};
+  const Progress none;
+  Slices slices(access.writer, none);
+  if (auto cleared = clear_garbage(slices, *std::move(garbage)); !cleared) return forward(cleared);
+  return slices.finish();
+}
+
 }  // namespace
 
 Result<Departure> SqliteTransfer::find_departure(const std::string& target) {
@@ -122,12 +132,7 @@ Result<Departure> SqliteTransfer::find_departure(const std::string& target) {
 Result<Departure> SqliteTransfer::depart(const Destination& to,
                                          const std::vector<SessionId>& sessions) {
   if (auto checked = rules::check(to); !checked) return forward(checked);
-  const Progress none;
-  Slices slices(access_.writer, none);
-  auto garbage = access_.readers.read(
-      [](Connection& db) -> Result<std::vector<std::int64_t>> { return list_garbage(db); });
-  if (!garbage) return forward(garbage);
-  if (auto cleared = clear_garbage(slices, *std::move(garbage)); !cleared) return forward(cleared);
+  if (auto cleared = clear_all_garbage(access_); !cleared) return forward(cleared);
   return access_.writer.write([&](Connection& db) -> Result<Departure> {
     MoveRow row = read_move(db, Side::departing, to.incarnation);
     ++row.ticket;
@@ -140,11 +145,10 @@ Result<Departure> SqliteTransfer::depart(const Destination& to,
   });
 }
 
-Result<std::optional<Arrival>> SqliteTransfer::find_arrival(const std::string& source) {
-  return access_.readers.read([&](Connection& db) -> Result<std::optional<Arrival>> {
+Result<Arrival> SqliteTransfer::find_arrival(const std::string& source) {
+  return access_.readers.read([&](Connection& db) -> Result<Arrival> {
     const MoveRow row = read_move(db, Side::arriving, source);
-    if (row.since == 0) return std::nullopt;
-    return Arrival{.ticket = row.ticket, .next = row.next};
+    return Arrival{.ticket = row.numbers().open, .last = row.ticket, .next = row.next};
   });
 }
 
@@ -157,13 +161,24 @@ Result<Arrival> SqliteTransfer::arrive(const std::string& source, const Departur
     if (row.since == 0) row.next = {};
     row.since = departure.since;
     write_move(db, Side::arriving, source, row);
-    return Arrival{.ticket = row.ticket, .next = row.next};
+    return Arrival{.ticket = row.ticket, .last = row.ticket, .next = row.next};
+  });
+}
+
+Result<Passage> SqliteTransfer::show(const std::vector<SessionId>& sessions) {
+  if (auto cleared = clear_all_garbage(access_); !cleared) return forward(cleared);
+  return access_.readers.read([&](Connection& db) -> Result<Passage> {
+    auto owners = list_owners(db, access_.workers, sessions);
+    if (!owners) return forward(owners);
+    return Passage{.side = Side::staying, .peer = {}, .ticket = 0, .owners = *std::move(owners)};
   });
 }
 
 Result<FactSlice> SqliteTransfer::read(const Passage& passage, const FactCursor& from) {
   return access_.readers.read([&](Connection& db) -> Result<FactSlice> {
-    if (auto row = require_open(db, passage); !row) return forward(row);
+    if (passage.side != Side::staying) {
+      if (auto row = require_open(db, passage); !row) return forward(row);
+    }
     return read_facts(db, access_.workers, passage, from);
   });
 }
@@ -189,13 +204,7 @@ Result<void> SqliteTransfer::end(const Passage& passage, MoveEnd how) {
       [&](Connection& db) -> Result<void> { return end_move(db, passage, how); });
   if (!ended) return ended;
   if (passage.side == Side::departing || how == MoveEnd::moved) return {};
-  const Progress none;
-  Slices slices(access_.writer, none);
-  auto garbage = access_.readers.read(
-      [](Connection& db) -> Result<std::vector<std::int64_t>> { return list_garbage(db); });
-  if (!garbage) return forward(garbage);
-  if (auto cleared = clear_garbage(slices, *std::move(garbage)); !cleared) return forward(cleared);
-  return slices.finish();
+  return clear_all_garbage(access_);
 }
 
 }  // namespace perdure::sqlite

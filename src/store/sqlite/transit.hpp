@@ -22,6 +22,13 @@ namespace perdure::sqlite {
 [[nodiscard]] Result<void> send_off(Connection& db, const Workers& workers, const Destination& to,
                                     const std::vector<SessionId>& sessions);
 
+/// The numbers of these sessions, and of removed ones whose segments they share, in order.
+/// Fails: as `Transfer::show` says.
+[[nodiscard]] Result<std::vector<OwnerNumber>> list_owners(Connection& db, const Workers& workers,
+                                                           const std::vector<SessionId>& sessions);
+/// Numbers as a list that SQL can read.
+[[nodiscard]] std::string json_list(const std::vector<OwnerNumber>& numbers);
+
 [[nodiscard]] FactSlice read_facts(Connection& db, const Workers& workers, const Passage& passage,
                                    const FactCursor& from);
 

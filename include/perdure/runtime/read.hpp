@@ -1,0 +1,61 @@
+// Looking at a session without its lease: its line, its state, and what a fork of it would do again.
+// Whoever runs it goes on meanwhile, and is not disturbed.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+
+/// Hands every entry up to the point to `take`, each once, in order, a page at a time. The head is
+/// the one there was when it began: between two pages the owner may leave the line.
+/// Fails: as Log::read; as `take`.
+[[nodiscard]] Result<void> read_line(Store& store, const SessionId& session, Point as_of,
+                                     const std::function<Result<void>(Entry&)>& take);
+
+/// The state as of a point, of any session.
+/// Fails: as Log::read.
+[[nodiscard]] Result<State> read_state(Store& store, const SessionId& session, Point as_of);
+
+/// Calls of the session that took or may have taken effect, whose outcome lies after the position or
+/// is not known, and that a fork made there would make again.
+/// Fails: as Ledger::list.
+[[nodiscard]] Result<std::vector<Call>> effects_after(Store& store, const SessionId& session,
+                                                      Position position);
+
+/// Where a line has come to: how many turns have ended, and how many steps of the next are done.
+struct StepNumber {
+  std::int64_t turn = 0;  ///< Of the turn that the entry belongs to, from 1.
+  std::int64_t step = 0;  ///< 0: no step of it is done yet.
+  bool operator==(const StepNumber&) const = default;
+};
+
+/// Numbers the entries of a line, told one after the other.
+class StepCounter {
+ public:
+  /// A step, or the end of a turn, has the number that it completes.
+  StepNumber take(const Entry& entry);
+
+ private:
+  StepNumber now_{.turn = 1};
+  bool has_ended_ = false;
+};
+
+/// The position right after a turn (no step), after a step of it, or, for step 0, after what opened
+/// it. What the same commit says of plan and money is included.
+/// Fails: `not_found` if the line to the head has not come so far; as Log::read.
+[[nodiscard]] Result<Position> find_step(Store& store, const SessionId& session, std::int64_t turn,
+                                         std::optional<std::int64_t> step);
+
+}  // namespace perdure

@@ -1,0 +1,101 @@
+// What a provider is told of a long session: all of it, in parts.
+
+#include "loop/conversation.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "doubles/must.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/history.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/setup.hpp"
+#include "state/log_of.hpp"
+
+namespace perdure {
+namespace {
+
+/// What a provider was told, and how much at once.
+struct ToldSoFar {
+  std::vector<Message> conversation{};
+  std::size_t messages_at_once = 0;
+  bool refuses = false;
+};
+
+class Listener final : public Provider {
+ public:
+  explicit Listener(ToldSoFar& told) : told_(told) {}
+  [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override {
+    if (told_.refuses || request.kept > told_.conversation.size()) {
+      told_.conversation.clear();
+      return fail(ErrorCode::invalid_argument, "refused");
+    }
+    told_.messages_at_once = std::max(told_.messages_at_once, request.messages.size());
+    told_.conversation.resize(request.kept);
+    told_.conversation.insert(told_.conversation.end(), request.messages.begin(),
+                              request.messages.end());
+    return PreparedRequest{};
+  }
+  [[nodiscard]] ModelOutcome send(ModelObserver& /*observer*/, std::stop_token /*stop*/) override {
+    return ModelResponse{};
+  }
+
+ private:
+  ToldSoFar& told_;
+};
+
+class ConversationTest : public ::testing::Test {
+ protected:
+  void add_turns(int turns) {
+    for (int turn = 0; turn < turns; ++turn) {
+      log.say(user_says(std::string(100'000, 'q')));
+      log.say({.role = Role::assistant, .blocks = {TextBlock{std::string(100'000, 'a')}}});
+    }
+  }
+  void expect_told(const std::optional<Message>& input) {
+    must(conversation.prepare({}, log.state(), input));
+    std::vector<Message> all = well_formed(log.state());
+    if (input) all.push_back(*input);
+    EXPECT_EQ(told.conversation, all);
+  }
+
+  LogOf log;
+  ToldSoFar told;
+  Conversation conversation{std::make_unique<Listener>(told)};
+};
+
+TEST_F(ConversationTest, OfALongSessionIsToldInParts) {
+  add_turns(50);
+  expect_told(user_says("Go on."));
+  EXPECT_LT(told.messages_at_once, 20U) << "of 101, a tenth of a megabyte each";
+}
+
+TEST_F(ConversationTest, OfWhichAllWasToldGoesOnWithWhatIsNew) {
+  add_turns(50);
+  const Message input = user_says("Go on.");
+  expect_told(input);
+  log.say(input);
+  log.say({.role = Role::assistant, .blocks = {TextBlock{"Yes."}}});
+  told.messages_at_once = 0;
+  expect_told(user_says("And on."));
+  EXPECT_EQ(told.messages_at_once, 2U) << "the response, and the next word";
+}
+
+TEST_F(ConversationTest, ThatWasRefusedIsToldAnew) {
+  add_turns(30);
+  told.refuses = true;
+  EXPECT_FALSE(conversation.prepare({}, log.state(), std::nullopt));
+  told.refuses = false;
+  expect_told(std::nullopt);
+}
+
+}  // namespace
+}  // namespace perdure

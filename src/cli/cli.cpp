@@ -1,0 +1,83 @@
+// From words to a verb, and from what it answers to an exit code and one clear message.
+
+#include "cli.hpp"
+
+#include <exception>
+#include <fmt/format.h>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "command/command.hpp"
+#include "command/help.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "place/settings.hpp"
+#include "screen/text.hpp"
+#include "world.hpp"
+
+namespace perdure::cli {
+namespace {
+
+// For people, or, where JSON was asked for, for programs; always on stderr.
+int report(World& world, const Error& error, bool as_json) {
+  const Exit exit = exit_for(error);
+  if (as_json) {
+    const Json problem = Json::Object{{"schema", "perdure.error/1"},
+                                      {"code", to_string(error.code)},
+                                      {"exit", std::to_underlying(exit)},
+                                      {"message", error.message},
+                                      {"subject", error.subject}};
+    world.err << json_visible(problem.text()) << '\n';
+  } else {
+    world.err << "perdure: " << visible(error.message, Lines::many) << '\n';
+  }
+  return std::to_underlying(exit);
+}
+
+bool asks_for_json(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--json" || word == "--jsonl") return true;
+  }
+  return false;
+}
+
+Result<Exit> run_verb(World& world, Invocation given, std::vector<Setting> settings) {
+  const Command& command = *given.command;
+  if ((given.has("json") || given.has("jsonl")) && command.schema.empty()) {
+    return fail(ErrorCode::invalid_argument, fmt::format("{} has no JSON to print", command.name));
+  }
+  Desk desk(world, std::move(given), std::move(settings));
+  auto exit = command.run(desk);
+  world.out.flush();
+  return exit;
+}
+
+}  // namespace
+
+int run(World& world, const std::vector<std::string>& words) {
+  const bool as_json = asks_for_json(words);
+  try {
+    auto given = parse(commands(), words);
+    if (!given) return report(world, given.error(), as_json);
+    if (given->command == nullptr || given->has("help")) {
+      world.out << (given->command == nullptr ? overview(commands()) : help_of(*given->command));
+      return std::to_underlying(words.empty() ? Exit::usage : Exit::done);
+    }
+    auto settings = read_settings(world, *given);
+    if (!settings) return report(world, settings.error(), as_json);
+    auto exit = run_verb(world, *std::move(given), *std::move(settings));
+    return exit ? std::to_underlying(*exit) : report(world, exit.error(), as_json);
+  } catch (const std::exception& thrown) {
+    const Error error{
+        ErrorCode::unavailable, fmt::format("something failed: {}", thrown.what()), {}};
+    return report(world, error, as_json);
+  }
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,82 @@
+// A command as data: parser, help, man pages, completions and the reference are made of this one
+// description, so that none of them can say what the others do not.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+
+namespace perdure::cli {
+
+class Desk;
+
+/// What completes a word.
+enum class Completes : std::uint8_t { nothing, session, call, file, command };
+
+struct Argument {
+  enum class Count : std::uint8_t { one, maybe, any, some };
+  std::string_view name;  ///< As help shows it: "SES".
+  std::string_view summary;
+  Count count = Count::one;
+  Completes by = Completes::nothing;
+};
+
+struct Option {
+  std::string_view name;     ///< Without the dashes.
+  std::string_view value{};  ///< What help calls its value; empty: it has none.
+  std::string_view summary{};
+  std::vector<std::string_view> choices{};  ///< Empty: any.
+  bool repeats = false;
+  char letter = '\0';
+};
+
+struct Example {
+  std::string_view line;
+  std::string_view what;
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;  ///< One line, without a full stop.
+  std::string_view details{};
+  std::vector<Argument> arguments{};
+  std::vector<Option> options{};
+  std::vector<Exit> exits{};  ///< Besides done, failed and usage.
+  std::vector<Example> examples{};
+  std::string_view schema{};  ///< Of what --json prints; empty: it has no JSON.
+  bool is_hidden = false;
+  std::function<Result<Exit>(Desk&)> run{};
+};
+
+/// Options that every command takes.
+[[nodiscard]] const std::vector<Option>& global_options();
+
+/// "perdure show SES [OPTION…]".
+[[nodiscard]] std::string usage_of(const Command& command);
+
+/// What was typed, once it fits a command.
+class Invocation {
+ public:
+  const Command* command = nullptr;  ///< Null: none was named.
+  std::vector<std::string> arguments{};
+  std::map<std::string, std::vector<std::string>, std::less<>> options{};
+
+  [[nodiscard]] bool has(std::string_view option) const { return options.contains(option); }
+  /// The last value given; empty if there is none.
+  [[nodiscard]] std::optional<std::string> find(std::string_view option) const;
+  [[nodiscard]] std::vector<std::string> all(std::string_view option) const;
+};
+
+/// Fails: `invalid_argument`, with what was meant perhaps.
+[[nodiscard]] Result<Invocation> parse(const std::vector<Command>& table,
+                                       const std::vector<std::string>& words);
+
+}  // namespace perdure::cli

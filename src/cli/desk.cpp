@@ -1,0 +1,135 @@
+// Opening is left to the verb: help and version need no store, and must not wait for one.
+
+#include "desk.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "command/command.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/store/open.hpp"
+#include "place/settings.hpp"
+#include "screen/output.hpp"
+#include "screen/screen.hpp"
+#include "screen/words.hpp"
+#include "world.hpp"
+
+namespace perdure::cli {
+namespace {
+
+std::string value_of(const std::vector<Setting>& settings, std::string_view key) {
+  return std::ranges::find(settings, key, &Setting::key)->value;
+}
+
+bool is_set(const World& world, const std::string& name) {
+  const auto value = world.environment(name);
+  return value && !value->empty();
+}
+
+bool wants_colour(const World& world, const std::string& choice, bool is_terminal) {
+  if (choice != "auto") return choice == "always";
+  if (is_set(world, "NO_COLOR")) return false;
+  if (is_set(world, "CLICOLOR_FORCE") && world.environment("CLICOLOR_FORCE") != "0") return true;
+  return is_terminal && world.environment("TERM").value_or("") != "dumb";
+}
+
+Screen::Traits traits_of(const World& world, const std::string& colour, bool is_terminal) {
+  return {.is_terminal = is_terminal,
+          .has_colour = wants_colour(world, colour, is_terminal),
+          .columns = static_cast<std::size_t>(std::max(world.columns, 20))};
+}
+
+Screen::Traits talk_of(const World& world, const Invocation& given, const std::string& colour) {
+  Screen::Traits traits = traits_of(world, colour, world.is_err_terminal);
+  traits.is_silent = given.has("quiet");
+  return traits;
+}
+
+Form form_of(const Invocation& given) {
+  if (given.has("jsonl")) return Form::jsonl;
+  return given.has("json") ? Form::json : Form::people;
+}
+
+// A path that this user may not read is no damage and no bad luck.
+bool is_forbidden(const std::string& location) {
+  std::error_code ignored;
+  return std::filesystem::exists(location, ignored) && ::access(location.c_str(), R_OK) != 0;
+}
+
+}  // namespace
+
+Desk::Desk(World& world, Invocation given, std::vector<Setting> settings)
+    : world_(world),
+      given_(std::move(given)),
+      settings_(std::move(settings)),
+      screen_(world.out, traits_of(world, value_of(settings_, "color"), world.is_out_terminal)),
+      talk_(world.err, talk_of(world, given_, value_of(settings_, "color"))),
+      output_(screen_, form_of(given_)) {}
+
+const std::string& Desk::location() const {
+  return std::ranges::find(settings_, "store", &Setting::key)->value;
+}
+
+Result<Store*> Desk::open() { return open(false); }
+Result<Store*> Desk::open_or_make() { return open(true); }
+
+Result<Store*> Desk::open(bool makes) {
+  if (store_ != nullptr) return store_.get();
+  if (is_forbidden(location())) {
+    return fail(ErrorCode::unavailable, fmt::format("{} may not be read by you", location()),
+                "authority");
+  }
+  if (makes && location().find(':') == std::string::npos) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(location()).parent_path(), ignored);
+  }
+  auto store = open_store(location(), {.create = makes, .clock = world_.clock, .ids = world_.ids});
+  if (!store && store.error().code == ErrorCode::not_found) {
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no store at {}; name another with --store", location()));
+  }
+  if (!store) return forward(store);
+  store_ = *std::move(store);
+  return store_.get();
+}
+
+Result<Runtime*> Desk::worker() {
+  if (worker_ != nullptr) return worker_.get();
+  auto store = open();
+  if (!store) return forward(store);
+  auto made = Runtime::start(**store, {.clock = world_.clock, .ids = world_.ids});
+  if (!made) return forward(made);
+  worker_ = *std::move(made);
+  return worker_.get();
+}
+
+std::string Desk::when(Timestamp time) const {
+  return is_terminal() ? relative(time, world_.clock->now()) : to_iso8601(time);
+}
+
+std::string Desk::short_id(const std::string& id) const { return shown_id(id, is_terminal()); }
+
+bool Desk::confirms(const std::string& question) {
+  if (given_.has("yes")) return true;
+  if (!world_.is_in_terminal || !world_.is_err_terminal || !world_.ask_line) {
+    talk_.line(question);
+    talk_.line("Nobody is there to confirm it: say --yes.");
+    return false;
+  }
+  talk_.bytes(visible(question) + " [y/N] ");
+  talk_.flush();
+  const std::string answer = world_.ask_line().value_or("");
+  return answer == "y" || answer == "yes";
+}
+
+}  // namespace perdure::cli

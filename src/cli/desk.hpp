@@ -1,0 +1,65 @@
+// What a verb works at: what was asked for, the two screens, the store, and a person to ask.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "command/command.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/store/store.hpp"
+#include "place/settings.hpp"
+#include "screen/output.hpp"
+#include "screen/screen.hpp"
+#include "world.hpp"
+
+namespace perdure::cli {
+
+class Desk {
+ public:
+  Desk(World& world, Invocation given, std::vector<Setting> settings);
+
+  [[nodiscard]] const Invocation& given() const { return given_; }
+  [[nodiscard]] World& world() { return world_; }
+  [[nodiscard]] const std::vector<Setting>& settings() const { return settings_; }
+  Screen& screen() { return screen_; }  ///< stdout, for people.
+  Output& output() { return output_; }  ///< stdout, as JSON.
+  Screen& talk() { return talk_; }      ///< stderr.
+
+  /// The store, which must be there.
+  /// Fails: as open_store; `not_found` says how one is made.
+  [[nodiscard]] Result<Store*> open();
+  /// Makes it, and its folder, if need be.
+  [[nodiscard]] Result<Store*> open_or_make();
+  [[nodiscard]] const std::string& location() const;
+
+  /// This process as a worker, without tools: for what is decided, not done.
+  [[nodiscard]] Result<Runtime*> worker();
+
+  /// Relative on a terminal, RFC 3339 elsewhere.
+  [[nodiscard]] std::string when(Timestamp time) const;
+  [[nodiscard]] std::string short_id(const std::string& id) const;
+  [[nodiscard]] bool is_terminal() const { return screen_.is_terminal(); }
+
+  /// Whether to go on with something dangerous: `--yes`, or a person says so. Without a terminal
+  /// nobody is asked, and the answer is no.
+  [[nodiscard]] bool confirms(const std::string& question);
+
+ private:
+  [[nodiscard]] Result<Store*> open(bool makes);
+
+  World& world_;
+  Invocation given_;
+  std::vector<Setting> settings_;
+  Screen screen_;
+  Screen talk_;
+  Output output_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Runtime> worker_;  ///< After the store: it goes first.
+};
+
+}  // namespace perdure::cli

@@ -1,0 +1,170 @@
+// An id as it is comes first, then @last, then beginnings of ids, then titles. The last two look
+// through the list of sessions, which has no payload.
+
+#include "place/reference.hpp"
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure::cli {
+namespace {
+
+constexpr std::size_t beginning_least = 4;
+constexpr std::size_t candidates_shown = 8;
+constexpr std::size_t search_page = 1000;
+
+using Candidates = std::vector<SessionSummary>;
+
+// The first so many sessions that fit.
+Result<Candidates> search(Store& store, SessionQuery query, std::size_t most,
+                          const std::function<bool(const SessionSummary&)>& fits) {
+  Candidates found;
+  query.limit = search_page;
+  do {
+    auto page = store.sessions().list(query);
+    if (!page) return forward(page);
+    for (SessionSummary& row : page->sessions) {
+      if (fits(row)) found.push_back(std::move(row));
+      if (found.size() == most) return found;
+    }
+    query.cursor = page->next;
+  } while (!query.cursor.empty());
+  return found;
+}
+
+Result<Candidates> candidates_of(Store& store, const std::string& text) {
+  if (text == "@last") {
+    return search(store, {}, 1, [](const SessionSummary& row) {
+      return !row.parent || row.parent->lineage != Lineage::child;
+    });
+  }
+  if (text.size() >= beginning_least) {
+    auto found = search(store, {}, candidates_shown + 1,
+                        [&](const SessionSummary& row) { return row.id.text().starts_with(text); });
+    if (!found || !found->empty()) return found;
+  }
+  return search(store, {.contains = text}, candidates_shown + 1,
+                [&](const SessionSummary& row) { return row.title == text; });
+}
+
+std::optional<std::int64_t> number_from(std::string_view text) {
+  std::int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (text.empty() || error != std::errc() || rest != end || number < 0) return std::nullopt;
+  return number;
+}
+
+Result<PlaceInSession> find_turn(Store& store, PlaceInSession place, std::string_view word) {
+  const auto dot = word.find('.');
+  const auto turn = number_from(word.substr(0, dot));
+  std::optional<std::int64_t> step;
+  if (dot != std::string_view::npos) step = number_from(word.substr(dot + 1));
+  if (!turn || *turn == 0 || (dot != std::string_view::npos && !step)) {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("@{} is no point: write @v3 (a version), @2 (after turn 2), @2.1 (after "
+                    "step 1 of it) or @head",
+                    word));
+  }
+  auto position = find_step(store, place.session.id, *turn, step);
+  if (!position) return forward(position);
+  place.point = Point::position(*position);
+  return place;
+}
+
+}  // namespace
+
+Result<SessionSummary> find_session(Store& store, const std::string& text) {
+  if (const auto id = SessionId::parse(text)) {
+    auto row = store.sessions().read(*id);
+    if (row || row.error().code != ErrorCode::not_found) return row;
+  }
+  auto found = candidates_of(store, text);
+  if (!found) return forward(found);
+  if (found->size() == 1) return std::move(found->front());
+  if (found->empty()) {
+    const bool is_short = text.size() < beginning_least;
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no session {}{}; perdure sessions lists them", text,
+                            is_short ? " (the beginning of an id has at least 4 characters)" : ""));
+  }
+  std::string message = fmt::format("{} may mean several sessions:", text);
+  for (std::size_t i = 0; i < found->size() && i < candidates_shown; ++i) {
+    message += fmt::format("\n  {}  {}", (*found)[i].id.text(), (*found)[i].title);
+  }
+  if (found->size() > candidates_shown) message += "\n  and more";
+  return fail(ErrorCode::not_found, message);
+}
+
+Result<PlaceInSession> find_point(Store& store, const std::string& text) {
+  // An id or a title may hold an "@" of its own.
+  const auto at = text.rfind('@');
+  const bool is_whole =
+      at == std::string::npos || text == "@last" || text.ends_with("@last") ||
+      store.sessions().read(SessionId::parse(text).value_or(SessionId())).has_value();
+  const std::string_view word = is_whole ? "head" : std::string_view(text).substr(at + 1);
+  auto session = find_session(store, is_whole ? text : text.substr(0, at));
+  if (!session) return forward(session);
+  PlaceInSession place{.session = *std::move(session)};
+  place.name = fmt::format("{}@{}", place.session.id.text(), word);
+  if (word == "head") return place;
+  if (!word.starts_with('v')) return find_turn(store, std::move(place), word);
+  const auto version = number_from(word.substr(1));
+  if (!version) {
+    return fail(ErrorCode::invalid_argument, fmt::format("@{} is no version: write @v3", word));
+  }
+  place.version = static_cast<Version>(*version);
+  place.point = Point::version(*place.version);
+  auto checkpoint = store.log().read_checkpoint(place.session.id, *place.version);
+  if (!checkpoint) return forward(checkpoint);
+  return place;
+}
+
+bool is_pending(const Call& call, const SessionSummary& session) {
+  if (!session.moved_to.empty()) return false;
+  if (call.state == CallState::in_doubt) return true;
+  const bool has_owner = session.holder && session.holder->alive;
+  if (call.state == CallState::dispatched) return !has_owner;
+  return call.state == CallState::intended && session.status == Status::waiting;
+}
+
+Result<Call> find_call(Store& store, const std::string& text) {
+  const auto colon = text.rfind(':');
+  const auto position = colon == std::string::npos
+                            ? std::nullopt
+                            : number_from(std::string_view(text).substr(colon + 1));
+  auto session = find_session(store, position ? text.substr(0, colon) : text);
+  if (!session) return forward(session);
+  if (position) return store.ledger().read(session->id, static_cast<Position>(*position));
+  auto calls = store.ledger().list(
+      {.session = session->id,
+       .states = {CallState::intended, CallState::dispatched, CallState::in_doubt}});
+  if (!calls) return forward(calls);
+  std::erase_if(*calls, [&](const Call& call) { return !is_pending(call, *session); });
+  if (calls->size() == 1) return std::move(calls->front());
+  std::string message = calls->empty() ? fmt::format("no call of {} is pending", text)
+                                       : fmt::format("several calls of {} are pending:", text);
+  for (const Call& call : *calls) {
+    message += fmt::format("\n  {}  {}", call_name(call.session, call.position), call.tool);
+  }
+  return fail(ErrorCode::not_found, message);
+}
+
+}  // namespace perdure::cli

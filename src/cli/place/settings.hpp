@@ -1,0 +1,34 @@
+// Where the store is, and who said so: a flag, the environment, a file of the project, a file of the
+// user, or nobody.
+//
+// A settings file has lines `key = value`; `#` begins a comment. The project's is `.perdure/config`, in the
+// folder the program was started in or the nearest above it that has one; paths in it are relative to
+// the folder that holds `.perdure`.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "command/command.hpp"
+#include "perdure/core/error.hpp"
+#include "world.hpp"
+
+namespace perdure::cli {
+
+struct Setting {
+  std::string key{};
+  std::string value{};
+  std::string origin{};  ///< "--store", "PERDURE_STORE", the path of a file, or "default".
+};
+
+/// All settings with the value that counts. The store's is a location as open_store takes it.
+/// Fails: `invalid_argument` for a file that cannot be understood, with its line.
+[[nodiscard]] Result<std::vector<Setting>> read_settings(const World& world,
+                                                         const Invocation& given);
+
+/// The location of the store by what a person wrote: a folder means the file store.db in it.
+[[nodiscard]] std::string location_from(const std::string& place, const std::string& base);
+
+}  // namespace perdure::cli

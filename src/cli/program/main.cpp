@@ -1,0 +1,112 @@
+// The program: the real streams, terminal, environment and user, handed to run().
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <pwd.h>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <sys/ioctl.h>
+#include <system_error>
+#include <unistd.h>
+#include <vector>
+
+#include "cli.hpp"
+#include "world.hpp"
+
+namespace {
+
+/// Writes to a descriptor, and knows why it could not.
+class DescriptorBuffer : public std::streambuf {
+ public:
+  explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {
+    setp(room_.data(), room_.data() + room_.size());
+  }
+  [[nodiscard]] int error() const { return error_; }
+
+ protected:
+  int_type overflow(int_type letter) override {
+    if (sync() != 0) return traits_type::eof();
+    if (traits_type::eq_int_type(letter, traits_type::eof())) return traits_type::not_eof(letter);
+    return sputc(traits_type::to_char_type(letter));
+  }
+
+  int sync() override {
+    const char* at = pbase();
+    while (at < pptr() && error_ == 0) {
+      const ssize_t written = ::write(descriptor_, at, static_cast<std::size_t>(pptr() - at));
+      if (written >= 0) {
+        at += written;
+      } else if (errno != EINTR) {
+        error_ = errno;
+      }
+    }
+    setp(room_.data(), room_.data() + room_.size());
+    return error_ == 0 ? 0 : -1;
+  }
+
+ private:
+  int descriptor_;
+  int error_ = 0;
+  std::array<char, 1U << 16U> room_{};
+};
+
+int terminal_columns() {
+  winsize size{};
+  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  }
+  return 80;
+}
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody sets any.
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::string user_name() {
+  if (const auto user = variable("USER"); user && !user->empty()) return *user;
+  const passwd* entry =
+      ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): before any thread.
+  return entry == nullptr ? "unknown" : entry->pw_name;
+}
+
+std::optional<std::string> ask_line() {
+  std::string line;
+  if (!std::getline(std::cin, line)) return std::nullopt;
+  return line;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  // A reader that hangs up is told by the write, and ends the program quietly.
+  std::signal(SIGPIPE, SIG_IGN);
+  DescriptorBuffer out_buffer(STDOUT_FILENO);
+  DescriptorBuffer err_buffer(STDERR_FILENO);
+  std::ostream out(&out_buffer);
+  std::ostream err(&err_buffer);
+  err << std::unitbuf;
+  std::error_code ignored;
+  perdure::cli::World world{.out = out,
+                            .err = err,
+                            .is_out_terminal = ::isatty(STDOUT_FILENO) == 1,
+                            .is_err_terminal = ::isatty(STDERR_FILENO) == 1,
+                            .is_in_terminal = ::isatty(STDIN_FILENO) == 1,
+                            .columns = terminal_columns(),
+                            .environment = variable,
+                            .folder = std::filesystem::current_path(ignored).string(),
+                            .user = user_name(),
+                            .ask_line = ask_line};
+  const int exit = perdure::cli::run(world, std::vector<std::string>(words + 1, words + count));
+  out.flush();
+  if (out_buffer.error() == 0 || out_buffer.error() == EPIPE) return exit;
+  err << "perdure: the output cannot be written: "
+      << std::generic_category().message(out_buffer.error()) << '\n';
+  return 1;
+}

@@ -1,0 +1,41 @@
+// What a verb prints, in the form that was asked for: a screen for people, one JSON document, or one
+// JSON object a line. Items go out as they come: a list of any length takes no memory here.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "perdure/core/json.hpp"
+#include "screen/screen.hpp"
+
+namespace perdure::cli {
+
+enum class Form : std::uint8_t { people, json, jsonl };
+
+class Output {
+ public:
+  Output(Screen& screen, Form form) : screen_(screen), form_(form) {}
+
+  [[nodiscard]] bool is_json() const { return form_ != Form::people; }
+
+  /// A list: `{"schema": …, "items": […], …}`, or a line for each item.
+  void begin_list(std::string_view schema);
+  void item(Json item);
+  /// `rest`: further members of the document; not for lines.
+  void end_list(const Json::Object& rest = {});
+
+  /// One thing.
+  void document(std::string_view schema, Json::Object members);
+
+ private:
+  void write(const Json& value, std::string_view after);
+
+  Screen& screen_;
+  Form form_;
+  std::string schema_;
+  bool is_first_ = true;
+};
+
+}  // namespace perdure::cli

@@ -1,0 +1,51 @@
+// Work that is done at once shows no bar: the first one is drawn after a while.
+
+#include "screen/progress_bar.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+
+#include "perdure/core/time.hpp"
+#include "perdure/store/progress.hpp"
+#include "screen/screen.hpp"
+
+namespace perdure::cli {
+namespace {
+
+constexpr Duration patience = std::chrono::milliseconds(300);
+constexpr Duration between_bars = std::chrono::milliseconds(100);
+constexpr std::size_t bar_columns = 30;
+
+}  // namespace
+
+ProgressBar::ProgressBar(Screen& talk, const Clock& clock, std::string what)
+    : talk_(talk), clock_(clock), what_(std::move(what)), next_(clock.uptime() + patience) {}
+
+ProgressBar::~ProgressBar() {
+  if (is_drawn_) talk_.bytes("\r\x1b[K");
+}
+
+Progress ProgressBar::follow() {
+  return [this](const Step& step) {
+    if (talk_.is_terminal() && clock_.uptime() >= next_) draw(step);
+    return true;
+  };
+}
+
+void ProgressBar::draw(const Step& step) {
+  next_ = clock_.uptime() + between_bars;
+  is_drawn_ = true;
+  const auto total = std::max<std::uint64_t>(step.total, 1);
+  const std::uint64_t share = std::min<std::uint64_t>(100, step.done * 100 / total);
+  const std::size_t full = share * bar_columns / 100;
+  std::string bar;
+  for (std::size_t i = 0; i < bar_columns; ++i) bar += i < full ? "█" : "░";
+  talk_.bytes(fmt::format("\r{} {} {:3}%\x1b[K", what_, bar, share));
+  talk_.flush();
+}
+
+}  // namespace perdure::cli

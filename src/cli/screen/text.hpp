@@ -1,0 +1,30 @@
+// Text from a store, made fit for a terminal. A title, a tool's output, a model's words are written
+// by anybody: none of their bytes may act on the terminal.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace perdure::cli {
+
+enum class Lines : std::uint8_t {
+  one,   ///< Line breaks and tabs become spaces.
+  many,  ///< They stay.
+};
+
+/// The text with every control character (C0, DEL, C1), change of writing direction and byte that
+/// is not UTF-8 written out visibly: "\x1b", "\u202e". What comes back is UTF-8.
+[[nodiscard]] std::string visible(std::string_view text, Lines lines = Lines::one);
+
+/// How many columns the text takes.
+[[nodiscard]] std::size_t width_of(std::string_view text);
+
+/// The text in at most so many columns, with "…" at its end if something was cut.
+[[nodiscard]] std::string clipped(std::string_view text, std::size_t columns);
+
+/// With what a terminal may act on written as \uXXXX: for JSON, where it means the same.
+[[nodiscard]] std::string json_visible(std::string_view json);
+
+}  // namespace perdure::cli

@@ -1,0 +1,87 @@
+// No byte of a store acts on a terminal.
+
+#include "perdure/core/text.hpp"
+
+#include <gtest/gtest.h>
+#include <string>
+
+#include "perdure/core/json.hpp"
+#include "screen/text.hpp"
+#include "screen/words.hpp"
+
+namespace perdure::cli {
+namespace {
+
+TEST(Visible, ControlCharactersAreWrittenOut) {
+  EXPECT_EQ(visible("\x1b[2J"), "\\x1b[2J");
+  EXPECT_EQ(visible("a\x07\x7f"
+                    "b"),
+            "a\\x07\\x7fb");
+  EXPECT_EQ(visible("\xc2\x9b"
+                    "31m"),
+            "\\x9b31m");  // The C1 form of ESC [.
+  EXPECT_EQ(visible("a\r\nb"), "a\\x0d b");
+}
+
+TEST(Visible, WhatTurnsTextRoundIsWrittenOut) {
+  EXPECT_EQ(visible("a\u202e"
+                    "b\u2066"),
+            "a\\u202eb\\u2066");
+}
+
+TEST(Visible, BytesThatAreNoTextAreWrittenOut) {
+  EXPECT_EQ(visible("\xff\xc3"), "\\xff\\xc3");
+  EXPECT_EQ(visible("\xed\xa0\xbd"), "\\xed\\xa0\\xbd");
+}
+
+TEST(Visible, LinesStayWhereTheyAreWanted) {
+  EXPECT_EQ(visible("a\n\tb", Lines::many), "a\n\tb");
+  EXPECT_EQ(visible("a\n\tb"), "a  b");
+}
+
+TEST(Visible, NoByteBelowABlankIsLeftWhateverComes) {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) {
+    all += static_cast<char>(byte);
+    all += "\xc2";
+    all += static_cast<char>(byte);
+  }
+  const std::string made = visible(all);
+  EXPECT_TRUE(is_utf8(made));
+  for (const char letter : made) EXPECT_GE(static_cast<unsigned char>(letter), 0x20);
+  EXPECT_FALSE(made.contains("\xc2\x9b"));
+}
+
+TEST(Visible, JsonMeansTheSame) {
+  const Json value = Json::Object{{"a\u202e", "\xc2\x9b\x1b"}};
+  const std::string made = json_visible(value.text());
+  EXPECT_EQ(parse_json(made).value(), value);
+  EXPECT_FALSE(made.contains("\xc2\x9b"));
+}
+
+TEST(Width, CountsColumnsNotBytes) {
+  EXPECT_EQ(width_of("aé…"), 3U);
+  EXPECT_EQ(width_of("漢字"), 4U);
+  EXPECT_EQ(width_of("e\u0301"), 1U);
+}
+
+TEST(Width, ClippedTextFits) {
+  EXPECT_EQ(clipped("abcdef", 4), "abc…");
+  EXPECT_EQ(clipped("漢字漢字", 4), "漢…");
+  EXPECT_EQ(clipped("abc", 3), "abc");
+  EXPECT_EQ(clipped("abc", 0), "");
+}
+
+TEST(Spans, AreReadAndWritten) {
+  EXPECT_EQ(span_from("90d"), std::chrono::days(90));
+  EXPECT_EQ(span_from("2h"), std::chrono::hours(2));
+  for (const char* text : {"", "d", "9", "-1d", "1.5h", "5y", "99999999d"})
+    EXPECT_FALSE(span_from(text)) << text;
+  EXPECT_EQ(exact_span(std::chrono::milliseconds(4100)), "4.1s");
+  EXPECT_EQ(exact_span(std::chrono::seconds(192)), "3m12s");
+  EXPECT_EQ(short_count(88'120), "88.1k");
+  EXPECT_EQ(grouped(-1'234'567), "-1,234,567");
+}
+
+}  // namespace
+}  // namespace perdure::cli

@@ -1,0 +1,63 @@
+// Times, amounts and states in the words that people read.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "perdure/core/time.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
+#include "screen/screen.hpp"
+
+namespace perdure::cli {
+
+/// "now", "4m", "2h", "3d", "5w": the largest unit alone.
+[[nodiscard]] std::string short_span(Duration span);
+/// "0.2s", "4.1s", "3m12s", "2h05m".
+[[nodiscard]] std::string exact_span(Duration span);
+/// "4m ago", "in 2h", "now".
+[[nodiscard]] std::string relative(Timestamp time, Timestamp now);
+/// "950", "2.1k", "88.1k", "3.4M".
+[[nodiscard]] std::string short_count(std::int64_t number);
+/// "1,204".
+[[nodiscard]] std::string grouped(std::int64_t number);
+/// "$0.0033" of millionths.
+[[nodiscard]] std::string dollars(std::int64_t micros);
+/// "12 B", "3.4 KiB".
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
+/// "90d", "2h", "30m", "10s"; nothing for any other text.
+[[nodiscard]] std::optional<Duration> span_from(std::string_view text);
+/// "1 session", "2 sessions".
+[[nodiscard]] std::string counted(std::uint64_t number, std::string_view noun);
+
+/// How a session stands, as lists show it: a status, or what follows from it.
+enum class Standing : std::uint8_t {
+  active,
+  waiting,
+  paused,
+  completed,
+  failed,
+  cancelled,
+  interrupted,
+  needs_attention,
+  moved,
+};
+
+[[nodiscard]] Standing standing_of(const SessionSummary& row);
+/// As JSON and filters write it: "needs_attention".
+[[nodiscard]] std::string_view to_string(Standing standing);
+[[nodiscard]] std::optional<Standing> standing_from(std::string_view text);
+
+/// Icon and word on a terminal, the word elsewhere.
+[[nodiscard]] Piece shown(Standing standing, bool with_icon);
+[[nodiscard]] Piece shown(CallState state, bool with_icon);
+
+/// On a terminal ids that Perdure minted are cut where they are still unique in practice: after the
+/// millisecond and the counter within it.
+[[nodiscard]] std::string shown_id(const std::string& id, bool is_terminal);
+
+}  // namespace perdure::cli

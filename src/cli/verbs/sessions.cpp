@@ -1,0 +1,200 @@
+// The list of sessions. It reads rows that carry no payload, a page at a time, and stops at the
+// limit: the first screen takes as long for ten sessions as for ten thousand.
+
+#include "perdure/store/sessions.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/store.hpp"
+#include "place/filter.hpp"
+#include "screen/output.hpp"
+#include "screen/table.hpp"
+#include "screen/words.hpp"
+#include "verbs/as_json.hpp"
+#include "verbs/values.hpp"
+
+namespace perdure::cli {
+namespace {
+
+constexpr std::size_t page_rows = 200;
+constexpr Duration old_age = std::chrono::days(30);
+constexpr Duration look_again = std::chrono::seconds(10);
+
+struct Listing {
+  std::vector<SessionSummary> rows{};
+  std::size_t hidden = 0;  ///< Sub-agents and old ones that were passed over.
+  bool has_more = false;
+};
+
+bool is_hidden_row(const SessionSummary& row, Timestamp now) {
+  if (row.parent && row.parent->lineage == Lineage::child) return true;
+  const bool is_over = row.status == Status::completed || row.status == Status::failed ||
+                       row.status == Status::cancelled;
+  return is_over && !row.needs_attention() && now - row.updated_at > old_age;
+}
+
+struct Wish {
+  SessionQuery query{};
+  SessionTest fits{};
+  std::size_t limit = 50;
+  bool all = false;
+};
+
+Result<Listing> read_listing(Store& store, Wish wish, Timestamp now) {
+  Listing listing;
+  wish.query.limit = page_rows;
+  do {
+    auto page = store.sessions().list(wish.query);
+    if (!page) return forward(page);
+    for (SessionSummary& row : page->sessions) {
+      if (!wish.fits(row)) continue;
+      if (!wish.all && is_hidden_row(row, now)) {
+        ++listing.hidden;
+      } else if (listing.rows.size() == wish.limit) {
+        listing.has_more = true;
+        return listing;
+      } else {
+        listing.rows.push_back(std::move(row));
+      }
+    }
+    wish.query.cursor = page->next;
+  } while (!wish.query.cursor.empty());
+  return listing;
+}
+
+SessionSort sort_named(const std::string& name) {
+  if (name == "created") return SessionSort::created;
+  if (name == "title") return SessionSort::title;
+  if (name == "turns") return SessionSort::turns;
+  return name == "cost" ? SessionSort::cost : SessionSort::updated;
+}
+
+Result<Wish> wish_of(Desk& desk) {
+  const Invocation& given = desk.given();
+  Wish wish{.all = given.has("all")};
+  auto fits = filter_from(given.arguments, desk.world().clock->now());
+  if (!fits) return forward(fits);
+  wish.fits = *std::move(fits);
+  auto limit = number_option(given, "limit", 50);
+  if (!limit) return forward(limit);
+  wish.limit = static_cast<std::size_t>(*limit);
+  const std::string sort = given.find("sort").value_or("updated");
+  wish.query.sort = sort_named(sort);
+  wish.query.descending = sort != "title";
+  return wish;
+}
+
+void print_table(Desk& desk, const Listing& listing) {
+  Table table({{.heading = "STATE"},
+               {.heading = "ID"},
+               {.heading = "TITLE", .least = 12},
+               {.heading = "TURNS", .is_right = true, .drop = 1},
+               {.heading = "STEPS", .is_right = true, .drop = 3},
+               {.heading = "DOUBT", .is_right = true, .drop = 2},
+               {.heading = "TOKENS", .is_right = true, .drop = 4},
+               {.heading = "CHANGED"}});
+  for (const SessionSummary& row : listing.rows) {
+    const Tally& tally = row.tally;
+    table.add(
+        {shown(standing_of(row), desk.is_terminal()),
+         {desk.short_id(row.id.text())},
+         {row.title.empty() ? row.opening : row.title},
+         {std::to_string(tally.turns)},
+         {std::to_string(tally.steps)},
+         row.attention > 0 ? Piece{std::to_string(row.attention), Ink::red} : Piece{"-", Ink::dim},
+         {short_count(tally.tokens_in + tally.tokens_out)},
+         {desk.when(row.updated_at), Ink::dim}});
+  }
+  table.print(desk.screen());
+}
+
+void say_what_is_missing(Desk& desk, const Listing& listing) {
+  if (listing.rows.empty()) {
+    desk.talk().line(listing.hidden == 0 ? "No session fits." : "No session fits but hidden ones.");
+  }
+  if (listing.hidden > 0) {
+    desk.talk().line(fmt::format(
+        "{} hidden: sub-agents, or finished over 30 days ago; --all shows them.", listing.hidden));
+  }
+  if (listing.has_more) desk.talk().line("There are more: --limit, or a filter.");
+  const bool is_wanted = std::ranges::any_of(
+      listing.rows, [](const SessionSummary& row) { return row.needs_attention(); });
+  if (is_wanted) desk.talk().line("What needs attention: perdure pending");
+}
+
+Result<void> print_once(Desk& desk, Store& store, const Wish& wish) {
+  auto listing = read_listing(store, wish, desk.world().clock->now());
+  if (!listing) return forward(listing);
+  Output& output = desk.output();
+  output.begin_list("perdure.sessions/1");
+  for (const SessionSummary& row : listing->rows) output.item(as_json(row));
+  output.end_list({{"hidden", listing->hidden}, {"has_more", listing->has_more}});
+  if (output.is_json()) return {};
+  if (!listing->rows.empty()) print_table(desk, *listing);
+  say_what_is_missing(desk, *listing);
+  return {};
+}
+
+Result<Exit> run_sessions(Desk& desk) {
+  auto wish = wish_of(desk);
+  if (!wish) return forward(wish);
+  auto store = desk.open();
+  if (!store) return forward(store);
+  const bool watches = desk.given().has("watch");
+  do {
+    auto seen = (*store)->changes().current();
+    if (!seen) return forward(seen);
+    if (watches && desk.is_terminal()) desk.screen().bytes("\x1b[H\x1b[2J");
+    if (auto printed = print_once(desk, **store, *wish); !printed) return forward(printed);
+    desk.screen().flush();
+    if (!watches) break;
+    // Relative times grow old without any change.
+    if (auto waited = (*store)->changes().wait(*seen, look_again); !waited) return forward(waited);
+  } while (desk.screen().is_open());
+  return Exit::done;
+}
+
+}  // namespace
+
+Command sessions_command() {
+  return {
+      .name = "sessions",
+      .summary = "List sessions, the last changed first",
+      .details =
+          "Sub-agents and sessions that ended over 30 days ago are hidden without --all.\n\n"
+          "A filter is words that all must fit: state:interrupted tag:prod title:refund* "
+          "tokens:>20000\n"
+          "cost:>0.5 turns:<3 steps:>100 active:<2h age:>7d, or words of the title; a dash in "
+          "front means\n"
+          "\"not\": -tag:test (after --).",
+      .arguments = {{.name = "FILTER", .summary = "Words as above", .count = Argument::Count::any}},
+      .options = {{.name = "all", .summary = "Hide nothing"},
+                  {.name = "sort",
+                   .value = "BY",
+                   .summary = "updated (default), created, title, turns or cost",
+                   .choices = {"updated", "created", "title", "turns", "cost"}},
+                  {.name = "limit", .value = "N", .summary = "At most so many; 50 by default"},
+                  {.name = "watch", .summary = "Show it again whenever something changes"}},
+      .exits = {Exit::not_found, Exit::unsupported},
+      .examples = {{"perdure sessions state:interrupted", "what a crash left behind"},
+                   {"perdure sessions --jsonl tag:prod", "for a script"}},
+      .schema = "perdure.sessions/1",
+      .run = run_sessions};
+}
+
+}  // namespace perdure::cli

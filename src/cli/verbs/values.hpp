@@ -1,0 +1,23 @@
+// Values of options that more than one verb has.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "command/command.hpp"
+#include "perdure/core/error.hpp"
+
+namespace perdure::cli {
+
+/// A whole number above zero.
+/// Fails: `invalid_argument`.
+[[nodiscard]] Result<std::int64_t> number_option(const Invocation& given, std::string_view name,
+                                                 std::int64_t otherwise);
+
+/// The text itself, or, after "@", what the file of that name holds.
+/// Fails: `not_found` if there is no such file.
+[[nodiscard]] Result<std::string> text_or_file(const std::string& value, const std::string& folder);
+
+}  // namespace perdure::cli

@@ -1,0 +1,32 @@
+// What the program is given from outside: streams, terminal, environment, time, identity. A test
+// hands in its own; program/main.cpp has the real ones.
+
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include "perdure/agent/environment.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+
+namespace perdure::cli {
+
+struct World {
+  std::ostream& out;  ///< Data.
+  std::ostream& err;  ///< Talk.
+  bool is_out_terminal = false;
+  bool is_err_terminal = false;
+  bool is_in_terminal = false;
+  int columns = 80;  ///< Of the terminal.
+  Environment environment{};
+  std::string folder{};                                    ///< Where it was started.
+  std::string user{};                                      ///< Who decides.
+  std::function<std::optional<std::string>()> ask_line{};  ///< A line typed at the terminal.
+  Clock* clock = &system_clock();
+  IdSource* ids = &random_ids();
+};
+
+}  // namespace perdure::cli

@@ -1,0 +1,18 @@
+// Slices of facts as a bundle holds them.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "perdure/store/facts.hpp"
+
+namespace perdure::bundle {
+
+[[nodiscard]] std::string pack(const FactSlice& slice);
+
+/// Empty for bytes that no `pack` wrote. What they say may still be what no store says: fact_check.hpp.
+[[nodiscard]] std::optional<FactSlice> unpack(std::string_view bytes);
+
+}  // namespace perdure::bundle

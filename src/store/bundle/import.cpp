@@ -1,0 +1,196 @@
+// An import is the arriving half of a move, whose other half is a file. The file cannot say "moved",
+// nor can it be asked how an import ended, so none is taken up again: whoever comes next throws away
+// what is there, and begins anew. The ticket outdates whoever may still be at it. Part of it comes out
+// of the bundle, so that two who begin at the same moment have the same ticket only for the same facts.
+
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "bundle/bundle_facts.hpp"
+#include "copy/comparison.hpp"
+#include "copy/fact_stream.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/bundle.hpp"
+#include "perdure/store/facts.hpp"
+#include "perdure/store/progress.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/transfer.hpp"
+
+namespace perdure {
+
+namespace {
+
+using bundle::BundleFacts;
+
+constexpr int beginnings_max = 3;
+/// What all bundles are called where stores have an incarnation.
+const std::string& peer_of_bundles() {
+  static const std::string name = "bundle";
+  return name;
+}
+
+/// The original may go on, and what it did since nobody knows here.
+void come_up_paused(Fact& fact) {
+  auto* session = std::get_if<SessionFact>(&fact);
+  if (session == nullptr || !session->row) return;
+  SessionSummary& row = session->row->summary;
+  const bool could_run = row.status == Status::active || row.status == Status::waiting;
+  row.restored = could_run || row.status == Status::paused;
+  if (!could_run) return;
+  row.status = Status::paused;
+  row.wake_at.reset();
+  row.wait_reason = fmt::format("imported from a bundle: the original may have gone on since {}",
+                                to_iso8601(row.updated_at));
+}
+
+Result<Passage> begin(Store& store, const Digest& digest) {
+  Ticket own = 0;
+  for (std::size_t i = 0; i < 4; ++i) own = own << 8U | digest.at(i);
+  Transfer& transfer = store.transfer();
+  Result<Arrival> arrived;
+  for (int attempt = 0; attempt < beginnings_max; ++attempt) {
+    auto before = transfer.find_arrival(peer_of_bundles());
+    if (!before) return forward(before);
+    Passage passage{
+        .side = Side::arriving, .peer = peer_of_bundles(), .ticket = before->ticket, .owners = {}};
+    if (before->ticket != 0) {
+      auto cleared = transfer.end(passage, MoveEnd::abandoned);
+      if (!cleared && cleared.error().code != ErrorCode::lease_lost) return forward(cleared);
+    }
+    passage.ticket = before->last + 1 + own;
+    arrived = transfer.arrive(passage.peer,
+                              {.open = passage.ticket, .since = passage.ticket, .finished = 0});
+    if (arrived) return passage;
+    const ErrorCode code = arrived.error().code;
+    if (code != ErrorCode::conflict && code != ErrorCode::lease_lost) return forward(arrived);
+  }
+  return forward(arrived);
+}
+
+class Import {
+ public:
+  Import(Store& store, const std::string& path, const Progress& progress)
+      : store_(store), path_(path), progress_(progress) {}
+
+  // Each of these is false if it was told to stop.
+
+  Result<bool> check() {
+    auto checked = check_bundle(path_, [this](const Step& step) {
+      total_ = 3 * step.total;
+      return go_on(step.done);
+    });
+    if (!checked) return forward(checked);
+    report_ = *std::move(checked);
+    return report_.is_complete;
+  }
+
+  Result<bool> take(const Passage& passage) {
+    auto facts = open([this](const std::string& bytes) -> Result<void> {
+      auto put = store_.blobs().put(bytes);
+      if (!put) return forward(put);
+      return {};
+    });
+    if (!facts) return forward(facts);
+    while (true) {
+      if (!go_on(report_.bytes + facts->position())) return false;
+      auto slice = next(*facts);
+      if (!slice) return forward(slice);
+      if (!*slice) return true;
+      auto taken = store_.transfer().take(passage, **slice);
+      if (!taken) return forward(taken);
+    }
+  }
+
+  Result<bool> compare(const Passage& passage, const ImportOptions& options) {
+    auto facts = open({});
+    if (!facts) return forward(facts);
+    copy::FactStream source([&](const FactCursor&) -> Result<FactSlice> {
+      auto slice = next(*facts);
+      if (!slice) return forward(slice);
+      if (*slice) return **std::move(slice);
+      return fail(ErrorCode::corrupted, "the bundle was changed while it was read");
+    });
+    copy::Comparison comparison(std::move(source), store_, passage);
+    auto compared =
+        comparison.run([&](std::uint64_t) { return go_on(2 * report_.bytes + facts->position()); });
+    if (!compared || !*compared) return compared;
+    if (options.with_damage || comparison.damaged().empty()) return true;
+    const SessionId& session = *comparison.damaged().begin();
+    return fail(ErrorCode::corrupted,
+                fmt::format("session {} was damaged when it was exported", session.text()),
+                session.text());
+  }
+
+  [[nodiscard]] const BundleReport& report() const { return report_; }
+
+ private:
+  bool go_on(std::uint64_t done) {
+    return !progress_ || progress_({.done = done, .total = total_});
+  }
+
+  Result<BundleFacts> open(BundleFacts::TakeBlob take_blob) {
+    return BundleFacts::open(path_, std::move(take_blob));
+  }
+
+  // As the store is to have it.
+  Result<std::optional<FactSlice>> next(BundleFacts& facts) {
+    auto slice = facts.next();
+    if (!slice) return slice;
+    if (!*slice && facts.report() != report_) {
+      return fail(ErrorCode::corrupted, "the bundle was changed while it was read", path_);
+    }
+    if (*slice) {
+      for (Fact& fact : (*slice)->facts) come_up_paused(fact);
+    }
+    return slice;
+  }
+
+  Store& store_;
+  const std::string& path_;
+  const Progress& progress_;
+  std::uint64_t total_ = 0;  ///< The file is read three times.
+  BundleReport report_;
+};
+
+// All of it, up to the moment at which the sessions are there.
+Result<bool> prepare(Import& work, const Passage& passage, const ImportOptions& options) {
+  auto taken = work.take(passage);
+  if (!taken || !*taken) return taken;
+  return work.compare(passage, options);
+}
+
+}  // namespace
+
+Result<BundleReport> import_bundle(Store& store, const std::string& path,
+                                   const ImportOptions& options, const Progress& progress) {
+  Import work(store, path, progress);
+  auto checked = work.check();
+  if (!checked) return forward(checked);
+  if (!*checked) return work.report();
+  auto passage = begin(store, work.report().digest);
+  if (!passage) return forward(passage);
+  auto prepared = prepare(work, *passage, options);
+  if (!prepared || !*prepared) {
+    // Should that fail too, the next import does it; the first error is the one to know.
+    static_cast<void>(store.transfer().end(*passage, MoveEnd::abandoned));
+    if (!prepared) return forward(prepared);
+    BundleReport stopped;
+    stopped.is_complete = false;
+    return stopped;
+  }
+  if (auto synced = store.upkeep().sync(); !synced) return forward(synced);
+  auto landed = store.transfer().end(*passage, MoveEnd::moved);
+  if (!landed) return forward(landed);
+  return work.report();
+}
+
+}  // namespace perdure

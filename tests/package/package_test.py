@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Unpacks the packages into empty roots and runs the program there: package_test.py FOLDER.
+
+A root holds what its package says it needs, file by file, and nothing else: no compiler, no shell, no
+library by accident. For the .deb, that is the packages it depends on, and those that they depend on, as
+they are installed on this machine; for the tarball, libc6 alone.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+def expect(holds: bool, what: str, said: object = "") -> None:
+    if not holds:
+        sys.exit(f"package_test: {what}\n{said}")
+
+
+def run(*command: object) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    expect(done.returncode == 0, " ".join(map(str, command)), done.stdout + done.stderr)
+    return done.stdout
+
+
+def names_in(depends: str) -> list[str]:
+    """The first of each group of alternatives that is installed."""
+    chosen = []
+    for group in filter(None, (part.strip() for part in depends.split(","))):
+        names = [re.match(r"[a-z0-9.+-]+", one.strip()).group(0) for one in group.split("|")]
+        chosen.append(next((name for name in names if is_installed(name)), names[0]))
+    return chosen
+
+
+def is_installed(name: str) -> bool:
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status}", name], capture_output=True, text=True)
+    return done.returncode == 0 and done.stdout.startswith("installed")
+
+
+def with_all_they_need(packages: list[str]) -> set[str]:
+    known: set[str] = set()
+    waiting = list(packages)
+    while waiting:
+        name = waiting.pop()
+        # Virtual ones are some installed package's; what is not there was never needed here.
+        if name in known or not is_installed(name):
+            continue
+        known.add(name)
+        waiting += names_in(run("dpkg-query", "-W", "-f", "${Depends}, ${Pre-Depends}\n", name).splitlines()[0])
+    return known
+
+
+class Root:
+    def __init__(self, folder: str, packages: set[str]) -> None:
+        self.path = pathlib.Path(folder)
+        for name in ("bin", "lib", "lib64", "sbin"):
+            (self.path / "usr" / name).mkdir(parents=True)
+            (self.path / name).symlink_to(f"usr/{name}")
+        for name in ("proc", "dev", "tmp", "opt"):
+            (self.path / name).mkdir()
+        for package in packages:
+            for line in run("dpkg", "-L", package).splitlines():
+                self.take(pathlib.Path(line))
+
+    def take(self, path: pathlib.Path) -> None:
+        is_wanted = path.is_file() and str(path).startswith(("/lib", "/usr/lib", "/etc/ssl/openssl.cnf"))
+        if not is_wanted:
+            return
+        target = self.path / str(path.parent.resolve() / path.name).lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target, follow_symlinks=False)
+
+    def run(self, *words: str) -> tuple[int, str]:
+        command = ["bwrap", "--unshare-all", "--die-with-parent", "--clearenv", "--bind", self.path, "/",
+                   "--proc", "/proc", "--dev", "/dev", "--chdir", "/tmp", *words]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+
+def try_out(root: Root, prefix: str, version: str) -> None:
+    program = f"{prefix}/bin/perdure"
+    for words, hint in ((["version"], version), (["help"], "sessions"), (["completion", "bash"], "perdure")):
+        code, said = root.run(program, *words)
+        expect(code == 0 and hint in said, f"perdure {' '.join(words)} does not run in an empty root", (code, said))
+    code, said = root.run(program, "sessions", "--store", "/tmp/none.db")
+    expect(code == 3 and "there is no store" in said, "it does not say that there is no store", (code, said))
+    code, said = root.run(f"{prefix}/lib/perdure/refund-desk/refund_desk", "order")
+    expect(code == 75 and "REFUND_DESK" in said, "the refund desk does not run", (code, said))
+
+
+def check_contents(tree: pathlib.Path) -> None:
+    held = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
+    for wanted in ("share/man/man1/perdure.1.gz", "share/bash-completion/completions/perdure",
+                   "share/zsh/vendor-completions/_perdure", "share/fish/vendor_completions.d/perdure.fish",
+                   "share/doc/perdure/copyright", "share/doc/perdure/LICENSE", "share/doc/perdure/changelog.gz",
+                   "share/doc/perdure/docs/guarantees.md", "lib/perdure/refund-desk/agent.yaml"):
+        expect(wanted in held, f"{wanted} is missing", sorted(held))
+    expect("SQLite" in (tree / "share/doc/perdure/copyright").read_text(), "SQLite's notice is missing")
+
+
+def needed_by(binary: pathlib.Path) -> set[str]:
+    return set(re.findall(r"NEEDED\s+(\S+)", run("objdump", "-p", binary)))
+
+
+def check_deb(deb: pathlib.Path) -> None:
+    version = run("dpkg-deb", "-f", deb, "Version").strip()
+    declared = names_in(run("dpkg-deb", "-f", deb, "Depends").strip())
+    with tempfile.TemporaryDirectory() as folder:
+        root = Root(folder, with_all_they_need(declared))
+        run("dpkg-deb", "-x", deb, folder)
+        check_contents(root.path / "usr")
+        try_out(root, "/usr", version)
+        # Exact: nothing is declared that no library is needed of.
+        binaries = [root.path / "usr/bin/perdure", root.path / "usr/lib/perdure/refund-desk/refund_desk"]
+        wanted = set().union(*(needed_by(binary) for binary in binaries))
+        for package in declared:
+            files = {pathlib.Path(line).name for line in run("dpkg", "-L", package).splitlines()}
+            expect(bool(files & wanted), f"{package} is declared, and nothing of it is needed", wanted)
+        # And enough: with one of them missing it does not even start.
+        missing = next(name for name in declared if name.startswith("libpq"))
+        for line in run("dpkg", "-L", missing).splitlines():
+            (root.path / line.lstrip("/")).unlink(missing_ok=True) if ".so" in line else None
+        expect(root.run("/usr/bin/perdure", "version")[0] != 0, "the root holds more than was declared")
+    print(f"{deb.name}: runs on {len(declared)} declared packages: {', '.join(declared)}")
+
+
+def check_tarball(tarball: pathlib.Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Root(folder, {"libc6"})
+        run("tar", "-xzf", tarball, "-C", root.path / "opt")
+        tree = next((root.path / "opt").iterdir())
+        check_contents(tree)
+        notices = {path.name for path in (tree / "share/doc/perdure/third-party").iterdir()}
+        brought = [path for path in (tree / "lib/perdure").iterdir() if ".so" in path.name]
+        expect(len(brought) > 5 and len(notices) > 5, "libraries come with their notices", (brought, notices))
+        try_out(root, f"/opt/{tree.name}", tree.name.split("-")[1])
+    print(f"{tarball.name}: runs on libc6 alone, with {len(brought)} libraries of {len(notices)} packages")
+
+
+packages = pathlib.Path(sys.argv[1])
+check_deb(next(packages.glob("*.deb")))
+check_tarball(next(packages.glob("*.tar.gz")))
