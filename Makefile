@@ -80,9 +80,9 @@ format-check: setup-lint ## Fail if a C++ source is not formatted.
 	@git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs -r clang-format-19 --dry-run -Werror
 
 .PHONY: install
-install: build/release/build.ninja ## Install headers, archives and package files: make install PREFIX=/where/to.
+install: build/release/build.ninja ## Install the program, headers, archives and package files: make install PREFIX=/where/to.
 	@[[ -n '$(PREFIX)' ]] || { echo 'say where: make install PREFIX=/usr/local' >&2; exit 2; }
-	@cmake --build --preset release -j $(JOBS) --target perdure_agent
+	@cmake --build --preset release -j $(JOBS) --target perdure_agent perdure_pages
 	@cmake --install build/release --prefix '$(PREFIX)'
 
 .PHONY: package

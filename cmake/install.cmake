@@ -1,4 +1,4 @@
-# `cmake --install`: headers, archives, a CMake package, perdure.pc, and the licences.
+# `cmake --install`: the program, headers, archives, a CMake package, perdure.pc, and the licences.
 
 include(CMakePackageConfigHelpers)
 
@@ -8,6 +8,28 @@ set(doc_dir "${CMAKE_INSTALL_DATAROOTDIR}/doc/perdure")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/perdure" TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
 install(TARGETS perdure perdure_agent perdure_runtime perdure_store perdure_core perdure_sqlite3
         EXPORT perdure-targets)
+# The program, its man pages and its completions; the last two are made by the program itself.
+if(PERDURE_BUILD_CLI)
+  install(TARGETS perdure_program)
+  set(cli_pages "${PROJECT_BINARY_DIR}/generated/cli")
+  add_custom_command(
+    OUTPUT "${cli_pages}/perdure.1"
+    COMMAND perdure_program reference man "${cli_pages}"
+    COMMAND perdure_program completion bash > "${cli_pages}/perdure.bash"
+    COMMAND perdure_program completion zsh > "${cli_pages}/_perdure"
+    COMMAND perdure_program completion fish > "${cli_pages}/perdure.fish"
+    DEPENDS perdure_program
+    VERBATIM)
+  add_custom_target(perdure_pages ALL DEPENDS "${cli_pages}/perdure.1")
+  install(DIRECTORY "${cli_pages}/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1"
+          FILES_MATCHING PATTERN "*.1")
+  install(FILES "${cli_pages}/perdure.bash" RENAME perdure
+          DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions")
+  install(FILES "${cli_pages}/_perdure"
+          DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions")
+  install(FILES "${cli_pages}/perdure.fish"
+          DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d")
+endif()
 install(EXPORT perdure-targets NAMESPACE perdure:: DESTINATION "${package_dir}")
 
 configure_package_config_file(

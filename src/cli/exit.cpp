@@ -10,6 +10,10 @@ namespace perdure::cli {
 
 Exit exit_for(const Error& error) {
   if (error.subject == "authority") return Exit::not_authorised;
+  // Somebody has to accept that its agent has changed.
+  if (error.subject == "agent_changed" || error.subject == "agent_refused") {
+    return Exit::unconfirmed;
+  }
   switch (error.code) {
     case ErrorCode::invalid_argument:
       return Exit::usage;
@@ -56,6 +60,10 @@ std::string_view meaning_of(Exit exit) {
       return "confirmation needed, or refused";
     case Exit::unsupported:
       return "the store's format is not supported";
+    case Exit::interrupted:
+      return "interrupted by Ctrl-C; perdure resume goes on";
+    case Exit::terminated:
+      return "ended by SIGTERM; perdure resume goes on";
   }
   return "";
 }

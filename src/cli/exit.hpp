@@ -17,10 +17,12 @@ enum class Exit : std::uint8_t {
   not_authorised = 4,
   in_use = 5,  ///< The session or the store.
   damaged = 6,
-  in_doubt = 7,      ///< Stopped: a call is in doubt.
-  resting = 8,       ///< Stopped: paused or waiting.
-  unconfirmed = 9,   ///< Confirmation needed, or refused.
-  unsupported = 10,  ///< The store's format.
+  in_doubt = 7,       ///< Stopped: a call is in doubt.
+  resting = 8,        ///< Stopped: paused or waiting.
+  unconfirmed = 9,    ///< Confirmation needed, or refused.
+  unsupported = 10,   ///< The store's format.
+  interrupted = 130,  ///< By Ctrl-C; resumable, as is:
+  terminated = 143,
 };
 
 [[nodiscard]] Exit exit_for(const Error& error);

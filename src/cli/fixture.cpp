@@ -4,6 +4,7 @@
 #include "fixture.hpp"
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -18,6 +19,8 @@
 
 namespace perdure::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 Message calls_for(const std::string& tool, const std::string& args, const std::string& words = {}) {
   Message message{.role = Role::assistant};
@@ -55,6 +58,7 @@ CliFixture::CliFixture(const Backend& backend) : home_(backend) {
   environment["PERDURE_STORE"] = location();
   environment["TERM"] = "dumb";  // No colours, unless they are asked for.
   environment["HOME"] = folder.path().string();
+  fs::copy(fs::path(PERDURE_SOURCE_ROOT) / "src/cli/agents", folder.path());
   store_ = must(
       open_store(location(), {.durability = Durability::process, .clock = &clock, .ids = &ids}));
   runtime_ = must(Runtime::start(*store_, {.host = "here",

@@ -71,7 +71,11 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
 std::string prefixed(const std::string& text, std::string_view prefix) {
   std::string made;
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) made += fmt::format("{}{}\n", prefix, line);
+  for (std::string line; std::getline(lines, line);) {
+    // A prompt ends in a blank, and no file of ours has one there.
+    line.erase(line.find_last_not_of(' ') + 1);
+    made += fmt::format("{}{}\n", prefix, line);
+  }
   return made;
 }
 

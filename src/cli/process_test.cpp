@@ -1,5 +1,7 @@
-// The program itself, as a process: streams that end, stores that cannot be opened, exit codes.
+// The program itself, as a process: streams that end, stores that cannot be opened, exit codes; and what
+// its decisions come to, on SQLite and PostgreSQL.
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -8,10 +10,13 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "command/command.hpp"
+#include "command/table.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "fixture.hpp"
@@ -91,6 +96,186 @@ TEST_F(ProcessTest, AFileThatIsNoStoreIsRefused) {
   const TempFolder folder;
   std::ofstream(folder.file("letter.txt")) << std::string(9000, 'x');
   EXPECT_EQ(cli::shell(folder.file("letter.txt"), "perdure sessions").exit, 6);
+}
+
+// A copy of the store that nobody has open.
+std::string copied_store(CliFixture& fixture, const TempFolder& folder) {
+  must(fixture.store().upkeep().backup(folder.file("copy.db")));
+  return folder.file("copy.db");
+}
+
+TEST_F(ProcessTest, ANewerFormatIsRefusedAndUntouched) {
+  const TempFolder folder;
+  const std::string path = copied_store(fixture, folder);
+  {
+    // SQLite keeps a database's user_version at byte 60 of its file.
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(60);
+    file.write("\0\0\x7f\xff", 4);
+  }
+  const auto before = std::filesystem::last_write_time(path);
+  const Said said = cli::shell(path, "perdure sessions");
+  EXPECT_EQ(said.exit, 10) << said.out;
+  EXPECT_TRUE(said.out.starts_with("perdure: ")) << said.out;
+  EXPECT_EQ(std::filesystem::last_write_time(path), before);
+}
+
+TEST_F(ProcessTest, ADamagedPageIsFoundAndTheRestIsSaved) {
+  const TempFolder folder;
+  const std::string path = copied_store(fixture, folder);
+  ASSERT_EQ(cli::shell(path, "perdure check").exit, 0);
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto at = text.find("Weekly report");
+    ASSERT_NE(at, std::string::npos);
+    file.clear();
+    file.seekp(static_cast<std::streamoff>(at));
+    file.write("Daily", 5);
+  }
+  const Said said = cli::shell(path, "perdure check");
+  EXPECT_EQ(said.exit, 6) << said.out;
+  EXPECT_TRUE(said.out.contains("perdure salvage")) << said.out;
+  EXPECT_EQ(cli::shell(path, "perdure sessions").exit, 0);
+  const Said saved = cli::shell(path, "perdure salvage " + path + " " + folder.file("saved.db"));
+  EXPECT_EQ(saved.exit, 0) << saved.out;
+  EXPECT_EQ(cli::shell(folder.file("saved.db"), "perdure check").exit, 0);
+}
+
+// The test may be root's, whom no permission stops: then the program runs as nobody.
+TEST_F(ProcessTest, AStoreThatMayNotBeWrittenOrReadIsSaid) {
+  const TempFolder folder;
+  const std::string path = copied_store(fixture, folder);
+  namespace fs = std::filesystem;
+  fs::copy_file(PERDURE_PROGRAM, folder.file("perdure"));
+  fs::permissions(folder.path(),
+                  fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
+  const std::string as_nobody =
+      ::getuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
+  fs::permissions(path, fs::perms::owner_read | fs::perms::others_read);
+  const Said unwritable = cli::shell(path, as_nobody + folder.file("perdure") + " sessions");
+  EXPECT_EQ(unwritable.exit, 1) << unwritable.out;
+  EXPECT_TRUE(unwritable.out.contains("Permission denied")) << unwritable.out;
+  fs::permissions(path, fs::perms::none);
+  const Said unreadable = cli::shell(path, as_nobody + folder.file("perdure") + " sessions");
+  EXPECT_EQ(unreadable.exit, 4) << unreadable.out;
+}
+
+TEST_F(ProcessTest, ASessionInUseIsLeftAlone) {
+  const Said said = shell("perdure delete ses_9pq4 --yes");
+  EXPECT_EQ(said.exit, 5);
+  EXPECT_TRUE(said.out.contains("is held by")) << said.out;
+  EXPECT_EQ(shell("perdure show ses_9pq4").exit, 0);
+}
+
+TEST_F(ProcessTest, NobodyIsAskedWhereNobodyCanAnswer) {
+  EXPECT_EQ(shell("perdure delete ses_01d0").exit, 9);
+  EXPECT_EQ(shell("echo y | perdure delete ses_01d0; exit ${PIPESTATUS[1]}").exit, 9);
+  EXPECT_EQ(shell("perdure show ses_01d0").exit, 0);
+  EXPECT_EQ(shell("perdure delete ses_01d0 --yes").exit, 0);
+  EXPECT_EQ(shell("perdure show ses_01d0").exit, 3);
+}
+
+TEST_F(ProcessTest, AFollowedLogShowsWhatIsAppended) {
+  // The reader ends with the entry it waits for; the program, with its reader.
+  FILE* pipe =
+      ::popen(("PERDURE_STORE='" + fixture.location() +
+               "' timeout 30 '" PERDURE_PROGRAM "' log --follow ses_9pq4 --channel notes | head -1")
+                  .c_str(),
+              "r");
+  must(fixture.running().append("notes", Body::from_text("\"hello\"")));
+  std::array<char, 200> room{};
+  ASSERT_NE(std::fgets(room.data(), room.size(), pipe), nullptr);
+  EXPECT_TRUE(std::string(room.data()).contains("hello")) << room.data();
+  must(fixture.running().append("notes", Body::from_text("\"more\"")));
+  EXPECT_EQ(::pclose(pipe), 0);
+}
+
+TEST_F(ProcessTest, CompletionWorksInARealBash) {
+  const Said said =
+      shell("PATH=$(dirname " PERDURE_PROGRAM
+            "):$PATH; source <(perdure completion bash); "
+            "COMP_WORDS=(perdure sho); COMP_CWORD=1; _perdure; echo ${COMPREPLY[@]}; "
+            "COMP_WORDS=(perdure show ses_7); COMP_CWORD=2; _perdure; echo ${COMPREPLY[@]}; "
+            "COMP_WORDS=(perdure resolve ses_2); COMP_CWORD=2; _perdure; echo ${COMPREPLY[@]}; "
+            "COMP_WORDS=(perdure resolve --rea); COMP_CWORD=2; _perdure; echo ${COMPREPLY[@]}");
+  EXPECT_EQ(said.out, "show\nses_7k2mq4\nses_2b7x00:6\n--reason\n");
+}
+
+TEST_F(ProcessTest, ManPagesAreReadByMan) {
+  const TempFolder folder;
+  const Said said =
+      shell("perdure reference man " + folder.path().string() + " && cd " + folder.path().string() +
+            " && for page in *.1; do man --warnings -l $page 2>&1 >/dev/null; done; ls | wc -l");
+  const auto pages = std::ranges::count(commands(), false, &Command::is_hidden) + 1;
+  EXPECT_EQ(said.out, std::to_string(pages) + "\n");
+}
+
+class OnPostgres : public testing::Test {
+ protected:
+  OnPostgres() { fixture.fill(); }
+  CliFixture fixture{{"postgres", Home::schema}};
+};
+
+TEST_F(OnPostgres, VerbsLookDecideAndForget) {
+  EXPECT_TRUE(fixture.run({"sessions"}).out.contains("needs attention"));
+  EXPECT_TRUE(fixture.run({"timeline", "ses_7k2m"}).out.contains("settled by ana"));
+  EXPECT_TRUE(fixture.run({"diff", "ses_7k2m@1", "ses_7k2m@2"}).out.contains("messages +4"));
+  EXPECT_TRUE(fixture.run({"fork", "ses_7k2m@2.0"}).out.contains("pay.refund"));
+  EXPECT_TRUE(fixture.run({"pending"}).out.contains("ses_2b7x00:6"));
+  EXPECT_EQ(
+      fixture
+          .run({"resolve", "ses_2b7x", "--as", "succeeded", "--result", "rf_1", "--reason", "seen"})
+          .exit,
+      0);
+  EXPECT_FALSE(fixture.run({"pending"}).out.contains("ses_2b7x00:6"));
+  EXPECT_EQ(fixture.run({"cancel", "ses_5d0c"}).exit, 0);
+  EXPECT_TRUE(fixture.run({"sessions", "state:cancelled"}).out.contains("ses_5d0c00"));
+  EXPECT_EQ(fixture.run({"delete", "ses_01d0", "--yes"}).exit, 0);
+  EXPECT_EQ(fixture.run({"check"}).exit, 0);
+  EXPECT_EQ(fixture.run({"show", "ses_01d0"}).exit, 3);
+  EXPECT_TRUE(fixture.run({"--json", "doctor"}).out.contains("\"backend\":\"postgres\""));
+}
+
+class DecisionTest : public testing::Test {
+ protected:
+  DecisionTest() { fixture.fill(); }
+  CliFixture fixture;
+};
+
+TEST_F(DecisionTest, ASessionThatWaitedIsTakenUpAgain) {
+  fixture.run({"approve", "ses_8e1f"});
+  EXPECT_EQ(must(fixture.store().sessions().read(must(SessionId::parse("ses_8e1f00")))).status,
+            Status::active);
+  const auto due = must(fixture.store().sessions().due(10));
+  EXPECT_TRUE(std::ranges::any_of(
+      due, [](const SessionSummary& row) { return row.id.text() == "ses_8e1f00"; }));
+}
+
+TEST_F(DecisionTest, AnOwnerThatLivesKeepsItsLeaseAndGetsTheLetter) {
+  const Said said = fixture.run({"cancel", "ses_9pq4", "--reason", "enough"});
+  EXPECT_EQ(said.exit, 0);
+  EXPECT_TRUE(said.out.contains("left in its inbox")) << said.out;
+  EXPECT_EQ(fixture.running().status(), Status::active);
+  EXPECT_EQ(must(fixture.running().take_inbox()), 1U);
+  EXPECT_EQ(fixture.running().status(), Status::cancelled);
+}
+
+TEST_F(DecisionTest, APersonAtATerminalIsAsked) {
+  fixture.typed = "n";
+  EXPECT_EQ(fixture.run({"delete", "ses_01d0"}, 80).exit, 9);
+  fixture.typed = "y";
+  EXPECT_EQ(fixture.run({"delete", "ses_01d0"}, 80).exit, 0);
+  EXPECT_EQ(fixture.run({"show", "ses_01d0"}).exit, 3);
+}
+
+TEST_F(DecisionTest, ARetryOfAnUnsafeCallIsRecordedOnceItIsConfirmed) {
+  fixture.typed = "yes";
+  EXPECT_EQ(fixture.run({"resolve", "ses_2b7x", "--as", "retry", "--reason", "not there"}, 80).exit,
+            0);
+  const auto found =
+      must(fixture.store().log().read(must(SessionId::parse("ses_2b7x00")), {.channel = "calls"}));
+  EXPECT_EQ(found.back().kind, "resolution");
 }
 
 }  // namespace

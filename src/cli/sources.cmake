@@ -9,6 +9,15 @@ set(PERDURE_CLI_SOURCES
     command/table.cpp
     desk.cpp
     exit.cpp
+    live/agent_source.cpp
+    live/left_open.cpp
+    live/live_agent.cpp
+    live/signal_watch.cpp
+    live/taken_up.cpp
+    live/turn_end.cpp
+    live/turn_events.cpp
+    live/turn_screen.cpp
+    live/whole_text.cpp
     place/filter.cpp
     place/reference.cpp
     place/settings.cpp
@@ -19,10 +28,30 @@ set(PERDURE_CLI_SOURCES
     screen/text.cpp
     screen/words.cpp
     verbs/as_json.cpp
+    verbs/bundle.cpp
+    verbs/cat.cpp
+    verbs/checkpoints.cpp
+    verbs/copy.cpp
+    verbs/decide.cpp
+    verbs/deliver.cpp
+    verbs/diff.cpp
+    verbs/forget.cpp
+    verbs/fork.cpp
+    verbs/live_options.cpp
+    verbs/log.cpp
+    verbs/pending.cpp
     verbs/program.cpp
+    verbs/resume.cpp
+    verbs/run.cpp
     verbs/sessions.cpp
     verbs/show.cpp
-    verbs/values.cpp)
+    verbs/state_json.cpp
+    verbs/steer.cpp
+    verbs/timeline.cpp
+    verbs/timeline_walk.cpp
+    verbs/upkeep.cpp
+    verbs/values.cpp
+    verbs/verify.cpp)
 
 set(PERDURE_CLI_TESTS
     command/parse_test.cpp

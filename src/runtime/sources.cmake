@@ -50,6 +50,7 @@ set(PERDURE_RUNTIME_SOURCES
     session/session.cpp
     session/steps.cpp
     session/turn.cpp
+    session/verify.cpp
     session/worker.cpp
     state/answers.cpp
     state/difference.cpp
@@ -103,6 +104,7 @@ set(PERDURE_RUNTIME_TESTS
     session/two_runtimes_test.cpp
     session/unknown_test.cpp
     session/unknown_turn_test.cpp
+    session/verify_test.cpp
     session/worker_test.cpp
     state/difference_test.cpp
     state/history_property_test.cpp

@@ -6,7 +6,8 @@ execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREF
 
 file(GLOB_RECURSE installed RELATIVE "${PREFIX}" "${PREFIX}/*")
 foreach(wanted "perdure-config.cmake" "perdure.pc" "libperdure_store.a" "perdure/core/error.hpp"
-               "share/doc/perdure/LICENSE")
+               "share/doc/perdure/LICENSE" "bin/perdure" "man/man1/perdure-show.1"
+               "bash-completion/completions/perdure")
   if(NOT "${installed}" MATCHES "${wanted}")
     message(FATAL_ERROR "not installed: ${wanted}")
   endif()

@@ -360,7 +360,7 @@ TEST_P(LedgerContract, PagesGoOnBehindTheirLastCall) {
       const std::vector<Call> all = must(store->ledger().list(query));
       query.limit = 2;
       std::vector<Call> paged;
-      while (true) {
+      for (int pages = 0; pages < 20; ++pages) {
         const std::vector<Call> page = must(store->ledger().list(query));
         paged.insert(paged.end(), page.begin(), page.end());
         if (page.size() < 2) break;

@@ -104,7 +104,11 @@ TEST_F(ExecTest, ItsEnvironmentIsWhatIsSaidAndNothingElse) {
 }
 
 TEST_F(ExecTest, ItHasNoDescriptorsButThree) {
-  const int planted = ::open("/etc/passwd", O_RDONLY);  // Without O_CLOEXEC.
+  const int opened = ::open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+  // Without O_CLOEXEC, and beyond the numbers that a program is given.
+  const int planted = ::fcntl(opened, F_DUPFD, 100);
+  ::close(opened);
+  ASSERT_GE(planted, 100);
   EXPECT_EQ(
       run_words(shell("i=0; while [ $i -lt 200 ]; do [ -e /proc/$$/fd/$i ] && printf '%s ' $i; "
                       "i=$((i+1)); done")),

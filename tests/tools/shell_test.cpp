@@ -176,8 +176,10 @@ TEST_F(ShellTest, IsMadeOfWholePathsOnly) {
 TEST_F(ShellTest, WhatIsLeftOfACommandIsEnded) {
   spec_.sandbox = Sandbox::none;
   const Fifo started(folder_.file("started"));
-  auto said = std::async(std::launch::async,
-                         [&] { return run("echo $$ > " + started.path() + "; exec sleep 1000"); });
+  std::stop_source stop;
+  auto said = std::async(std::launch::async, [&] {
+    return run("echo $$ > " + started.path() + "; exec sleep 1000", stop.get_token());
+  });
   const pid_t command = std::stoi(started.read_line());
 
   const auto tool = make_shell_tool(spec_);
@@ -187,6 +189,7 @@ TEST_F(ShellTest, WhatIsLeftOfACommandIsEnded) {
   EXPECT_TRUE(tool->tool.end_leftovers({.session = SessionId::parse("s").value(), .call = 1}));
 
   EXPECT_TRUE(has_ended(command, 0));
+  stop.request_stop();
   EXPECT_THAT(said.get(), StartsWith("doubt: "));
 }
 

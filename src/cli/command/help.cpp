@@ -17,9 +17,9 @@
 namespace perdure::cli {
 namespace {
 
-using Lines2 = std::vector<std::pair<std::string, std::string>>;
+using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-std::string two_columns(const Lines2& lines) {
+std::string two_columns(const Pairs& lines) {
   std::size_t widest = 0;
   for (const auto& [left, right] : lines) widest = std::max(widest, width_of(left));
   std::string text;
@@ -36,7 +36,7 @@ std::string option_name(const Option& option) {
 }
 
 std::string options_text(const std::vector<Option>& options) {
-  Lines2 lines;
+  Pairs lines;
   for (const Option& option : options) {
     lines.emplace_back(option_name(option), std::string(option.summary));
   }
@@ -44,7 +44,7 @@ std::string options_text(const std::vector<Option>& options) {
 }
 
 std::string exits_text(const Command& command) {
-  Lines2 lines;
+  Pairs lines;
   for (const Exit exit : {Exit::done, Exit::failed, Exit::usage}) {
     lines.emplace_back(std::to_string(std::to_underlying(exit)), std::string(meaning_of(exit)));
   }
@@ -57,7 +57,7 @@ std::string exits_text(const Command& command) {
 }  // namespace
 
 std::string overview(const std::vector<Command>& table) {
-  Lines2 lines;
+  Pairs lines;
   for (const Command& command : table) {
     if (!command.is_hidden)
       lines.emplace_back(std::string(command.name), std::string(command.summary));
@@ -76,7 +76,7 @@ std::string help_of(const Command& command) {
   std::string text = fmt::format("{}.\n\nusage: {}\n", command.summary, usage_of(command));
   if (!command.details.empty()) text += fmt::format("\n{}\n", command.details);
   if (!command.arguments.empty()) {
-    Lines2 lines;
+    Pairs lines;
     for (const Argument& argument : command.arguments) {
       lines.emplace_back(std::string(argument.name), std::string(argument.summary));
     }
@@ -86,7 +86,7 @@ std::string help_of(const Command& command) {
     text += fmt::format("\noptions:\n{}", options_text(command.options));
   text += fmt::format("\nexit codes:\n{}", exits_text(command));
   if (command.examples.empty()) return text;
-  Lines2 lines;
+  Pairs lines;
   for (const Example& example : command.examples) {
     lines.emplace_back(std::string(example.line), std::string(example.what));
   }

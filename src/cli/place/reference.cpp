@@ -1,5 +1,5 @@
-// An id as it is comes first, then @last, then beginnings of ids, then titles. The last two look
-// through the list of sessions, which has no payload.
+// An id as it is comes first, then @last, then beginnings of ids, then titles. Only titles are looked
+// for by going through the list of sessions, which has no payload.
 
 #include "place/reference.hpp"
 
@@ -16,6 +16,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/text.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
@@ -54,9 +55,9 @@ Result<Candidates> candidates_of(Store& store, const std::string& text) {
       return !row.parent || row.parent->lineage != Lineage::child;
     });
   }
-  if (text.size() >= beginning_least) {
-    auto found = search(store, {}, candidates_shown + 1,
-                        [&](const SessionSummary& row) { return row.id.text().starts_with(text); });
+  if (text.size() >= beginning_least && is_utf8(text)) {
+    auto found = search(store, {.id_prefix = text}, candidates_shown + 1,
+                        [](const SessionSummary& /*row*/) { return true; });
     if (!found || !found->empty()) return found;
   }
   return search(store, {.contains = text}, candidates_shown + 1,

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <pwd.h>
 #include <streambuf>
@@ -82,6 +83,10 @@ std::optional<std::string> ask_line() {
   return line;
 }
 
+std::string read_input() {
+  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -102,7 +107,9 @@ int main(int count, char** words) {
                             .environment = variable,
                             .folder = std::filesystem::current_path(ignored).string(),
                             .user = user_name(),
-                            .ask_line = ask_line};
+                            .ask_line = ask_line,
+                            .read_input = read_input,
+                            .catches_signals = true};
   const int exit = perdure::cli::run(world, std::vector<std::string>(words + 1, words + count));
   out.flush();
   if (out_buffer.error() == 0 || out_buffer.error() == EPIPE) return exit;

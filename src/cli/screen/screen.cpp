@@ -2,7 +2,10 @@
 
 #include "screen/screen.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <ostream>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,7 +38,13 @@ std::string_view code_of(Ink ink) {
 
 void Screen::line(const std::vector<Piece>& pieces) {
   if (traits_.is_silent) return;
-  for (const Piece& piece : pieces) {
+  const auto is_blank = [](const Piece& piece) {
+    return piece.text.find_first_not_of(' ') == std::string::npos;
+  };
+  const auto end = std::find_if_not(pieces.rbegin(), pieces.rend(), is_blank).base();
+  for (auto at = pieces.begin(); at != end; ++at) {
+    Piece piece = *at;
+    if (std::next(at) == end) piece.text.erase(piece.text.find_last_not_of(' ') + 1);
     const bool is_coloured = traits_.has_colour && piece.ink != Ink::plain && !piece.text.empty();
     if (is_coloured) stream_ << code_of(piece.ink);
     stream_ << visible(piece.text);

@@ -33,6 +33,7 @@ class Screen {
 
   Screen(std::ostream& stream, Traits traits) : stream_(stream), traits_(traits) {}
 
+  /// Blanks at its end are left out.
   void line(const std::vector<Piece>& pieces);
   void line(std::string_view text) { line({Piece{std::string(text)}}); }
   /// Text of any number of lines; ends with a line break.

@@ -1,4 +1,4 @@
-// Two spaces between columns, none at the end of a line.
+// Two spaces between columns.
 
 #include "screen/table.hpp"
 
@@ -28,9 +28,6 @@ std::vector<Piece> padded(const std::vector<Piece>& row, const std::vector<Colum
     if (columns[i].is_right) line.push_back({room});
     line.push_back({text, row[i].ink});
     if (!columns[i].is_right && !is_last) line.push_back({room});
-  }
-  while (!line.empty() && line.back().text.find_first_not_of(' ') == std::string::npos) {
-    line.pop_back();
   }
   return line;
 }

@@ -253,9 +253,13 @@ Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call) {
   return Step::went_on;
 }
 
-Result<Dispatcher::Step> Dispatcher::ask_verify(const CallView& call) {
+Result<Verdict> Dispatcher::verify(const CallView& call) {
   if (auto may = held_.check_may_act(); !may) return forward(may);
-  auto verdict = attempts_.verify(call);
+  return attempts_.verify(call);
+}
+
+Result<Dispatcher::Step> Dispatcher::ask_verify(const CallView& call) {
+  auto verdict = verify(call);
   if (!verdict) return forward(verdict);
   ++report_.verified;
   verdicts_[{call.call(), call.row.attempts}] = *std::move(verdict);

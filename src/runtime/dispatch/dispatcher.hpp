@@ -53,6 +53,10 @@ class Dispatcher {
   /// Whether an attempt of this process runs, or is about to.
   [[nodiscard]] bool is_running(Position call) const;
 
+  /// Asks the call's tool, which can be asked, whether it took effect; writes nothing.
+  /// Fails: as the ledger's readers; `lease_lost` if this worker may not act any more.
+  [[nodiscard]] Result<Verdict> verify(const CallView& call);
+
   /// Does what can be done: until every call is answered, something outside is needed, or it is
   /// asked to stop: then what runs is recorded, and nothing else starts.
   /// Fails: as Store::commit.

@@ -19,6 +19,7 @@
 #include "session/decide_calls.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
+#include "session/open_call.hpp"
 #include "session/parts.hpp"
 
 namespace perdure {
@@ -27,16 +28,6 @@ namespace {
 using dispatch::CallView;
 using dispatch::Reason;
 using dispatch::Records;
-
-Result<CallView> find_open(HeldSession& held, Position call) {
-  auto calls = dispatch::open_calls(held);
-  if (!calls) return forward(calls);
-  for (CallView& view : *calls) {
-    if (view.call() == call) return std::move(view);
-  }
-  return fail(ErrorCode::not_found,
-              fmt::format("no call {} is open", call_name(held.lease().session, call)));
-}
 
 void write_end(Records& records, const CallView& view, const Decision& decision) {
   const Reason reason{.who = decision.who, .why = decision.why};
@@ -80,16 +71,30 @@ std::optional<Decision::As> decision_from(std::string_view text) {
   return std::nullopt;
 }
 
-Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
-                          const Decision& decision) {
+Result<CallView> find_open(HeldSession& held, Position call) {
+  auto calls = dispatch::open_calls(held);
+  if (!calls) return forward(calls);
+  for (CallView& view : *calls) {
+    if (view.call() == call) return std::move(view);
+  }
+  return fail(ErrorCode::not_found,
+              fmt::format("no call {} is open", call_name(held.lease().session, call)));
+}
+
+Result<CallView> find_in_doubt(SessionParts& parts, Position call) {
   auto view = find_open(parts.held, call);
-  if (!view) return forward(view);
+  if (!view) return view;
   const bool is_unresolved =
       view->row.state == CallState::dispatched || view->row.state == CallState::in_doubt;
-  if (!is_unresolved || parts.dispatcher.is_running(call)) {
-    return fail(ErrorCode::conflict, fmt::format("call {} is not in doubt",
-                                                 call_name(parts.held.lease().session, call)));
-  }
+  if (is_unresolved && !parts.dispatcher.is_running(call)) return view;
+  return fail(ErrorCode::conflict,
+              fmt::format("call {} is not in doubt", call_name(parts.held.lease().session, call)));
+}
+
+Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
+                          const Decision& decision) {
+  auto view = find_in_doubt(parts, call);
+  if (!view) return forward(view);
   // Whoever decides must not be overtaken by what they decided about.
   auto left = parts.dispatcher.end_leftovers(*view);
   if (!left) return forward(left);

@@ -19,6 +19,7 @@
 #include "perdure/store/copy.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
 
 namespace perdure::copy {

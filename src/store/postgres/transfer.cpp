@@ -86,6 +86,7 @@ Result<void> check_at_rest(const SessionSummary& session) {
 Result<std::vector<OwnerNumber>> choose_at_rest(Connection& db, std::optional<std::int64_t> uptime,
                                                 const std::vector<SessionId>& sessions) {
   std::vector<std::string_view> names;
+  names.reserve(sessions.size());
   for (const SessionId& session : sessions) names.push_back(session.text());
   std::set<std::string> found;
   Rows rows =

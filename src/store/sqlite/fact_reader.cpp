@@ -2,7 +2,7 @@
 // stands in another table while it arrives. Sessions are gone through one by one, so that each
 // statement finds its rows by their key.
 
-#include <algorithm>
+#include <algorithm>  // NOLINT(misc-include-cleaner): std::ranges::lower_bound.
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>

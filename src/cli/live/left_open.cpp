@@ -1,0 +1,65 @@
+// The same table as the dispatcher's (ARCHITECTURE.md, "What a death does"), told before it acts.
+
+#include "live/left_open.hpp"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure::cli {
+namespace {
+
+Fate fate_of(const Call& call, const State& state) {
+  if (call.state == CallState::intended) return Fate::runs;
+  const auto open = state.open_calls.find(call.position);
+  if (open != state.open_calls.end() && open->second.is_retried) return Fate::runs_again;
+  switch (call.effect) {
+    case EffectClass::read_only:
+    case EffectClass::idempotent:
+      return Fate::runs_again;
+    case EffectClass::verifiable:
+      return Fate::asked_first;
+    case EffectClass::unsafe:
+      return Fate::waits;
+  }
+  return Fate::waits;
+}
+
+}  // namespace
+
+std::string_view to_string(Fate fate) {
+  switch (fate) {
+    case Fate::runs:
+      return "runs";
+    case Fate::runs_again:
+      return "runs_again";
+    case Fate::asked_first:
+      return "asked_first";
+    case Fate::waits:
+      return "waits";
+  }
+  return "";
+}
+
+Result<std::vector<LeftCall>> read_left_calls(Store& store, const SessionId& session,
+                                              const State& state) {
+  auto calls = store.ledger().list(
+      {.session = session,
+       .states = {CallState::intended, CallState::dispatched, CallState::in_doubt}});
+  if (!calls) return forward(calls);
+  std::vector<LeftCall> left;
+  left.reserve(calls->size());
+  for (Call& call : *calls) {
+    const Fate fate = fate_of(call, state);
+    left.push_back({std::move(call), fate});
+  }
+  return left;
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,150 @@
+// The key is looked for before a session is begun: nobody wants one that could never speak.
+
+#include "live/live_agent.hpp"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "desk.hpp"
+#include "exit.hpp"
+#include "live/turn_end.hpp"
+#include "live/turn_events.hpp"
+#include "live/turn_screen.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_file.hpp"
+#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/agent_parts.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/turn_report.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/setup.hpp"
+#include "perdure/store/store.hpp"
+#include "world.hpp"
+
+namespace perdure::cli {
+namespace {
+
+constexpr int http_unauthorised = 401;
+constexpr int http_forbidden = 403;
+
+/// A provider whose "you may not" can be told from its other refusals.
+class AuthorityTeller : public Provider {
+ public:
+  explicit AuthorityTeller(std::unique_ptr<Provider> inner) : inner_(std::move(inner)) {}
+
+  [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override {
+    return inner_->prepare(request);
+  }
+  [[nodiscard]] ModelOutcome send(ModelObserver& observer, std::stop_token stop) override {
+    ModelOutcome outcome = inner_->send(observer, std::move(stop));
+    if (auto* failed = std::get_if<NotAnswered>(&outcome)) {
+      const bool is_refused =
+          failed->status == http_unauthorised || failed->status == http_forbidden;
+      if (is_refused) failed->error.subject = "authority";
+    }
+    return outcome;
+  }
+
+ private:
+  std::unique_ptr<Provider> inner_;
+};
+
+std::string state_folder(const World& world) {
+  const auto state = world.environment("XDG_STATE_HOME");
+  if (state && !state->empty()) return *state + "/perdure";
+  return world.environment("HOME").value_or("/tmp") + "/.local/state/perdure";
+}
+
+std::string key_place(const ModelSpec& model) {
+  if (!model.key_variable.empty()) return fmt::format("set {}", model.key_variable);
+  return fmt::format("put it into {}", model.key_file);
+}
+
+Result<void> check_key(const AgentFile& file, const World& world, const ModelServices& services) {
+  auto provider = make_provider(file, world.environment, services);
+  if (provider) return {};
+  const bool has_key = !file.model.key_variable.empty() || !file.model.key_file.empty();
+  if (!has_key || provider.error().code != ErrorCode::not_found) return forward(provider);
+  return fail(ErrorCode::unavailable,
+              fmt::format("there is no key for {}: {}, or say in the agent file where it is",
+                          file.model.id, key_place(file.model)),
+              "authority");
+}
+
+std::unique_ptr<AgentObserver> observer_for(Desk& desk, const LiveSession& live) {
+  if (desk.given().has("jsonl")) return std::make_unique<TurnEvents>(desk);
+  if (desk.given().has("json")) return std::make_unique<AgentObserver>();
+  return std::make_unique<TurnScreen>(desk, live.store, live.agent.session());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Agent>> start_agent(Desk& desk, Store& store, const AgentFile& file) {
+  const World& world = desk.world();
+  const ModelServices services{.clock = *world.clock, .ids = *world.ids};
+  if (auto key = check_key(file, world, services); !key) return forward(key);
+  const std::string folder = state_folder(world);
+  std::error_code ignored;  // Whoever needs it says so.
+  std::filesystem::create_directories(folder, ignored);
+  auto spec =
+      make_agent_spec(file, {.environment = world.environment, .state_folder = folder}, services);
+  if (!spec) return forward(spec);
+  spec->make_provider =
+      [make = spec->make_provider](const Setup& setup) -> Result<std::unique_ptr<Provider>> {
+    auto made = make(setup);
+    if (!made) return made;
+    return std::make_unique<AuthorityTeller>(*std::move(made));
+  };
+  return Agent::start(store, *std::move(spec), {.clock = world.clock, .ids = world.ids});
+}
+
+TurnEnd play_turn(Desk& desk, const LiveSession& live, std::optional<Message> input, bool ends) {
+  TurnEnd end;
+  const auto observer = observer_for(desk, live);
+  auto report = live.agent.run(std::move(input), *observer, live.signals.token());
+  end.signal = live.signals.caught();
+  if (!report) {
+    end.error = std::move(report).error();
+    return end;
+  }
+  end.report = *std::move(report);
+  Session& session = live.agent.session();
+  if (!ends || end.report.stop != TurnStop::completed || session.status() == Status::completed) {
+    return end;
+  }
+  // A call that is still in doubt keeps it open; that is no failure of the turn.
+  if (auto finished = session.finish("the agent answered");
+      !finished && finished.error().code != ErrorCode::conflict) {
+    end.error = std::move(finished).error();
+  }
+  return end;
+}
+
+Exit close_turn(Desk& desk, const LiveSession& live, const TurnEnd& end, Json::Object rest) {
+  const Session& session = live.agent.session();
+  if (desk.output().is_json()) {
+    Json::Object document = end_document(desk, end, session);
+    for (Json::Member& member : rest) document.push_back(std::move(member));
+    if (desk.given().has("jsonl")) {
+      write_event(desk, "end", {{"run", std::move(document)}});
+    } else {
+      desk.output().document("perdure.run/1", std::move(document));
+    }
+  } else {
+    tell_end(desk, end, session);
+  }
+  return exit_of(end, session);
+}
+
+}  // namespace perdure::cli

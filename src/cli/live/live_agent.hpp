@@ -1,0 +1,43 @@
+// An agent that this process runs, and one turn of it from its input to its last line.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "desk.hpp"
+#include "exit.hpp"
+#include "live/signal_watch.hpp"
+#include "live/turn_end.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_file.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure::cli {
+
+/// Its programs keep what they leave running on record in $XDG_STATE_HOME/perdure.
+/// Fails: about "authority" if its key is not there; as make_agent_spec; as Agent::start.
+[[nodiscard]] Result<std::unique_ptr<Agent>> start_agent(Desk& desk, Store& store,
+                                                         const AgentFile& file);
+
+/// A session with its store, and what may stop it.
+struct LiveSession {
+  Store& store;
+  AgentSession& agent;
+  SignalWatch& signals;
+};
+
+/// One turn, watched in the form that was asked for. A session whose agent has answered is ended as
+/// `completed`, if `ends`.
+[[nodiscard]] TurnEnd play_turn(Desk& desk, const LiveSession& live, std::optional<Message> input,
+                                bool ends);
+
+/// Tells how it ended, in the form that was asked for; `rest` are further members of the document.
+[[nodiscard]] Exit close_turn(Desk& desk, const LiveSession& live, const TurnEnd& end,
+                              Json::Object rest);
+
+}  // namespace perdure::cli

@@ -1,0 +1,48 @@
+// Ctrl-C and SIGTERM, while an agent runs: the first asks the turn to stop, which records what came
+// so far; the second leaves at once, which loses nothing that is in the log.
+//
+// The signals are blocked for the whole process and read by a thread: nothing runs in a handler. So
+// it is to be made before any other thread is.
+
+#pragma once
+
+#include <atomic>
+#include <csignal>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+namespace perdure::cli {
+
+class SignalWatch {
+ public:
+  /// `is_on` false: signals do what they do anyway.
+  explicit SignalWatch(bool is_on);
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  /// For one turn.
+  [[nodiscard]] std::stop_token token();
+  /// Forgets what was caught: another turn begins.
+  void renew();
+  /// The signal that was caught; 0: none.
+  [[nodiscard]] int caught() const { return caught_; }
+  /// Readable once a signal was caught that is not forgotten; -1 if it is off.
+  [[nodiscard]] int descriptor() const { return told_; }
+
+ private:
+  void watch(const std::stop_token& stop);
+  void take(int signal);
+
+  int signals_ = -1;  ///< A signalfd.
+  int told_ = -1;     ///< An eventfd, as is:
+  int ends_ = -1;
+  sigset_t before_{};
+  std::atomic<int> caught_ = 0;
+  std::mutex mutex_;  ///< Of the source.
+  std::stop_source source_;
+  std::jthread thread_;
+};
+
+}  // namespace perdure::cli

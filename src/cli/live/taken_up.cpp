@@ -1,0 +1,189 @@
+// Nothing is taken over before the agent is known to be the one that was meant.
+
+#include "live/taken_up.hpp"
+
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command/command.hpp"
+#include "desk.hpp"
+#include "live/agent_source.hpp"
+#include "live/left_open.hpp"
+#include "live/live_agent.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_file.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "screen/screen.hpp"
+#include "screen/words.hpp"
+#include "verbs/as_json.hpp"
+
+namespace perdure::cli {
+namespace {
+
+Result<ResumeOptions> options_of(Desk& desk) {
+  ResumeOptions options;
+  if (const auto wait = desk.given().find("wait")) {
+    const auto span = span_from(*wait);
+    if (!span) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("--wait is a time, like 30s or 5m, not {}", *wait));
+    }
+    options.wait = *span;
+  }
+  if (desk.given().has("accept-changes")) options.accepted_by = desk.world().user;
+  return options;
+}
+
+bool is_about(const Error& error, std::string_view subject) {
+  return error.code == ErrorCode::conflict && error.subject == subject;
+}
+
+// Once, and if need be once more, with somebody's word.
+Result<ResumedAgent> resume_agent(Desk& desk, Agent& agent, const SessionId& id) {
+  auto options = options_of(desk);
+  if (!options) return forward(options);
+  auto resumed = agent.resume(id, *options);
+  if (resumed || !is_about(resumed.error(), "agent_changed")) return resumed;
+  const std::string changed = resumed.error().message;
+  const bool can_ask = desk.world().is_in_terminal && desk.world().is_err_terminal;
+  if (!can_ask || !desk.confirms(changed + ". Go on with the agent as it is now?")) {
+    return fail(ErrorCode::conflict,
+                changed + "; to go on with it as it is now, say --accept-changes", "agent_changed");
+  }
+  options->accepted_by = desk.world().user;
+  return agent.resume(id, *options);
+}
+
+// So that the next one finds the agent that the session goes on with.
+Result<void> remember(Session& session, const SessionSummary& row, const AgentSource& source) {
+  if (source_in(row.metadata) == source) return {};
+  return session.annotate({.metadata = with_source(row.metadata, source)});
+}
+
+void tell_again(Desk& desk, const TakenUp& taken) {
+  std::string line;
+  const auto add = [&](const std::string& names, std::string_view how) {
+    if (names.empty()) return;
+    line += fmt::format("{}{}{}", line.empty() ? "" : "; ", names, how);
+  };
+  if (taken.resumed.report.lost_a_response) {
+    add("the model", ", whose answer was lost, is asked again");
+  }
+  add(names_of(taken.left, Fate::runs_again), "");
+  add(names_of(taken.left, Fate::asked_first), " is first asked whether it took effect");
+  add(names_of(taken.left, Fate::runs), ", not made yet");
+  desk.talk().line({{"Run again: ", Ink::dim}, {line.empty() ? "nothing." : line + "."}});
+}
+
+void tell_doubt(Desk& desk, const TakenUp& taken) {
+  const std::string names = names_of(taken.left, Fate::waits);
+  if (names.empty()) return desk.talk().line({{"In doubt:  ", Ink::dim}, {"nothing."}});
+  std::string call;
+  for (const LeftCall& left : taken.left) {
+    if (left.fate != Fate::waits) continue;
+    call = fmt::format("{}:{}", desk.short_id(left.call.session.text()), left.call.position);
+    break;
+  }
+  desk.talk().line({{"In doubt:  ", Ink::dim},
+                    {fmt::format("{}; not run again. Settle it: perdure resolve {} --as "
+                                 "succeeded|failed|retry|abandoned --reason \"…\"",
+                                 names, call),
+                     Ink::yellow}});
+}
+
+}  // namespace
+
+Result<AgentSource> source_for(Desk& desk, const SessionSummary& row) {
+  const auto named = desk.given().find("agent");
+  const auto known = source_in(row.metadata);
+  if (!named && !known) {
+    return fail(ErrorCode::not_found,
+                fmt::format("{} does not say which agent it is of: name its file with --agent FILE",
+                            row.id.text()));
+  }
+  const AgentSource given = source_of(desk.given(), named.value_or(""), desk.world().folder);
+  if (named) return given;
+  AgentSource source = *known;
+  if (!given.model.empty()) source.model = given.model;
+  if (!given.provider.empty()) source.provider = given.provider;
+  if (!given.base_url.empty()) source.base_url = given.base_url;
+  return source;
+}
+
+Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
+  auto source = source_for(desk, row);
+  if (!source) return forward(source);
+  auto file = load_agent(*source, desk.world().environment);
+  if (!file) return forward(file);
+  auto agent = start_agent(desk, store, *file);
+  if (!agent) return forward(agent);
+  const Uptime begin = desk.world().clock->uptime();
+  auto resumed = resume_agent(desk, **agent, row.id);
+  if (!resumed) return forward(resumed);
+  Session& session = resumed->session.session();
+  if (auto kept = remember(session, row, *source); !kept) return forward(kept);
+  auto left = read_left_calls(store, row.id, session.state());
+  if (!left) return forward(left);
+  const Uptime now = desk.world().clock->uptime();
+  return TakenUp{.agent = *std::move(agent),
+                 .resumed = *std::move(resumed),
+                 .left = *std::move(left),
+                 .took = std::chrono::duration_cast<Duration>(now - begin)};
+}
+
+void tell_recovery(Desk& desk, const TakenUp& taken) {
+  const RecoveryReport& report = taken.resumed.report;
+  desk.talk().line(
+      {{"Recovered "},
+       {desk.short_id(taken.resumed.session.session().id().text()), Ink::bold},
+       {fmt::format(" in {} ms: {}, {} not run again.", taken.took.count(),
+                    report.entries == 1
+                        ? "1 entry"
+                        : grouped(static_cast<std::int64_t>(report.entries)) + " entries",
+                    counted(report.steps, "step"))}});
+  if (!taken.resumed.changed.empty()) {
+    desk.talk().line(fmt::format("The agent has changed, and goes on as it is now: {}.",
+                                 fmt::join(taken.resumed.changed, ", ")));
+  }
+  tell_again(desk, taken);
+  tell_doubt(desk, taken);
+}
+
+Json as_json(const LeftCall& left) {
+  return Json::Object{{"call", as_json(left.call)}, {"fate", to_string(left.fate)}};
+}
+
+Json recovery_json(const TakenUp& taken) {
+  Json::Array left;
+  for (const LeftCall& call : taken.left) left.push_back(as_json(call));
+  Json::Array changed;
+  for (const std::string& part : taken.resumed.changed) changed.emplace_back(part);
+  return Json::Object{{"entries", taken.resumed.report.entries},
+                      {"steps", taken.resumed.report.steps},
+                      {"lost_a_response", taken.resumed.report.lost_a_response},
+                      {"took_ms", taken.took.count()},
+                      {"changed", std::move(changed)},
+                      {"left", std::move(left)}};
+}
+
+std::string names_of(const std::vector<LeftCall>& left, Fate fate) {
+  std::string names;
+  for (const LeftCall& call : left) {
+    if (call.fate != fate) continue;
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", call.call.tool,
+                         to_string(call.call.effect));
+  }
+  return names;
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,179 @@
+// A turn that failed is told like one that ended: the session is there, and can go on.
+
+#include "live/turn_end.hpp"
+
+#include <csignal>
+#include <cstdint>
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/agent/turn_report.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
+#include "screen/screen.hpp"
+#include "screen/words.hpp"
+#include "verbs/as_json.hpp"
+
+namespace perdure::cli {
+namespace {
+
+// What a provider refuses is no misuse of the command line.
+Exit exit_of_failure(const Error& error) {
+  const Exit exit = exit_for(error);
+  return exit == Exit::usage || exit == Exit::not_found ? Exit::failed : exit;
+}
+
+Exit exit_of_interruption(const TurnEnd& end, const Session& session) {
+  if (end.signal == SIGTERM) return Exit::terminated;
+  if (end.signal != 0) return Exit::interrupted;
+  const bool is_over = session.status() == Status::cancelled || session.status() == Status::failed;
+  return is_over ? Exit::failed : Exit::resting;
+}
+
+std::string_view stop_word(const TurnEnd& end) {
+  return end.error ? std::string_view("failed") : to_string(end.report.stop);
+}
+
+std::string_view waits_for(Waiting::For what) {
+  switch (what) {
+    case Waiting::For::approval:
+      return "approval";
+    case Waiting::For::decision:
+      return "decision";
+    case Waiting::For::time:
+      return "time";
+  }
+  return "";
+}
+
+std::string command_for(const Waiting& waiting, const std::string& session) {
+  const std::string call = fmt::format("{}:{}", session, waiting.call);
+  switch (waiting.what) {
+    case Waiting::For::approval:
+      if (waiting.tool == "ask_user") return fmt::format("perdure answer {} \"…\"", call);
+      return fmt::format("perdure approve {}  (or perdure deny)", call);
+    case Waiting::For::decision:
+      return fmt::format("perdure resolve {} --as succeeded|failed|retry|abandoned --reason \"…\"",
+                         call);
+    case Waiting::For::time:
+      return fmt::format("perdure resume {}", session);
+  }
+  return {};
+}
+
+std::string totals_text(const Tally& totals, bool is_cost_known) {
+  std::string text =
+      fmt::format("{}, {}, {} tokens", counted(static_cast<std::uint64_t>(totals.turns), "turn"),
+                  counted(static_cast<std::uint64_t>(totals.steps), "step"),
+                  grouped(totals.tokens_in + totals.tokens_out));
+  if (totals.cost_micros > 0) text += ", " + dollars(totals.cost_micros);
+  if (!is_cost_known) text += ", cost not known";
+  return text;
+}
+
+Piece headline(const TurnEnd& end, const Session& session) {
+  if (end.error) return {fmt::format("Failed: {}", end.error->message), Ink::red};
+  const TurnReport& report = end.report;
+  switch (report.stop) {
+    case TurnStop::completed:
+      return {fmt::format("Completed: {}.",
+                          totals_text(session.state().totals, !report.has_unknown_cost)),
+              Ink::green};
+    case TurnStop::refused:
+      return {fmt::format("The model will not answer: {}", report.why), Ink::red};
+    case TurnStop::needs_attention:
+      return {fmt::format("! {} is in doubt: {}", report.waiting ? report.waiting->tool : "a call",
+                          report.why),
+              Ink::yellow};
+    default:
+      return {fmt::format("Stopped ({}): {}", to_string(report.stop), report.why), Ink::yellow};
+  }
+}
+
+}  // namespace
+
+Exit exit_of(const TurnEnd& end, const Session& session) {
+  if (end.error) return exit_of_failure(*end.error);
+  switch (end.report.stop) {
+    case TurnStop::completed:
+      return Exit::done;
+    case TurnStop::refused:
+      return Exit::failed;
+    case TurnStop::needs_attention:
+      return Exit::in_doubt;
+    case TurnStop::interrupted:
+      return exit_of_interruption(end, session);
+    case TurnStop::max_iterations:
+    case TurnStop::deadline:
+    case TurnStop::budget:
+    case TurnStop::incomplete_plan:
+    case TurnStop::waiting:
+      return Exit::resting;
+  }
+  return Exit::failed;
+}
+
+std::string next_command(Desk& desk, const TurnEnd& end, const Session& session) {
+  const std::string id = desk.short_id(session.id().text());
+  if (!end.error && end.report.waiting) return command_for(*end.report.waiting, id);
+  if (session.status() == Status::cancelled || session.status() == Status::failed) {
+    return fmt::format("perdure fork {}", id);
+  }
+  if (!end.error && end.report.stop == TurnStop::completed) {
+    return end.report.is_cut_short ? fmt::format("perdure resume {} \"Go on.\"", id) : "";
+  }
+  if (!end.error && end.report.stop == TurnStop::budget) {
+    return fmt::format("perdure resume {} --budget DOLLARS", id);
+  }
+  return fmt::format("perdure resume {}", id);
+}
+
+void tell_end(Desk& desk, const TurnEnd& end, const Session& session) {
+  const bool has_answer = !end.error && end.report.stop == TurnStop::completed;
+  if (has_answer && !desk.is_terminal() && !end.report.answer.empty()) {
+    desk.screen().text(end.report.answer);
+  }
+  desk.screen().flush();
+  desk.talk().line({headline(end, session)});
+  if (end.report.is_cut_short) desk.talk().line("The answer ran into its limit of tokens.");
+  const std::string next = next_command(desk, end, session);
+  if (!next.empty()) desk.talk().line({{"Next: ", Ink::dim}, {next}});
+}
+
+Json as_json(const Waiting& waiting) {
+  return Json::Object{{"call", waiting.call},
+                      {"tool", waiting.tool},
+                      {"for", waits_for(waiting.what)},
+                      {"why", waiting.why},
+                      {"until", as_json(waiting.until)}};
+}
+
+Json::Object end_document(Desk& desk, const TurnEnd& end, const Session& session) {
+  const Tally& totals = session.state().totals;
+  return {{"session", session.id().text()},
+          {"stop", stop_word(end)},
+          {"why", end.error ? end.error->message : end.report.why},
+          {"answer", end.report.answer},
+          {"is_cut_short", end.report.is_cut_short},
+          {"turns", totals.turns},
+          {"steps", totals.steps},
+          {"tokens_in", totals.tokens_in},
+          {"tokens_out", totals.tokens_out},
+          {"cost_micros", totals.cost_micros},
+          {"is_cost_known", !end.report.has_unknown_cost},
+          {"head", session.state().head},
+          {"waiting", end.report.waiting ? as_json(*end.report.waiting) : Json()},
+          {"next", next_command(desk, end, session)},
+          {"exit", std::to_underlying(exit_of(end, session))}};
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,38 @@
+// How a turn ended, told: an exit code, a last line for people with the next command, a document.
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/turn_report.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/session.hpp"
+
+namespace perdure::cli {
+
+struct TurnEnd {
+  TurnReport report{};
+  std::optional<Error> error{};  ///< Instead of a report.
+  int signal = 0;                ///< That stopped it; 0: none did.
+};
+
+[[nodiscard]] Exit exit_of(const TurnEnd& end, const Session& session);
+
+/// What somebody may do now; empty: nothing has to be done.
+[[nodiscard]] std::string next_command(Desk& desk, const TurnEnd& end, const Session& session);
+
+/// On stderr; the answer on stdout, where it was not streamed.
+void tell_end(Desk& desk, const TurnEnd& end, const Session& session);
+
+/// The members of `perdure.run/1`.
+[[nodiscard]] Json::Object end_document(Desk& desk, const TurnEnd& end, const Session& session);
+
+[[nodiscard]] Json as_json(const Waiting& waiting);
+
+}  // namespace perdure::cli

@@ -1,0 +1,63 @@
+// A turn as a person watches it: the model's words as they come, on stdout if that is a terminal, and
+// a line for each step on stderr: number, what it was, effect class, state, how long it took.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "desk.hpp"
+#include "live/whole_text.hpp"
+#include "perdure/agent/agent_observer.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/store.hpp"
+#include "screen/screen.hpp"
+
+namespace perdure::cli {
+
+class TurnScreen : public AgentObserver {
+ public:
+  /// All must outlive it.
+  TurnScreen(Desk& desk, Store& store, const Session& session);
+  ~TurnScreen() override;
+
+  void on_text(std::string_view piece) override;
+  void on_retry(const RetryNotice& notice) override;
+  void on_event(const AgentEvent& event) override;
+
+ private:
+  void take(const CallStarted& event);
+  void take(const CallReturned& event);
+  void take(const CallTold& event);
+  void take(const CallWaits& event);
+  void take(const Recorded& event);
+  void take(const BudgetWarning& event);
+  void take(const ModelFailed& event);
+  void take(const TurnEnded& event);
+
+  /// Ends the line that the model's words are in, and takes back the line of what runs.
+  void break_line();
+  void tell(std::string_view kind, std::string_view name, std::string_view effect, Piece state,
+            Duration took);
+
+  Desk& desk_;
+  Store& store_;
+  const Session& session_;
+  const bool streams_;  ///< stdout is a terminal.
+  const bool redraws_;  ///< stderr is one that can take a line back.
+  WholeText text_;
+  bool is_in_line_ = false;
+  bool shows_running_ = false;
+  StepNumber number_;
+  Tally told_;  ///< Totals as of the last step that was told.
+  Uptime asked_at_;
+  std::map<Position, Uptime> started_;
+  std::map<Position, Duration> took_;
+};
+
+}  // namespace perdure::cli

@@ -1,0 +1,140 @@
+// Sessions as one file, out and in.
+
+#include "perdure/store/bundle.hpp"
+
+#include <fmt/format.h>
+#include <string>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/store/store.hpp"
+#include "place/reference.hpp"
+#include "place/settings.hpp"
+#include "screen/progress_bar.hpp"
+#include "screen/words.hpp"
+
+namespace perdure::cli {
+namespace {
+
+void show_bundle(Desk& desk, const std::string& file, const BundleReport& report) {
+  Json::Array sessions;
+  for (const SessionId& id : report.sessions) sessions.emplace_back(id.text());
+  desk.output().document("perdure.bundle/1", {{"file", file},
+                                              {"sessions", std::move(sessions)},
+                                              {"entries", report.entries},
+                                              {"calls", report.calls},
+                                              {"blobs", report.blobs},
+                                              {"bytes", report.bytes},
+                                              {"digest", to_hex(report.digest)}});
+}
+
+std::string summary_of(const BundleReport& report) {
+  return fmt::format("{}, {} entries, {}", counted(report.sessions.size(), "session"),
+                     report.entries, counted(report.calls, "call"));
+}
+
+Result<ExportOptions> export_options(Desk& desk, Store& store) {
+  ExportOptions options{.with_relatives = desk.given().has("with-relatives"),
+                        .with_damage = desk.given().has("with-damage")};
+  for (const std::string& name : desk.given().arguments) {
+    auto row = find_session(store, name);
+    if (!row) return forward(row);
+    options.sessions.push_back(row->id);
+  }
+  return options;
+}
+
+Result<Exit> run_export(Desk& desk) {
+  const auto file = desk.given().find("output");
+  if (!file) {
+    return fail(ErrorCode::invalid_argument,
+                "export writes a file: say which, as in --output refunds.bundle");
+  }
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto options = export_options(desk, **store);
+  if (!options) return forward(options);
+  const std::string path = location_from(*file, desk.world().folder);
+  auto report = [&] {
+    ProgressBar bar(desk.talk(), *desk.world().clock, "exporting");
+    return export_sessions(**store, path, *options, bar.follow());
+  }();
+  if (!report) return forward(report);
+  show_bundle(desk, *file, *report);
+  if (desk.output().is_json()) return Exit::done;
+  desk.screen().line(fmt::format("Exported {} to {}.", summary_of(*report), *file));
+  desk.talk().line("It is a copy: the sessions here go on as before.");
+  return Exit::done;
+}
+
+Result<Exit> run_import(Desk& desk) {
+  const std::string& file = desk.given().arguments.front();
+  const std::string path = location_from(file, desk.world().folder);
+  const bool only_looks = desk.given().has("dry-run");
+  auto report = [&]() -> Result<BundleReport> {
+    ProgressBar bar(desk.talk(), *desk.world().clock, only_looks ? "checking" : "importing");
+    if (only_looks) return check_bundle(path, bar.follow());
+    auto store = desk.open_or_make();
+    if (!store) return forward(store);
+    return import_bundle(**store, path, {.with_damage = desk.given().has("with-damage")},
+                         bar.follow());
+  }();
+  if (!report) return forward(report);
+  show_bundle(desk, file, *report);
+  if (desk.output().is_json()) return Exit::done;
+  desk.screen().line(fmt::format("{} {}; every sum is right.",
+                                 only_looks ? "Would import" : "Imported", summary_of(*report)));
+  if (!only_looks) {
+    desk.talk().line(
+        "They are copies, so unfinished ones are paused: nobody here knows what the originals do.");
+    desk.talk().line("Next: perdure sessions");
+  }
+  return Exit::done;
+}
+
+}  // namespace
+
+Command export_command() {
+  return {
+      .name = "export",
+      .summary = "Write sessions to one file",
+      .details =
+          "With log, versions, ledger, inbox and blobs, and a sum over every part. The sessions "
+          "stay here\n"
+          "and go on. Forks, children and their parents go together.",
+      .arguments = {{.name = "SES",
+                     .summary = "The sessions; all if none is named",
+                     .count = Argument::Count::any,
+                     .by = Completes::session}},
+      .options = {{.name = "output", .value = "FILE", .summary = "The file", .letter = 'o'},
+                  {.name = "with-relatives", .summary = "Take whole families along"},
+                  {.name = "with-damage", .summary = "Take damaged sessions along as they are"}},
+      .exits = {Exit::not_found, Exit::in_use, Exit::damaged, Exit::unsupported},
+      .examples = {{"perdure export @last -o bug.bundle", "for whoever looks into it"}},
+      .schema = "perdure.bundle/1",
+      .run = run_export};
+}
+
+Command import_command() {
+  return {.name = "import",
+          .summary = "Take sessions in out of such a file",
+          .details =
+              "All of them or none, and only if every sum is right. They are copies: unfinished "
+              "ones arrive\n"
+              "paused. With --dry-run the file is only checked.",
+          .arguments = {{.name = "FILE", .summary = "The bundle", .by = Completes::file}},
+          .options = {{.name = "dry-run", .summary = "Only check the file"},
+                      {.name = "with-damage",
+                       .summary = "Take in sessions that were damaged when they were exported"}},
+          .exits = {Exit::not_found, Exit::in_use, Exit::damaged, Exit::unsupported},
+          .examples = {{"perdure import bug.bundle --store look.db", "into a store of its own"}},
+          .schema = "perdure.bundle/1",
+          .run = run_import};
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,107 @@
+// A session as it was at a point: its state, its conversation, or one entry to the byte.
+
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
+#include "place/reference.hpp"
+#include "screen/text.hpp"
+#include "verbs/state_json.hpp"
+
+namespace perdure::cli {
+namespace {
+
+void print_block(Desk& desk, const Block& block) {
+  if (const auto* text = std::get_if<TextBlock>(&block)) desk.screen().text(text->text);
+  if (const auto* call = std::get_if<ToolCallBlock>(&block)) {
+    desk.screen().line({{fmt::format("→ {} {}", call->name, call->args), Ink::cyan}});
+  }
+  if (const auto* result = std::get_if<ToolResultBlock>(&block)) {
+    desk.screen().text(fmt::format("← {}", result->content));
+  }
+}
+
+void print_messages(Desk& desk, const State& state) {
+  for (const PlacedMessage& placed : state.transcript) {
+    desk.screen().line(
+        {{fmt::format("{} ({})", to_string(placed.message.role), placed.position), Ink::bold}});
+    for (const Block& block : placed.message.blocks) print_block(desk, block);
+    desk.screen().line("");
+  }
+}
+
+// The bytes of the last entry at the point; on a terminal nothing of them acts.
+Result<Exit> print_raw(Desk& desk, Store& store, const PlaceInSession& place) {
+  auto last = store.log().read(place.session.id,
+                               {.as_of = place.point, .order = Order::newest_first, .limit = 1});
+  if (!last) return forward(last);
+  if (last->empty()) return fail(ErrorCode::not_found, "the session has no entries");
+  std::string bytes = last->front().body.bytes();
+  if (const auto blob = last->front().body.blob()) {
+    auto whole = store.blobs().get(*blob);
+    if (!whole) return forward(whole);
+    bytes = *std::move(whole);
+  }
+  if (desk.is_terminal()) {
+    desk.screen().text(bytes);
+  } else {
+    desk.screen().bytes(bytes);
+  }
+  return Exit::done;
+}
+
+Result<Exit> run_cat(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto place = find_point(**store, desk.given().arguments.front());
+  if (!place) return forward(place);
+  if (desk.given().has("raw")) return print_raw(desk, **store, *place);
+  auto state = read_state(**store, place->session.id, place->point);
+  if (!state) return forward(state);
+  auto value = value_at(state_json(*state), desk.given().find("path").value_or(""));
+  if (!value) return forward(value);
+  desk.output().document(
+      "perdure.state/1",
+      {{"session", place->session.id.text()}, {"point", place->name}, {"value", *value}});
+  if (desk.output().is_json()) return Exit::done;
+  if (desk.given().has("messages")) {
+    print_messages(desk, *state);
+  } else {
+    desk.screen().text(json_visible(indented(*value)));
+  }
+  return Exit::done;
+}
+
+}  // namespace
+
+Command cat_command() {
+  return {
+      .name = "cat",
+      .summary = "Print the state of a session at a point",
+      .arguments = {{.name = "POINT",
+                     .summary = "A session, or a point of it",
+                     .by = Completes::session}},
+      .options = {{.name = "messages", .summary = "The conversation, as text"},
+                  {.name = "path",
+                   .value = "POINTER",
+                   .summary = "Only what a JSON pointer leads to: /setup/model"},
+                  {.name = "raw", .summary = "The bytes of the entry at the point, as they are"}},
+      .exits = {Exit::not_found, Exit::unsupported},
+      .examples = {{"perdure cat @last --messages", "the conversation"},
+                   {"perdure cat ses_7k2m@v3 --path /counters", "the counters of version 3"}},
+      .schema = "perdure.state/1",
+      .run = run_cat};
+}
+
+}  // namespace perdure::cli

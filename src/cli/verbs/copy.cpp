@@ -1,0 +1,98 @@
+// Moving sessions to another store.
+
+#include "perdure/store/copy.hpp"
+
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
+#include "place/reference.hpp"
+#include "place/settings.hpp"
+#include "screen/progress_bar.hpp"
+#include "screen/words.hpp"
+
+namespace perdure::cli {
+namespace {
+
+Result<CopyOptions> copy_options(Desk& desk, Store& from) {
+  CopyOptions options{.with_damage = desk.given().has("with-damage")};
+  for (std::size_t i = 1; i < desk.given().arguments.size(); ++i) {
+    auto row = find_session(from, desk.given().arguments[i]);
+    if (!row) return forward(row);
+    options.sessions.push_back(row->id);
+  }
+  return options;
+}
+
+Result<Exit> run_copy(Desk& desk) {
+  auto from = desk.open();
+  if (!from) return forward(from);
+  auto options = copy_options(desk, **from);
+  if (!options) return forward(options);
+  const std::string place = location_from(desk.given().arguments.front(), desk.world().folder);
+  auto to = open_store(place, {.clock = desk.world().clock, .ids = desk.world().ids});
+  if (!to) return forward(to);
+  if (desk.given().has("abandon")) {
+    if (auto abandoned = abandon_copy(**from, **to); !abandoned) return forward(abandoned);
+    desk.talk().line(
+        "Whatever an unfinished copy had left there is gone; the sessions can run here again.");
+    return Exit::done;
+  }
+  const std::string what =
+      options->sessions.empty() ? "all sessions" : counted(options->sessions.size(), "session");
+  if (!desk.confirms(
+          fmt::format("Move {} to {}? Here they stay readable, and cannot run.", what, place)))
+    return Exit::unconfirmed;
+  auto report = [&] {
+    ProgressBar bar(desk.talk(), *desk.world().clock, "copying");
+    return copy_store(**from, **to, *options, bar.follow());
+  }();
+  if (!report) return forward(report);
+  desk.output().document("perdure.copy/1", {{"to", place},
+                                            {"sessions", report->sessions},
+                                            {"entries", report->entries},
+                                            {"calls", report->calls},
+                                            {"blobs", report->blobs},
+                                            {"damaged", report->damaged}});
+  if (desk.output().is_json()) return Exit::done;
+  desk.screen().line(fmt::format("Moved {} to {}: {} entries, {}, compared fact by fact.",
+                                 counted(report->sessions, "session"), place, report->entries,
+                                 counted(report->calls, "call")));
+  desk.talk().line(fmt::format("Next: perdure sessions --store {}", place));
+  return Exit::done;
+}
+
+}  // namespace
+
+Command copy_command() {
+  return {
+      .name = "copy",
+      .summary = "Move sessions to another store",
+      .details =
+          "From a file to a server, or back; with everything that belongs to them. Killed in "
+          "between, it is\n"
+          "called again and finishes. Forks, children and their parents go together.",
+      .arguments = {{.name = "PLACE",
+                     .summary = "The other store: a path, or postgres://…",
+                     .by = Completes::file},
+                    {.name = "SES",
+                     .summary = "Only these sessions; all if none is named",
+                     .count = Argument::Count::any,
+                     .by = Completes::session}},
+      .options = {{.name = "with-damage", .summary = "Take damaged sessions along as they are"},
+                  {.name = "abandon", .summary = "Throw away what an unfinished copy left there"}},
+      .exits = {Exit::not_found, Exit::in_use, Exit::damaged, Exit::unconfirmed, Exit::unsupported},
+      .examples = {{"perdure copy postgres://db.example/agents --yes", "move in with the others"}},
+      .schema = "perdure.copy/1",
+      .run = run_copy};
+}
+
+}  // namespace perdure::cli

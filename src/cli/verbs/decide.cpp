@@ -1,0 +1,196 @@
+// What people decide about calls: how one in doubt ended, whether one may be made, what the answer is.
+
+#include <fmt/format.h>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+#include "place/reference.hpp"
+#include "verbs/deliver.hpp"
+#include "verbs/values.hpp"
+
+namespace perdure::cli {
+namespace {
+
+const Argument call_argument = {.name = "CALL",
+                                .summary = "SES:POSITION, or SES if only one call of it is pending",
+                                .by = Completes::call};
+const Option dry_option = {.name = "dry-run", .summary = "Only say what would be done"};
+
+std::unexpected<Error> wrong_state(const Call& call, std::string_view wanted) {
+  return fail(ErrorCode::conflict,
+              fmt::format("{} ({}) is {}: {}", call_name(call.session, call.position), call.tool,
+                          to_string(call.state), wanted));
+}
+
+Result<void> check_unresolved(Store& store, const Call& call) {
+  auto row = store.sessions().read(call.session);
+  if (!row) return forward(row);
+  const bool is_open = call.state == CallState::in_doubt || call.state == CallState::dispatched;
+  if (is_open && is_pending(call, *row)) return {};
+  return wrong_state(call, call.state == CallState::dispatched
+                               ? "it is being made; wait for it, or pause the session"
+                               : "only a call in doubt can be resolved");
+}
+
+Result<Decision> decision_of(Desk& desk) {
+  const Invocation& given = desk.given();
+  const auto as = decision_from(given.find("as").value_or(""));
+  if (!as)
+    return fail(ErrorCode::invalid_argument,
+                "say how it ended: --as succeeded, failed, retry or abandoned");
+  if (!given.has("reason"))
+    return fail(ErrorCode::invalid_argument, "say how you know: --reason TEXT");
+  Decision decision{.as = *as, .who = desk.world().user, .why = *given.find("reason")};
+  const std::string told =
+      given.find(*as == Decision::As::failed ? "error" : "result").value_or("");
+  auto text = text_or_file(told, desk.world().folder);
+  if (!text) return forward(text);
+  decision.result = *std::move(text);
+  if (*as == Decision::As::succeeded && decision.result.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "say what it answered, for the model: --result TEXT or --result @FILE");
+  }
+  return decision;
+}
+
+Result<Exit> run_resolve(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto decision = decision_of(desk);
+  if (!decision) return forward(decision);
+  auto call = find_call(**store, desk.given().arguments.front());
+  if (!call) return forward(call);
+  if (auto open = check_unresolved(**store, *call); !open) return forward(open);
+  const std::string name = call_name(call->session, call->position);
+  const bool is_risky = decision->as == Decision::As::retry && call->effect == EffectClass::unsafe;
+  if (desk.given().has("dry-run")) {
+    desk.screen().line(
+        fmt::format("Would settle {} ({}) as {}.", name, call->tool, to_string(decision->as)));
+    return Exit::done;
+  }
+  if (is_risky && !desk.confirms(fmt::format(
+                      "{} may have taken effect, and would be made again. Go on?", call->tool))) {
+    return Exit::unconfirmed;
+  }
+  const Position position = call->position;
+  return deliver(desk, {.session = call->session,
+                        .decision = std::string(to_string(decision->as)),
+                        .about = name,
+                        .reason = decision->why,
+                        .wakes = true,
+                        .post = [&, position](Mail& mail, const MessageId& id) {
+                          return mail.resolve(id, position, *decision);
+                        }});
+}
+
+Result<Exit> give_word(Desk& desk, bool allow, std::string_view decision,
+                       const std::string& reason) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto call = find_call(**store, desk.given().arguments.front());
+  if (!call) return forward(call);
+  if (call->state != CallState::intended)
+    return wrong_state(*call, "only a call that was not made yet can be allowed or denied");
+  return deliver(desk, {.session = call->session,
+                        .decision = std::string(decision),
+                        .about = call_name(call->session, call->position),
+                        .reason = reason,
+                        .wakes = true,
+                        .post = [&](Mail& mail, const MessageId& id) {
+                          return mail.approve(id, call->position, allow, desk.world().user, reason);
+                        }});
+}
+
+Result<Exit> run_approve(Desk& desk) {
+  return give_word(desk, true, "approved", desk.given().find("reason").value_or(""));
+}
+
+Result<Exit> run_deny(Desk& desk) {
+  const auto reason = desk.given().find("reason");
+  if (!reason) return fail(ErrorCode::invalid_argument, "say why, for the model: --reason TEXT");
+  return give_word(desk, false, "denied", *reason);
+}
+
+Result<Exit> run_answer(Desk& desk) {
+  auto text = text_or_file(desk.given().arguments.at(1), desk.world().folder);
+  if (!text) return forward(text);
+  return give_word(desk, true, "answered", *text);
+}
+
+}  // namespace
+
+Command resolve_command() {
+  return {
+      .name = "resolve",
+      .summary = "Settle a call whose outcome nobody knows",
+      .details =
+          "succeeded: it took effect; the model is told --result. failed: nothing happened; the "
+          "model is told\n"
+          "--error. retry: make it again (asks first if it is unsafe). abandoned: it may have "
+          "happened; its key\n"
+          "stays taken. The log keeps who decided and why.",
+      .arguments = {call_argument},
+      .options = {{.name = "as",
+                   .value = "HOW",
+                   .summary = "succeeded, failed, retry or abandoned",
+                   .choices = {"succeeded", "failed", "retry", "abandoned"}},
+                  {.name = "result",
+                   .value = "TEXT",
+                   .summary = "What it answered; @FILE reads a file"},
+                  {.name = "error", .value = "TEXT", .summary = "Why it failed"},
+                  {.name = "reason", .value = "TEXT", .summary = "How you know; needed"},
+                  dry_option},
+      .exits = {Exit::not_found, Exit::in_use, Exit::unconfirmed, Exit::unsupported},
+      .examples =
+          {{"perdure resolve ses_7k2m --as succeeded --result rf_88 --reason 'seen in the console'",
+            "it did happen"}},
+      .schema = "perdure.decision/1",
+      .run = run_resolve};
+}
+
+Command approve_command() {
+  return {.name = "approve",
+          .summary = "Allow a call that waits for somebody's word",
+          .arguments = {call_argument},
+          .options = {{.name = "reason", .value = "TEXT", .summary = "Why"}},
+          .exits = {Exit::not_found, Exit::in_use, Exit::unsupported},
+          .examples = {{"perdure approve ses_8e1f", "let it be made"}},
+          .schema = "perdure.decision/1",
+          .run = run_approve};
+}
+
+Command deny_command() {
+  return {
+      .name = "deny",
+      .summary = "Refuse a call that waits for somebody's word",
+      .arguments = {call_argument},
+      .options = {{.name = "reason", .value = "TEXT", .summary = "Why; the model is told. Needed"}},
+      .exits = {Exit::not_found, Exit::in_use, Exit::unsupported},
+      .examples = {{"perdure deny ses_8e1f --reason 'not to customers'", "it is not made"}},
+      .schema = "perdure.decision/1",
+      .run = run_deny};
+}
+
+Command answer_command() {
+  return {
+      .name = "answer",
+      .summary = "Answer an agent's question",
+      .arguments = {call_argument, {.name = "TEXT", .summary = "The answer; @FILE reads a file"}},
+      .exits = {Exit::not_found, Exit::in_use, Exit::unsupported},
+      .examples = {{"perdure answer ses_6a3e 'The blue one'", "the agent goes on with it"}},
+      .schema = "perdure.decision/1",
+      .run = run_answer};
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,81 @@
+// The order matters: a session that waits is made active before its mail is taken in. Killed between
+// the two, it is active with mail, and whoever takes it up finds both. The other way round it
+// would wait for what it already has.
+
+#include "verbs/deliver.hpp"
+
+#include <fmt/format.h>
+#include <string>
+
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/sessions.hpp"
+
+namespace perdure::cli {
+namespace {
+
+// False: somebody owns the session, and will take the mail up.
+Result<bool> take_in(Desk& desk, const Letter& letter) {
+  auto runtime = desk.worker();
+  if (!runtime) return forward(runtime);
+  auto session = (*runtime)->open(letter.session);
+  if (!session && session.error().code == ErrorCode::lease_held) return false;
+  if (!session) return forward(session);
+  if (letter.wakes && session->status() == Status::waiting) {
+    if (auto woken = session->set_status({.status = Status::active}); !woken) return forward(woken);
+  }
+  if (auto taken = session->take_inbox(); !taken) return forward(taken);
+  if (auto closed = session->close(); !closed) return forward(closed);
+  return true;
+}
+
+}  // namespace
+
+Result<void> check_goes_on(const SessionSummary& row) {
+  if (!row.moved_to.empty()) {
+    return fail(ErrorCode::conflict,
+                fmt::format("{} was moved to {}: do it there", row.id.text(), row.moved_to),
+                row.moved_to);
+  }
+  const bool is_over = row.status == Status::completed || row.status == Status::failed ||
+                       row.status == Status::cancelled;
+  if (!is_over) return {};
+  return fail(ErrorCode::conflict,
+              fmt::format("{} has ended: it is {}. A fork of it can go on: perdure fork {}",
+                          row.id.text(), to_string(row.status), row.id.text()));
+}
+
+Result<Exit> deliver(Desk& desk, const Letter& letter) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  Mail mail(**store, letter.session);
+  if (auto posted = letter.post(mail, mint<MessageTag>(*desk.world().ids)); !posted)
+    return forward(posted);
+  auto is_taken = take_in(desk, letter);
+  if (!is_taken) return forward(is_taken);
+  desk.output().document("perdure.decision/1",
+                         {{"session", letter.session.text()},
+                          {"call", letter.about.empty() ? Json(nullptr) : Json(letter.about)},
+                          {"decision", letter.decision},
+                          {"who", desk.world().user},
+                          {"reason", letter.reason},
+                          {"taken", *is_taken}});
+  if (desk.output().is_json()) return Exit::done;
+  const std::string what = letter.about.empty() ? letter.session.text() : letter.about;
+  desk.screen().line(fmt::format("{}: {}, by {}{}.", what, letter.decision, desk.world().user,
+                                 *is_taken ? "" : " (left in its inbox)"));
+  if (!*is_taken) {
+    desk.talk().line("Somebody is running it, and takes this up at the next step.");
+  } else if (letter.wakes) {
+    desk.talk().line(fmt::format("Next: perdure resume {}", desk.short_id(letter.session.text())));
+  }
+  return Exit::done;
+}
+
+}  // namespace perdure::cli

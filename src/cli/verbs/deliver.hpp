@@ -1,0 +1,34 @@
+// Handing a decision to a session: into its inbox, where it is durable, and at once into its log if
+// nobody owns the session. If somebody does, they take it up at their next step.
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "desk.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/mail.hpp"
+#include "perdure/store/sessions.hpp"
+
+namespace perdure::cli {
+
+struct Letter {
+  SessionId session{};
+  std::string decision{};  ///< As it is told: "succeeded", "approved", "paused" …
+  std::string about{};     ///< The call, or empty.
+  std::string reason{};
+  /// Whether a session that waits should be taken up again.
+  bool wakes = false;
+  std::function<Result<void>(Mail&, const MessageId&)> post{};
+};
+
+/// Delivers it, and says what became of it on the desk.
+/// Fails: as Inbox::post; as Runtime::open, except for an owner that lives.
+[[nodiscard]] Result<Exit> deliver(Desk& desk, const Letter& letter);
+
+/// Fails: `conflict` for a session that has ended or was moved.
+[[nodiscard]] Result<void> check_goes_on(const SessionSummary& row);
+
+}  // namespace perdure::cli

@@ -1,0 +1,256 @@
+// Forgetting on purpose: versions, whole sessions. Both ask first.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/retention.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "place/reference.hpp"
+#include "screen/progress_bar.hpp"
+#include "screen/words.hpp"
+#include "verbs/values.hpp"
+
+namespace perdure::cli {
+namespace {
+
+constexpr Duration blob_rest = std::chrono::hours(1);
+
+Result<std::vector<SessionId>> named_sessions(Desk& desk, Store& store) {
+  std::vector<SessionId> ids;
+  for (const std::string& text : desk.given().arguments) {
+    auto row = find_session(store, text);
+    if (!row) return forward(row);
+    ids.push_back(row->id);
+  }
+  if (!ids.empty()) return ids;
+  SessionQuery query{.limit = 1000};
+  do {
+    auto page = store.sessions().list(query);
+    if (!page) return forward(page);
+    for (const SessionSummary& row : page->sessions) {
+      if (!row.moving) ids.push_back(row.id);
+    }
+    query.cursor = page->next;
+  } while (!query.cursor.empty());
+  return ids;
+}
+
+Result<Keep> keep_of(Desk& desk) {
+  Keep keep{.labelled = !desk.given().has("drop-labelled")};
+  auto last = number_option(desk.given(), "keep-last", 1);
+  if (!last) return forward(last);
+  keep.last = static_cast<std::uint64_t>(*last);
+  auto every = number_option(desk.given(), "keep-every", 0);
+  if (!every) return forward(every);
+  keep.every = static_cast<std::uint64_t>(*every);
+  const auto older = desk.given().find("older-than");
+  if (!older) return keep;
+  const auto span = span_from(*older);
+  if (!span)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("--older-than {} is no time: write 90d, 12h or 30m", *older));
+  keep.since = desk.world().clock->now() - *span;
+  return keep;
+}
+
+bool is_kept(const Keep& keep, const Checkpoint& checkpoint, std::uint64_t newer) {
+  if (newer < keep.last || (keep.labelled && !checkpoint.label.empty())) return true;
+  if (keep.since && checkpoint.at >= *keep.since) return true;
+  return keep.every > 0 && checkpoint.version % keep.every == 0;
+}
+
+// How many versions would go.
+Result<std::uint64_t> count_prunable(Store& store, const std::vector<SessionId>& ids,
+                                     const Keep& keep) {
+  std::uint64_t count = 0;
+  for (const SessionId& id : ids) {
+    auto versions = store.log().checkpoints(id, {.limit = limit_max});
+    if (!versions) return forward(versions);
+    for (std::size_t i = 0; i < versions->size(); ++i)
+      count += is_kept(keep, (*versions)[i], i) ? 0 : 1;
+  }
+  return count;
+}
+
+Result<Pruned> prune_all(Desk& desk, Store& store, const std::vector<SessionId>& ids,
+                         const Keep& keep) {
+  ProgressBar bar(desk.talk(), *desk.world().clock, "pruning");
+  const Progress progress = bar.follow();
+  Pruned total;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    std::ignore = progress({.done = i, .total = ids.size()});
+    auto pruned = store.retention().prune(ids[i], keep);
+    if (!pruned) return forward(pruned);
+    total.versions += pruned->versions;
+    total.entries += pruned->entries;
+    total.bytes += pruned->bytes;
+  }
+  auto blobs = store.retention().collect_blobs(blob_rest);
+  if (!blobs) return forward(blobs);
+  total.bytes += blobs->bytes;
+  if (auto freed = store.retention().vacuum(); !freed) return forward(freed);
+  return total;
+}
+
+Result<Exit> run_prune(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto keep = keep_of(desk);
+  if (!keep) return forward(keep);
+  auto ids = named_sessions(desk, **store);
+  if (!ids) return forward(ids);
+  auto count = count_prunable(**store, *ids, *keep);
+  if (!count) return forward(count);
+  const bool is_dry = desk.given().has("dry-run");
+  const std::string what =
+      fmt::format("{} of {}", counted(*count, "version"), counted(ids->size(), "session"));
+  Pruned total{.versions = *count};
+  if (!is_dry) {
+    if (!desk.confirms(fmt::format("Forget {}, and what only they can see?", what)))
+      return Exit::unconfirmed;
+    auto pruned = prune_all(desk, **store, *ids, *keep);
+    if (!pruned) return forward(pruned);
+    total = *pruned;
+  }
+  desk.output().document("perdure.pruned/1", {{"dry_run", is_dry},
+                                              {"sessions", ids->size()},
+                                              {"versions", total.versions},
+                                              {"entries", total.entries},
+                                              {"bytes", total.bytes}});
+  if (desk.output().is_json()) return Exit::done;
+  desk.screen().line(is_dry ? fmt::format("Would forget {}; nothing was done.", what)
+                            : fmt::format("Forgot {}: {} entries, {}.",
+                                          counted(total.versions, "version"), total.entries,
+                                          bytes_text(total.bytes)));
+  return Exit::done;
+}
+
+struct Removal {
+  PlaceInSession place{};
+  std::uint64_t bytes = 0;
+};
+
+Result<void> remove_one(Store& store, Removal& removal) {
+  const SessionId& id = removal.place.session.id;
+  if (removal.place.version) {
+    auto pruned = store.retention().forget(id, *removal.place.version);
+    if (!pruned) return forward(pruned);
+    removal.bytes = pruned->bytes;
+    return {};
+  }
+  auto freed = store.retention().remove(id);
+  if (!freed) return forward(freed);
+  removal.bytes = freed->bytes;
+  return {};
+}
+
+Result<std::vector<Removal>> removals_of(Desk& desk, Store& store) {
+  std::vector<Removal> removals;
+  for (const std::string& text : desk.given().arguments) {
+    auto place = find_point(store, text);
+    if (!place) return forward(place);
+    if (!place->version && !place->name.ends_with("@head")) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("{} is neither a session nor a version of one", text));
+    }
+    removals.push_back({.place = *std::move(place)});
+  }
+  return removals;
+}
+
+std::string removal_name(const Removal& removal) {
+  return removal.place.version ? removal.place.name : removal.place.session.id.text();
+}
+
+Result<Exit> run_delete(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto removals = removals_of(desk, **store);
+  if (!removals) return forward(removals);
+  for (const Removal& removal : *removals) {
+    desk.talk().line(fmt::format("{}  {}", removal_name(removal), removal.place.session.title));
+  }
+  const bool is_dry = desk.given().has("dry-run");
+  if (!is_dry &&
+      !desk.confirms(fmt::format("Delete {} for ever?", removals->size() == 1 ? "it" : "these")))
+    return Exit::unconfirmed;
+  desk.output().begin_list("perdure.deleted/1");
+  for (Removal& removal : *removals) {
+    if (!is_dry) {
+      if (auto removed = remove_one(**store, removal); !removed) return forward(removed);
+    }
+    desk.output().item(Json::Object{
+        {"what", removal_name(removal)}, {"deleted", !is_dry}, {"bytes", removal.bytes}});
+    if (desk.output().is_json()) continue;
+    desk.screen().line(
+        is_dry ? fmt::format("Would delete {}; nothing was done.", removal_name(removal))
+               : fmt::format("Deleted {} ({}).", removal_name(removal), bytes_text(removal.bytes)));
+  }
+  desk.output().end_list();
+  return Exit::done;
+}
+
+}  // namespace
+
+Command prune_command() {
+  return {.name = "prune",
+          .summary = "Forget old versions, and what only they can see",
+          .details =
+              "Of each session its newest version stays, those with a label, and those that an "
+              "option names. The\n"
+              "head always stays, and whatever a fork or a kept version can see. Unused space goes "
+              "back to the disk.",
+          .arguments = {{.name = "SES",
+                         .summary = "Only these sessions; all if none is named",
+                         .count = Argument::Count::any,
+                         .by = Completes::session}},
+          .options = {{.name = "older-than",
+                       .value = "TIME",
+                       .summary = "Keep versions younger than this: 90d, 12h"},
+                      {.name = "keep-last",
+                       .value = "N",
+                       .summary = "Keep so many of the newest; 1 by default"},
+                      {.name = "keep-every",
+                       .value = "N",
+                       .summary = "Keep those whose number it divides"},
+                      {.name = "drop-labelled", .summary = "Forget those with a label too"},
+                      {.name = "dry-run", .summary = "Only say how many would go"}},
+          .exits = {Exit::not_found, Exit::unconfirmed, Exit::unsupported},
+          .examples = {{"perdure prune --older-than 90d --dry-run", "what would go"}},
+          .schema = "perdure.pruned/1",
+          .run = run_prune};
+}
+
+Command delete_command() {
+  return {.name = "delete",
+          .summary = "Delete sessions, or versions of them",
+          .details =
+              "Refused while somebody runs the session or a call of it is unresolved. Forks keep "
+              "what they share;\n"
+              "keys that its calls hold stay taken.",
+          .arguments = {{.name = "SES",
+                         .summary = "A session, or a version of it: SES@v3",
+                         .count = Argument::Count::some,
+                         .by = Completes::session}},
+          .options = {{.name = "dry-run", .summary = "Only say what would go"}},
+          .exits = {Exit::not_found, Exit::in_use, Exit::unconfirmed, Exit::unsupported},
+          .examples = {{"perdure delete ses_5d0c --yes", "without a question"}},
+          .schema = "perdure.deleted/1",
+          .run = run_delete};
+}
+
+}  // namespace perdure::cli

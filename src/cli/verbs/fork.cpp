@@ -1,0 +1,159 @@
+// A new session that shares everything up to a point. What it would do again is said first.
+
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/setup.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/point.hpp"
+#include "place/reference.hpp"
+#include "screen/words.hpp"
+#include "verbs/as_json.hpp"
+#include "verbs/values.hpp"
+
+namespace perdure::cli {
+namespace {
+
+struct Wanted {
+  std::optional<std::string> prompt{};
+  std::optional<std::string> model{};
+
+  [[nodiscard]] bool is_empty() const { return !prompt && !model; }
+};
+
+Result<Wanted> wanted_of(Desk& desk) {
+  Wanted wanted;
+  for (const std::string& setting : desk.given().all("set")) {
+    const auto equals = setting.find('=');
+    const std::string key = setting.substr(0, equals);
+    if (equals == std::string::npos || (key != "prompt" && key != "model")) {
+      return fail(
+          ErrorCode::invalid_argument,
+          fmt::format("--set {} makes no sense: write prompt=TEXT, prompt=@FILE or model=NAME",
+                      setting));
+    }
+    auto value = text_or_file(setting.substr(equals + 1), desk.world().folder);
+    if (!value) return forward(value);
+    (key == "prompt" ? wanted.prompt : wanted.model) = *std::move(value);
+  }
+  return wanted;
+}
+
+Result<Position> position_of(Store& store, const PlaceInSession& place) {
+  if (place.point.kind() == Point::Kind::head) return place.session.head;
+  if (!place.version) return place.point.number();
+  auto checkpoint = store.log().read_checkpoint(place.session.id, *place.version);
+  if (!checkpoint) return forward(checkpoint);
+  return checkpoint->position;
+}
+
+Result<void> change_setup(Runtime& runtime, const SessionId& id, const Wanted& wanted) {
+  auto session = runtime.open(id);
+  if (!session) return forward(session);
+  Setup setup = session->state().setup.value_or(Setup{});
+  if (wanted.prompt) setup.system_prompt = *wanted.prompt;
+  if (wanted.model) setup.model = *wanted.model;
+  auto set = session->set(setup);
+  if (!set) return forward(set);
+  return session->close();
+}
+
+void print_effects(Desk& desk, const std::vector<Call>& effects) {
+  if (effects.empty()) return;
+  desk.screen().line(
+      {{"These took effect after the point, or may have, and the fork may do them again:",
+        Ink::yellow}});
+  for (const Call& call : effects) {
+    Piece state = shown(call.state, desk.is_terminal());
+    desk.screen().line({{fmt::format("  {}  {}  {}  ", call_name(call.session, call.position),
+                                     call.tool, to_string(call.effect))},
+                        state});
+  }
+}
+
+Result<Exit> run_fork(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto wanted = wanted_of(desk);
+  if (!wanted) return forward(wanted);
+  auto place = find_point(**store, desk.given().arguments.front());
+  if (!place) return forward(place);
+  auto position = position_of(**store, *place);
+  if (!position) return forward(position);
+  auto effects = effects_after(**store, place->session.id, *position);
+  if (!effects) return forward(effects);
+  const bool is_dry = desk.given().has("dry-run");
+  std::string id;
+  if (!is_dry) {
+    auto runtime = desk.worker();
+    if (!runtime) return forward(runtime);
+    const std::string title =
+        desk.given().find("title").value_or(fmt::format("{} (fork)", place->session.title));
+    auto forked = (*runtime)->fork(
+        place->session.id, place->point,
+        {.annotation = {.title = title}, .fresh_effects = desk.given().has("fresh-effects")});
+    if (!forked) return forward(forked);
+    id = forked->id.text();
+    if (!wanted->is_empty()) {
+      if (auto changed = change_setup(**runtime, forked->id, *wanted); !changed)
+        return forward(changed);
+    }
+  }
+  Json::Array calls;
+  for (const Call& call : *effects) calls.push_back(as_json(call));
+  desk.output().document("perdure.fork/1", {{"id", is_dry ? Json(nullptr) : Json(id)},
+                                            {"from", place->name},
+                                            {"position", *position},
+                                            {"effects", std::move(calls)}});
+  if (desk.output().is_json()) return Exit::done;
+  desk.screen().line(
+      is_dry
+          ? fmt::format("Would fork {} at position {}; nothing was done.", place->name, *position)
+          : fmt::format("Forked {} at position {}: {}", place->name, *position, id));
+  print_effects(desk, *effects);
+  if (!is_dry) desk.talk().line(fmt::format("Next: perdure resume {}", desk.short_id(id)));
+  return Exit::done;
+}
+
+}  // namespace
+
+Command fork_command() {
+  return {.name = "fork",
+          .summary = "Make a new session that shares everything up to a point",
+          .details =
+              "Nothing is copied, and the old session stays as it is. Calls that took effect after "
+              "the point are\n"
+              "listed: the fork may make them again. What is done once for a whole family of "
+              "sessions is not,\n"
+              "unless --fresh-effects says so.",
+          .arguments = {{.name = "POINT",
+                         .summary = "A session, or a point of it",
+                         .by = Completes::session}},
+          .options = {{.name = "title", .value = "TEXT", .summary = "What the fork is called"},
+                      {.name = "set",
+                       .value = "KEY=VALUE",
+                       .summary = "prompt=TEXT, prompt=@FILE or model=NAME",
+                       .repeats = true},
+                      {.name = "fresh-effects",
+                       .summary = "Do again also what is done once for the family"},
+                      {.name = "dry-run", .summary = "Only say what it would do again"}},
+          .exits = {Exit::not_found, Exit::unsupported},
+          .examples = {{"perdure fork ses_7k2m@2.0 --set prompt=@v2.md",
+                        "turn 2 again, with another prompt"}},
+          .schema = "perdure.fork/1",
+          .run = run_fork};
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,117 @@
+// The log as it is: one line an entry, and what is appended while one looks.
+
+#include "perdure/store/log.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/store.hpp"
+#include "place/reference.hpp"
+#include "screen/text.hpp"
+#include "screen/words.hpp"
+#include "verbs/as_json.hpp"
+#include "verbs/values.hpp"
+
+namespace perdure::cli {
+namespace {
+
+constexpr std::size_t log_page = 256;
+constexpr Duration follow_wait = std::chrono::seconds(10);
+
+std::string body_words(const Entry& entry) {
+  if (entry.condition == Condition::erased) return "(erased)";
+  if (entry.condition == Condition::damaged) return "(damaged)";
+  if (const auto blob = entry.body.blob())
+    return fmt::format("(blob of {})", bytes_text(blob->size));
+  return entry.body.bytes();
+}
+
+void print_entry(Desk& desk, const Entry& entry) {
+  if (desk.output().is_json()) {
+    desk.output().item(as_json(entry));
+    return;
+  }
+  const std::string head = fmt::format("{:>6}  {}  {:<24} ", entry.position, desk.when(entry.at),
+                                       fmt::format("{}/{}", entry.channel, entry.kind));
+  std::string words = visible(body_words(entry));
+  const Ink ink = entry.condition == Condition::intact ? Ink::plain : Ink::red;
+  if (desk.is_terminal()) {
+    words = clipped(
+        words, std::max<std::size_t>(20, desk.screen().columns() -
+                                             std::min(desk.screen().columns(), width_of(head))));
+  }
+  desk.screen().line({{head, Ink::dim}, {words, ink}});
+}
+
+// All there is from the query's place on; leaves the query after it.
+Result<void> print_rest(Desk& desk, Store& store, const SessionId& id, LogQuery& query) {
+  for (;;) {
+    auto page = store.log().read(id, query);
+    if (!page) return forward(page);
+    for (const Entry& entry : *page) print_entry(desk, entry);
+    if (!page->empty()) query.from = page->back().position + 1;
+    if (page->size() < log_page || !desk.screen().is_open()) return {};
+  }
+}
+
+Result<Exit> run_log(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto place = find_point(**store, desk.given().arguments.front());
+  if (!place) return forward(place);
+  auto from = number_option(desk.given(), "from", 1);
+  if (!from) return forward(from);
+  const bool follows = desk.given().has("follow");
+  if (follows && place->point != Point::head()) {
+    return fail(ErrorCode::invalid_argument, "only the head of a session can be followed");
+  }
+  LogQuery query{.as_of = place->point,
+                 .from = static_cast<Position>(*from),
+                 .channel = desk.given().find("channel").value_or(""),
+                 .limit = log_page};
+  desk.output().begin_list("perdure.log/1");
+  for (;;) {
+    auto seen = (*store)->changes().current();
+    if (!seen) return forward(seen);
+    auto printed = print_rest(desk, **store, place->session.id, query);
+    if (!printed) return forward(printed);
+    desk.screen().flush();
+    if (!follows || !desk.screen().is_open()) break;
+    if (auto waited = (*store)->changes().wait(*seen, follow_wait); !waited) return forward(waited);
+  }
+  desk.output().end_list();
+  return Exit::done;
+}
+
+}  // namespace
+
+Command log_command() {
+  return {
+      .name = "log",
+      .summary = "Show the entries of a session's log",
+      .arguments = {{.name = "POINT",
+                     .summary = "A session, or a point of it",
+                     .by = Completes::session}},
+      .options = {{.name = "follow",
+                   .summary = "Go on with what is appended, until it is interrupted"},
+                  {.name = "channel", .value = "NAME", .summary = "Only entries of this channel"},
+                  {.name = "from", .value = "POSITION", .summary = "Only from this position on"}},
+      .exits = {Exit::not_found, Exit::unsupported},
+      .examples = {{"perdure log --follow --jsonl @last", "every fact as it is written"}},
+      .schema = "perdure.log/1",
+      .run = run_log};
+}
+
+}  // namespace perdure::cli

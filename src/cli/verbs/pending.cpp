@@ -1,0 +1,206 @@
+// What waits for a person, over all sessions: calls in doubt, calls left by a process that is gone,
+// calls that nobody has allowed yet, questions.
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "place/reference.hpp"
+#include "screen/table.hpp"
+#include "screen/words.hpp"
+#include "verbs/as_json.hpp"
+
+namespace perdure::cli {
+namespace {
+
+struct PendingCall {
+  Call call{};
+  std::string title{};
+  std::string args{};
+  std::string why{};
+  std::string_view waits_for{};  ///< decision, resume, approval or answer.
+};
+
+std::string_view wait_of(const Call& call) {
+  if (call.state == CallState::in_doubt) return "decision";
+  if (call.state == CallState::dispatched) return "resume";
+  return call.tool == "ask_user" ? "answer" : "approval";
+}
+
+// Whether somebody was asked; other calls that are only intended wait for their turn.
+bool is_asked(const State& state, const OpenCall& open) {
+  const Approval* word = state.approvals.find(open.call, open.args_digest);
+  return word != nullptr && word->decision == ApprovalDecision::asked;
+}
+
+std::optional<PendingCall> pending_of(const Call& call, const SessionSummary& row,
+                                      const State& state) {
+  PendingCall made{.call = call, .title = row.title, .why = call.why, .waits_for = wait_of(call)};
+  const auto open = state.open_calls.find(call.position);
+  if (open == state.open_calls.end()) return made;
+  if (call.state == CallState::intended && !is_asked(state, open->second)) return std::nullopt;
+  made.args = args_of(state, open->second).value_or("");
+  if (made.why.empty()) made.why = open->second.doubt.value_or("");
+  return made;
+}
+
+// Hands every call that waits to `take`, a page of the ledger at a time.
+class PendingReader {
+ public:
+  explicit PendingReader(Store& store) : store_(store) {}
+
+  Result<void> read(const std::optional<SessionId>& only,
+                    const std::function<void(PendingCall)>& take) {
+    CallQuery query{.session = only,
+                    .states = {CallState::intended, CallState::dispatched, CallState::in_doubt}};
+    for (;;) {
+      auto calls = store_.ledger().list(query);
+      if (!calls) return forward(calls);
+      for (const Call& call : *calls) {
+        auto made = look_at(call);
+        if (!made) return forward(made);
+        if (*made) take(**std::move(made));
+      }
+      if (calls->size() < query.limit) return {};
+      query.after = CallId{calls->back().session, calls->back().position};
+    }
+  }
+
+ private:
+  Result<std::optional<PendingCall>> look_at(const Call& call) {
+    if (row_.id != call.session) {
+      auto row = store_.sessions().read(call.session);
+      if (!row) return forward(row);
+      row_ = *std::move(row);
+      state_.reset();
+    }
+    if (!is_pending(call, row_)) return std::nullopt;
+    if (!state_) {
+      auto state = read_state(store_, row_.id, Point::head());
+      if (!state) return forward(state);
+      state_ = *std::move(state);
+    }
+    return pending_of(call, row_, *state_);
+  }
+
+  Store& store_;
+  SessionSummary row_;          ///< Of the call that was looked at last.
+  std::optional<State> state_;  ///< Of that session, once it was needed.
+};
+
+std::string call_text(Desk& desk, const Call& call) {
+  return fmt::format("{}:{}", desk.short_id(call.session.text()), call.position);
+}
+
+void print_pending(Desk& desk, const std::vector<PendingCall>& pending) {
+  Table table({{.heading = "CALL"},
+               {.heading = "TOOL"},
+               {.heading = "EFFECT", .drop = 2},
+               {.heading = "STATE"},
+               {.heading = "WAITS FOR"},
+               {.heading = "SINCE", .drop = 1},
+               {.heading = "TITLE", .least = 8, .drop = 3},
+               {.heading = "ARGUMENTS", .least = 8, .drop = 4}});
+  for (const PendingCall& each : pending) {
+    table.add({{call_text(desk, each.call), Ink::bold},
+               {each.call.tool},
+               {std::string(to_string(each.call.effect))},
+               shown(each.call.state, desk.is_terminal()),
+               {std::string(each.waits_for)},
+               {desk.when(each.call.dispatched_at.value_or(each.call.intended_at)), Ink::dim},
+               {each.title},
+               {each.args}});
+  }
+  table.print(desk.screen());
+}
+
+std::string_view advice_for(std::string_view waits_for) {
+  if (waits_for == "decision")
+    return "Settle: perdure resolve CALL --as succeeded|failed|retry|abandoned --reason …";
+  if (waits_for == "approval")
+    return "Allow:  perdure approve CALL, or perdure deny CALL --reason …";
+  if (waits_for == "answer") return "Answer: perdure answer CALL TEXT";
+  return "Left by a process that is gone; resuming the session finds out: perdure resume SES";
+}
+
+void print_advice(Desk& desk, const std::vector<PendingCall>& pending) {
+  for (const std::string_view what : {"decision", "resume", "approval", "answer"}) {
+    if (std::ranges::any_of(pending,
+                            [&](const PendingCall& each) { return each.waits_for == what; })) {
+      desk.talk().line(advice_for(what));
+    }
+  }
+}
+
+Result<Exit> run_pending(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  std::optional<SessionId> only;
+  if (!desk.given().arguments.empty()) {
+    auto row = find_session(**store, desk.given().arguments.front());
+    if (!row) return forward(row);
+    only = row->id;
+  }
+  std::vector<PendingCall> pending;
+  auto read = PendingReader(**store).read(
+      only, [&](PendingCall call) { pending.push_back(std::move(call)); });
+  if (!read) return forward(read);
+  desk.output().begin_list("perdure.pending/1");
+  for (const PendingCall& each : pending) {
+    Json item = as_json(each.call);
+    item.set("title", each.title);
+    item.set("args", each.args);
+    item.set("why", each.why);
+    item.set("waits_for", each.waits_for);
+    desk.output().item(std::move(item));
+  }
+  desk.output().end_list();
+  if (desk.output().is_json()) return Exit::done;
+  if (pending.empty()) {
+    desk.talk().line("Nothing is pending.");
+    return Exit::done;
+  }
+  print_pending(desk, pending);
+  print_advice(desk, pending);
+  return Exit::done;
+}
+
+}  // namespace
+
+Command pending_command() {
+  return {.name = "pending",
+          .summary = "List calls that wait for somebody",
+          .details =
+              "Calls in doubt, calls left by a process that is gone, calls that nobody has allowed "
+              "yet, and\n"
+              "questions of agents.",
+          .arguments = {{.name = "SES",
+                         .summary = "Only of this session",
+                         .count = Argument::Count::maybe,
+                         .by = Completes::session}},
+          .exits = {Exit::not_found, Exit::unsupported},
+          .examples = {{"perdure pending", "what needs me?"}},
+          .schema = "perdure.pending/1",
+          .run = run_pending};
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,231 @@
+// A session taken up where it stopped, by whatever it was stopped.
+
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "live/agent_source.hpp"
+#include "live/left_open.hpp"
+#include "live/live_agent.hpp"
+#include "live/signal_watch.hpp"
+#include "live/taken_up.hpp"
+#include "live/turn_events.hpp"
+#include "perdure/agent/agent_parts.hpp"
+#include "perdure/agent/on_change.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "place/reference.hpp"
+#include "screen/screen.hpp"
+#include "screen/table.hpp"
+#include "screen/words.hpp"
+#include "verbs/live_options.hpp"
+
+namespace perdure::cli {
+namespace {
+
+Result<SessionSummary> session_to_resume(Desk& desk, Store& store) {
+  if (!desk.given().arguments.empty()) {
+    return find_session(store, desk.given().arguments.front());
+  }
+  return fail(ErrorCode::invalid_argument,
+              "which session? perdure resume SES, or @last; perdure sessions lists them");
+}
+
+Result<std::optional<Message>> input_of(Desk& desk) {
+  if (desk.given().arguments.size() < 2) return std::nullopt;
+  std::string prompt = desk.given().arguments[1];
+  if (prompt == "-") prompt = desk.world().read_input ? desk.world().read_input() : "";
+  if (prompt.find_first_not_of(" \t\r\n") == std::string::npos) {
+    return fail(ErrorCode::invalid_argument, "there is nothing in what it is to be told");
+  }
+  return user_says(std::move(prompt));
+}
+
+struct Outlook {
+  std::vector<LeftCall> left{};
+  bool asks_model_again = false;
+  std::vector<std::string> changed{};
+  std::size_t inbox = 0;
+};
+
+Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) {
+  constexpr std::size_t mails_counted = 1000;
+  auto state = read_state(store, row.id, {});
+  if (!state) return forward(state);
+  auto left = read_left_calls(store, row.id, *state);
+  if (!left) return forward(left);
+  auto mails = store.inbox().list(row.id, mails_counted);
+  if (!mails) return forward(mails);
+  Outlook outlook{.left = *std::move(left),
+                  .asks_model_again = state->request.has_value(),
+                  .inbox = mails->size()};
+  auto source = source_for(desk, row);
+  if (!source) return forward(source);
+  auto file = load_agent(*source, desk.world().environment);
+  if (!file) return forward(file);
+  if (state->origin && !state->origin->agent_digest.empty()) {
+    outlook.changed = changed_parts(state->origin->agent_digest, agent_digest(*file));
+  }
+  return outlook;
+}
+
+std::string_view words_for(Fate fate) {
+  switch (fate) {
+    case Fate::runs:
+      return "is made: it was not yet";
+    case Fate::runs_again:
+      return "runs again";
+    case Fate::asked_first:
+      return "is asked whether it took effect";
+    case Fate::waits:
+      return "is not run: somebody has to decide";
+  }
+  return "";
+}
+
+void print_outlook(Desk& desk, const Outlook& outlook) {
+  Table table({{.heading = "CALL"},
+               {.heading = "TOOL", .least = 8},
+               {.heading = "EFFECT"},
+               {.heading = "STATE"},
+               {.heading = "ON RESUME", .least = 10}});
+  for (const LeftCall& left : outlook.left) {
+    table.add({{fmt::format("{}:{}", desk.short_id(left.call.session.text()), left.call.position)},
+               {left.call.tool},
+               {std::string(to_string(left.call.effect))},
+               shown(left.call.state, desk.is_terminal()),
+               {std::string(words_for(left.fate))}});
+  }
+  if (table.empty()) {
+    desk.screen().line("No call is open: none would run again.");
+  } else {
+    table.print(desk.screen());
+  }
+  if (outlook.asks_model_again) {
+    desk.screen().line("The model is asked again: its answer was lost, and counts as spent.");
+  }
+  if (outlook.inbox > 0) {
+    desk.screen().line(fmt::format("The inbox has {}.", counted(outlook.inbox, "message")));
+  }
+  if (!outlook.changed.empty()) {
+    desk.screen().line(fmt::format("The agent has changed ({}): it needs --accept-changes.",
+                                   fmt::join(outlook.changed, ", ")));
+  }
+}
+
+// Takes no lease, writes nothing.
+Result<Exit> dry_run(Desk& desk, Store& store, const SessionSummary& row) {
+  auto outlook = look_ahead(desk, store, row);
+  if (!outlook) return forward(outlook);
+  Json::Array left;
+  for (const LeftCall& call : outlook->left) left.push_back(as_json(call));
+  Json::Array changed;
+  for (const std::string& part : outlook->changed) changed.emplace_back(part);
+  desk.output().document("perdure.resume_plan/1", {{"session", row.id.text()},
+                                                   {"left", std::move(left)},
+                                                   {"asks_model_again", outlook->asks_model_again},
+                                                   {"changed", std::move(changed)},
+                                                   {"inbox", outlook->inbox}});
+  if (!desk.output().is_json()) print_outlook(desk, *outlook);
+  return Exit::done;
+}
+
+// What is decided with the command line, before anything runs.
+Result<void> prepare(Desk& desk, Session& session, bool has_input) {
+  auto budget = dollars_option(desk.given(), "budget");
+  if (!budget) return forward(budget);
+  if (has_input && session.status() == Status::completed) {
+    auto reopened = session.reopen(desk.world().user, "resumed with another message");
+    if (!reopened) return reopened;
+  }
+  if (has_input && (session.status() == Status::cancelled || session.status() == Status::failed)) {
+    return fail(ErrorCode::conflict,
+                fmt::format("the session is {}, and takes no message: perdure fork {} goes on from "
+                            "it",
+                            to_string(session.status()), session.id().text()));
+  }
+  if (!*budget) return {};
+  return session.set_budget(**budget, desk.world().user, "said on the command line");
+}
+
+Result<Exit> go_on(Desk& desk, Store& store, const SessionSummary& row, SignalWatch& signals) {
+  auto input = input_of(desk);
+  if (!input) return forward(input);
+  auto taken = take_up(desk, store, row);
+  if (!taken) return forward(taken);
+  AgentSession& agent = taken->resumed.session;
+  if (auto ready = prepare(desk, agent.session(), input->has_value()); !ready) {
+    return forward(ready);
+  }
+  if (desk.given().has("jsonl")) {
+    write_event(desk, "session", {{"session", row.id.text()}, {"title", row.title}});
+    write_event(desk, "recovered", {{"recovered", recovery_json(*taken)}});
+  }
+  tell_recovery(desk, *taken);
+  const LiveSession live{.store = store, .agent = agent, .signals = signals};
+  const TurnEnd end = play_turn(desk, live, *std::move(input), true);
+  return close_turn(desk, live, end, {{"recovered", recovery_json(*taken)}});
+}
+
+Result<Exit> run_resume(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  SignalWatch signals(desk.world().catches_signals);
+  auto row = session_to_resume(desk, **store);
+  if (!row) return forward(row);
+  if (desk.given().has("dry-run")) return dry_run(desk, **store, *row);
+  return go_on(desk, **store, *row, signals);
+}
+
+}  // namespace
+
+Command resume_command() {
+  Command command{
+      .name = "resume",
+      .summary = "Go on with a session where it stopped",
+      .details =
+          "Whatever ended the process that ran it, everything recorded is there: no answer that "
+          "was "
+          "paid for is bought again. Calls without an outcome are run again, asked about or left "
+          "in doubt, as their tools allow; three lines say which. An unsafe call is never run "
+          "again by itself.",
+      .arguments = {{.name = "SES",
+                     .summary = "The session",
+                     .count = Argument::Count::maybe,
+                     .by = Completes::session},
+                    {.name = "PROMPT",
+                     .summary = "What it is told now; -: read from stdin",
+                     .count = Argument::Count::maybe}},
+      .options = {{.name = "agent",
+                   .value = "FILE",
+                   .summary = "Its agent file, instead of the one it remembers"},
+                  {.name = "accept-changes",
+                   .summary = "Go on although the agent is not as it was"},
+                  {.name = "wait",
+                   .value = "TIME",
+                   .summary = "How long to wait for another process that runs it, like 30s"},
+                  {.name = "dry-run",
+                   .summary = "Say what would run again; take nothing over, write nothing"}},
+      .exits = {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::in_doubt, Exit::resting,
+                Exit::unconfirmed, Exit::unsupported, Exit::interrupted, Exit::terminated},
+      .examples = {{"perdure resume @last", "the session that changed last"},
+                   {"perdure resume ses_7k2m \"And order 4712?\"", "with another message"},
+                   {"perdure resume ses_7k2m --dry-run", "what would run again"}},
+      .schema = "perdure.run/1",
+      .run = run_resume};
+  for (Option& option : model_options()) command.options.push_back(std::move(option));
+  return command;
+}
+
+}  // namespace perdure::cli

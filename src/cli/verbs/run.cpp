@@ -1,0 +1,152 @@
+// A session begun: the agent of a file, or a model alone, and what it is told.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "live/agent_source.hpp"
+#include "live/live_agent.hpp"
+#include "live/signal_watch.hpp"
+#include "live/turn_events.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/store/store.hpp"
+#include "screen/screen.hpp"
+#include "screen/text.hpp"
+#include "verbs/live_options.hpp"
+
+namespace perdure::cli {
+namespace {
+
+constexpr std::size_t opening_columns = 100;
+
+struct Wish {
+  std::string file{};
+  std::optional<std::string> prompt{};
+};
+
+bool is_agent_file(Desk& desk, const std::string& word) {
+  if (word.ends_with(".yaml") || word.ends_with(".yml")) return true;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(std::filesystem::path(desk.world().folder) / word,
+                                          ignored);
+}
+
+// With --model alone the first word may be the prompt already.
+Wish wish_of(Desk& desk) {
+  const std::vector<std::string>& words = desk.given().arguments;
+  Wish wish;
+  std::size_t next = 0;
+  const bool needs_file = !desk.given().has("model");
+  if (!words.empty() && (needs_file || words.size() == 2 || is_agent_file(desk, words[0]))) {
+    wish.file = words[next++];
+  }
+  if (next < words.size()) wish.prompt = words[next];
+  return wish;
+}
+
+Result<std::string> prompt_of(Desk& desk, const Wish& wish) {
+  const World& world = desk.world();
+  const bool reads = wish.prompt ? *wish.prompt == "-" : !world.is_in_terminal;
+  std::string prompt = wish.prompt.value_or("");
+  if (reads) prompt = world.read_input ? world.read_input() : "";
+  if (prompt.find_first_not_of(" \t\r\n") != std::string::npos) return prompt;
+  return fail(ErrorCode::invalid_argument,
+              "nobody says what it is to do: perdure run AGENT.yaml \"…\", or - to read it from "
+              "stdin; to talk with it: perdure chat AGENT.yaml");
+}
+
+Annotation annotation_of(Desk& desk, const AgentSource& source, const std::string& prompt) {
+  const std::string first = prompt.substr(0, prompt.find('\n'));
+  return {.title = desk.given().find("title").value_or(""),
+          .opening = clipped(visible(first), opening_columns),
+          .tags = desk.given().all("tag"),
+          .metadata = with_source("{}", source)};
+}
+
+void tell_session(Desk& desk, const AgentSession& begun, const std::string& title) {
+  const std::string id = begun.session().id().text();
+  if (desk.given().has("jsonl")) {
+    write_event(desk, "session", {{"session", id}, {"title", title}});
+  }
+  desk.talk().line({{"Session "},
+                    {id, Ink::bold},
+                    {title.empty() ? "" : "  " + title},
+                    {fmt::format("  (store: {})", desk.location()), Ink::dim}});
+}
+
+Result<Exit> run_run(Desk& desk) {
+  const Wish wish = wish_of(desk);
+  if (wish.file.empty() && !desk.given().has("model")) {
+    return fail(ErrorCode::invalid_argument,
+                "which agent? perdure run AGENT.yaml \"…\", or perdure run --model M \"…\"");
+  }
+  const AgentSource source = source_of(desk.given(), wish.file, desk.world().folder);
+  auto file = load_agent(source, desk.world().environment);
+  if (!file) return forward(file);
+  auto budget = dollars_option(desk.given(), "budget");
+  if (!budget) return forward(budget);
+  auto prompt = prompt_of(desk, wish);
+  if (!prompt) return forward(prompt);
+  SignalWatch signals(desk.world().catches_signals);
+  auto store = desk.open_or_make();
+  if (!store) return forward(store);
+  auto agent = start_agent(desk, **store, *file);
+  if (!agent) return forward(agent);
+  const Annotation annotation = annotation_of(desk, source, *prompt);
+  auto begun = (*agent)->begin({.annotation = annotation, .budget_micros = *budget});
+  if (!begun) return forward(begun);
+  tell_session(desk, *begun, *annotation.title);
+  const LiveSession live{.store = **store, .agent = *begun, .signals = signals};
+  const TurnEnd end = play_turn(desk, live, user_says(*std::move(prompt)), true);
+  return close_turn(desk, live, end, {{"recovered", Json()}});
+}
+
+}  // namespace
+
+Command run_command() {
+  Command command{
+      .name = "run",
+      .summary = "Begin a session: run an agent until it answers or has to wait",
+      .details =
+          "The session's id is told first, on stderr. On a terminal the model's words come as they "
+          "are said, with a line for each step; elsewhere stdout gets the answer alone. Whatever "
+          "ends the process, perdure resume SES goes on where it stopped. Ctrl-C asks the turn to "
+          "stop and keeps what came so far; a second one leaves at once.",
+      .arguments = {{.name = "AGENT",
+                     .summary = "An agent file; not needed with --model",
+                     .count = Argument::Count::maybe,
+                     .by = Completes::file},
+                    {.name = "PROMPT",
+                     .summary = "What it is told; - or nothing: read from stdin, if that is no "
+                                "terminal",
+                     .count = Argument::Count::maybe}},
+      .options =
+          {{.name = "title", .value = "TEXT", .summary = "What people call the session"},
+           {.name = "tag", .value = "K=V", .summary = "A tag; may be repeated", .repeats = true}},
+      .exits = {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::in_doubt, Exit::resting,
+                Exit::unsupported, Exit::interrupted, Exit::terminated},
+      .examples = {{"perdure run refunds.yaml \"Refund order 4711\"", "an agent of a file"},
+                   {"perdure run --model claude-sonnet-5-5 \"Say hello\"", "a model alone"},
+                   {"git diff | perdure run reviewer.yaml", "what it is told comes from a pipe"}},
+      .schema = "perdure.run/1",
+      .run = run_run};
+  for (Option& option : model_options()) command.options.push_back(std::move(option));
+  return command;
+}
+
+}  // namespace perdure::cli

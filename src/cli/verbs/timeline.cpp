@@ -1,0 +1,233 @@
+// Turns, steps and attempts, printed as they are read. On a terminal the line is read twice: once to
+// know how long it is, for the waterfall.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/store/ledger.hpp"
+#include "place/reference.hpp"
+#include "screen/text.hpp"
+#include "screen/words.hpp"
+#include "verbs/as_json.hpp"
+#include "verbs/timeline_walk.hpp"
+#include "verbs/values.hpp"
+
+namespace perdure::cli {
+namespace {
+
+struct Layout {
+  std::size_t what = 0;
+  std::size_t bar = 0;  ///< 0: no waterfall.
+  Duration total{0};
+};
+
+// What the ledger adds to a row.
+struct LedgerWords {
+  std::string effect{};
+  std::string who{};
+  std::string why{};
+};
+
+class TimelinePrinter {
+ public:
+  TimelinePrinter(Desk& desk, Store& store, PlaceInSession place)
+      : desk_(desk), store_(store), place_(std::move(place)) {}
+
+  Result<void> run() {
+    auto turn = number_option(desk_.given(), "turn", 0);
+    if (!turn) return forward(turn);
+    turn_ = *turn;
+    if (auto laid = lay_out(); !laid) return laid;
+    desk_.output().begin_list("perdure.timeline/1");
+    if (!desk_.output().is_json()) print_heading();
+    TimelineWalk walk;
+    auto read =
+        read_line(store_, place_.session.id, place_.point, [&](Entry& entry) -> Result<void> {
+          if (const auto row = walk.take(entry)) print(*row);
+          if (desk_.screen().is_open()) return {};
+          return fail(ErrorCode::closed, "nobody reads any more");
+        });
+    if (!read && desk_.screen().is_open()) return read;
+    for (const TimelineRow& row : walk.open_rows()) print(row);
+    desk_.output().end_list();
+    return {};
+  }
+
+ private:
+  Result<void> lay_out() {
+    if (!desk_.is_terminal() || desk_.output().is_json()) return {};
+    constexpr std::size_t fixed = 48;
+    const std::size_t room =
+        desk_.screen().columns() > fixed ? desk_.screen().columns() - fixed : 0;
+    layout_.what = std::max<std::size_t>(12, std::min<std::size_t>(40, room * 3 / 5));
+    layout_.bar = room > layout_.what + 10 ? room - layout_.what : 0;
+    if (layout_.bar == 0) return {};
+    TimelineWalk walk;
+    auto read =
+        read_line(store_, place_.session.id, place_.point, [&](Entry& entry) -> Result<void> {
+          std::ignore = walk.take(entry);
+          return {};
+        });
+    layout_.total = std::max(walk.busy_time(), Duration(1));
+    return read;
+  }
+
+  [[nodiscard]] bool is_wanted(const TimelineRow& row) const {
+    if (turn_ != 0 && row.number.turn != turn_) return false;
+    return !desk_.given().has("problems") || row.is_problem();
+  }
+
+  void print_heading() {
+    const std::string state = fmt::format("{:<6} {:<7} ", "STEP", "KIND");
+    const std::string rest = fmt::format("{:<11} {:>3} {:>7}", "STATE", "ATT", "TOOK");
+    if (desk_.is_terminal()) {
+      const std::string room(layout_.what - 4, ' ');
+      const std::string time =
+          layout_.bar > 0 ? fmt::format("  0s … {}", exact_span(layout_.total)) : "";
+      desk_.screen().line({{fmt::format("{}WHAT{} {}{}", state, room, rest, time), Ink::bold}});
+    } else {
+      desk_.screen().line(fmt::format("{}{} {:<24} WHAT", state, rest, "START"));
+    }
+  }
+
+  [[nodiscard]] LedgerWords look_up(const TimelineRow& row) const {
+    if (!row.call) return {};
+    const auto call = store_.ledger().read(place_.session.id, *row.call);
+    if (!call) return {};  // Of a session that this one was forked from.
+    return {std::string(to_string(call->effect)), call->who, call->why};
+  }
+
+  void print(const TimelineRow& row) {
+    if (!is_wanted(row)) return;
+    const LedgerWords words = look_up(row);
+    if (desk_.output().is_json()) {
+      desk_.output().item(json_of(row, words));
+      return;
+    }
+    const std::string attempts = row.attempts.empty() ? "" : std::to_string(row.attempts.size());
+    std::string took = row.took ? exact_span(*row.took) : "";
+    if (row.kind == "tool" && !row.took && !row.attempts.empty()) took = "?";
+    std::string state = row.state;
+    std::ranges::replace(state, '_', ' ');
+    const Ink ink = row.is_problem() ? Ink::red : Ink::plain;
+    std::string what = row.what;
+    if (!words.effect.empty()) what += fmt::format(" ({})", words.effect);
+    if (!words.who.empty()) what += fmt::format(", settled by {}", words.who);
+    const std::string head = fmt::format("{:<6} {:<7} ", row.number_text(), row.kind);
+    const std::string rest = fmt::format(" {:>3} {:>7}", attempts, took);
+    if (desk_.is_terminal()) {
+      what = clipped(visible(what), layout_.what);
+      const std::string room(layout_.what - width_of(what) + 1, ' ');
+      desk_.screen().line({{head},
+                           {what},
+                           {room},
+                           {fmt::format("{:<11}", state), ink},
+                           {rest},
+                           {bar_of(row), ink}});
+    } else {
+      desk_.screen().line({{head},
+                           {fmt::format("{:<11}", state), ink},
+                           {rest},
+                           {fmt::format(" {:<24} {}", to_iso8601(row.start), what)}});
+    }
+    if (desk_.given().has("attempts")) print_attempts(row);
+  }
+
+  void print_attempts(const TimelineRow& row) {
+    for (const Attempted& attempt : row.attempts) {
+      desk_.screen().line(
+          {{fmt::format("         attempt {} by {}", attempt.number, attempt.worker), Ink::dim}});
+    }
+  }
+
+  [[nodiscard]] std::string bar_of(const TimelineRow& row) const {
+    if (layout_.bar == 0) return {};
+    const auto scaled = [&](Duration span) {
+      return static_cast<std::size_t>(span.count() * static_cast<std::int64_t>(layout_.bar - 2) /
+                                      layout_.total.count());
+    };
+    const std::size_t before = std::min(scaled(row.offset), layout_.bar - 3);
+    std::string bar(before + 2, ' ');
+    if (row.kind == "user") return bar + "|";
+    const std::size_t length = row.took ? std::max<std::size_t>(1, scaled(*row.took)) : 1;
+    for (std::size_t i = 0; i < std::min(length, layout_.bar - 2 - before); ++i) bar += "█";
+    return row.took || row.attempts.empty() ? bar : bar + "?";
+  }
+
+  [[nodiscard]] Json json_of(const TimelineRow& row, const LedgerWords& words) const {
+    Json::Array attempts;
+    for (const Attempted& attempt : row.attempts) {
+      attempts.push_back(Json::Object{{"number", attempt.number}, {"worker", attempt.worker}});
+    }
+    return Json::Object{
+        {"number", row.number_text()},
+        {"turn", row.number.turn},
+        {"step", row.number.step},
+        {"kind", row.kind},
+        {"what", row.what},
+        {"state", row.state},
+        {"effect", words.effect},
+        {"who", words.who},
+        {"why", words.why},
+        {"call", row.call ? Json(call_name(place_.session.id, *row.call)) : Json(nullptr)},
+        {"attempts", std::move(attempts)},
+        {"start", to_iso8601(row.start)},
+        {"took_ms", row.took ? Json(row.took->count()) : Json(nullptr)},
+        {"totals", as_json(row.tally)},
+        {"position", row.position}};
+  }
+
+  Desk& desk_;
+  Store& store_;
+  PlaceInSession place_;
+  Layout layout_;
+  std::int64_t turn_ = 0;
+};
+
+Result<Exit> run_timeline(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto place = find_point(**store, desk.given().arguments.front());
+  if (!place) return forward(place);
+  auto printed = TimelinePrinter(desk, **store, *std::move(place)).run();
+  if (!printed) return forward(printed);
+  return Exit::done;
+}
+
+}  // namespace
+
+Command timeline_command() {
+  return {.name = "timeline",
+          .summary = "Show turns, steps and attempts, and how long they took",
+          .details =
+              "On a terminal bars show when each step ran; time in which nothing was under way is "
+              "left out. A\n"
+              "bar that ends in ? has no outcome.",
+          .arguments = {{.name = "POINT",
+                         .summary = "A session, or a point of it",
+                         .by = Completes::session}},
+          .options = {{.name = "turn", .value = "N", .summary = "Only this turn"},
+                      {.name = "problems",
+                       .summary = "Only what failed, is in doubt, was lost or damaged"},
+                      {.name = "attempts", .summary = "Every attempt of a call, and who made it"}},
+          .exits = {Exit::not_found, Exit::unsupported},
+          .examples = {{"perdure timeline @last --problems", "what went wrong"}},
+          .schema = "perdure.timeline/1",
+          .run = run_timeline};
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,218 @@
+// Looking after a store: is it sound, what does it rest on, a copy of it, what can be saved of it.
+
+#include "perdure/store/upkeep.hpp"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/doctor.hpp"
+#include "perdure/store/salvage.hpp"
+#include "screen/progress_bar.hpp"
+#include "screen/words.hpp"
+
+namespace perdure::cli {
+namespace {
+
+Json damage_json(const Damage& damage) {
+  return Json::Object{{"fault", to_string(damage.fault)},
+                      {"session", damage.session ? Json(damage.session->text()) : Json(nullptr)},
+                      {"first", damage.first},
+                      {"last", damage.last},
+                      {"what", damage.what}};
+}
+
+void print_report(Desk& desk, const CheckReport& report) {
+  for (const Damage& damage : report.damage) {
+    const std::string where = damage.session ? damage.session->text() : "store";
+    desk.screen().line({{fmt::format("! {}", to_string(damage.fault)), Ink::red},
+                        {fmt::format("  {}: {}", where, damage.what)}});
+  }
+  const std::string looked = fmt::format(
+      "{}, {}, {}, {}, {} hashed", counted(report.sessions, "session"),
+      counted(report.commits, "commit"),
+      report.entries == 1
+          ? "1 entry"
+          : fmt::format("{} entries", grouped(static_cast<std::int64_t>(report.entries))),
+      counted(report.calls, "call"), bytes_text(report.bytes));
+  if (report.is_sound()) {
+    desk.screen().line({{"✓ sound", Ink::green}, {fmt::format(": {}", looked)}});
+  } else {
+    desk.screen().line({{fmt::format("✗ {}", counted(report.found, "finding")), Ink::red},
+                        {fmt::format(": {}", looked)}});
+    desk.talk().line(
+        "What can still be read is saved into a new store by: perdure salvage FROM TO");
+  }
+}
+
+Result<Exit> run_check(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto report = [&] {
+    ProgressBar bar(desk.talk(), *desk.world().clock, "checking");
+    return (*store)->upkeep().check(bar.follow());
+  }();
+  if (!report) return forward(report);
+  Json::Array damage;
+  for (const Damage& each : report->damage) damage.push_back(damage_json(each));
+  desk.output().document("perdure.check/1", {{"sound", report->is_sound()},
+                                             {"sessions", report->sessions},
+                                             {"commits", report->commits},
+                                             {"entries", report->entries},
+                                             {"calls", report->calls},
+                                             {"blobs", report->blobs},
+                                             {"bytes", report->bytes},
+                                             {"found", report->found},
+                                             {"damage", std::move(damage)}});
+  if (!desk.output().is_json()) print_report(desk, *report);
+  return report->is_sound() ? Exit::done : Exit::damaged;
+}
+
+std::string path_of(Desk& desk, const std::string& text) {
+  return (std::filesystem::path(desk.world().folder) / text).lexically_normal().string();
+}
+
+Result<Exit> run_salvage(Desk& desk) {
+  const std::string from = path_of(desk, desk.given().arguments.at(0));
+  const std::string to = path_of(desk, desk.given().arguments.at(1));
+  auto report = [&] {
+    ProgressBar bar(desk.talk(), *desk.world().clock, "salvaging");
+    return salvage_store(from, to, bar.follow());
+  }();
+  if (!report) return forward(report);
+  desk.output().document("perdure.salvage/1", {{"to", to},
+                                               {"sessions", report->sessions},
+                                               {"whole", report->whole},
+                                               {"entries", report->entries},
+                                               {"entries_lost", report->entries_lost},
+                                               {"entries_damaged", report->entries_damaged},
+                                               {"pages_unreadable", report->pages_unreadable}});
+  if (desk.output().is_json()) return Exit::done;
+  desk.screen().line(
+      fmt::format("Saved {} to {}: {} lost nothing. {} entries kept, {} lost, {} damaged.",
+                  counted(report->sessions, "session"), to, report->whole, report->entries,
+                  report->entries_lost, report->entries_damaged));
+  desk.talk().line(fmt::format(
+      "{} was not changed. Unfinished sessions of the new store are paused and need attention.",
+      from));
+  return Exit::done;
+}
+
+Result<Exit> run_backup(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  const std::string to = path_of(desk, desk.given().arguments.front());
+  auto done = [&] {
+    ProgressBar bar(desk.talk(), *desk.world().clock, "backing up");
+    return (*store)->upkeep().backup(to, bar.follow());
+  }();
+  if (!done) return forward(done);
+  std::error_code ignored;
+  const auto bytes = std::filesystem::file_size(to, ignored);
+  desk.output().document("perdure.backup/1", {{"to", to}, {"bytes", ignored ? 0 : bytes}});
+  if (desk.output().is_json()) return Exit::done;
+  desk.screen().line(fmt::format("Backed up to {} ({}).", to, bytes_text(bytes)));
+  desk.talk().line(
+      "It is restored by opening it; its unfinished sessions then come up paused and need "
+      "attention.");
+  return Exit::done;
+}
+
+Result<Exit> run_doctor(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  const StoreInfo info = (*store)->upkeep().info();
+  auto remarks = (*store)->upkeep().doctor();
+  if (!remarks) return forward(remarks);
+  Json::Array list;
+  bool is_dangerous = false;
+  for (const Remark& remark : *remarks) {
+    is_dangerous = is_dangerous || remark.gravity == Gravity::danger;
+    list.push_back(Json::Object{{"gravity", to_string(remark.gravity)},
+                                {"topic", remark.topic},
+                                {"what", remark.what},
+                                {"advice", remark.advice}});
+  }
+  desk.output().document("perdure.doctor/1",
+                         {{"backend", info.backend},
+                          {"location", info.location},
+                          {"engine", info.engine},
+                          {"format", info.format},
+                          {"incarnation", info.incarnation},
+                          {"durability", info.durability == Durability::full ? "full" : "process"},
+                          {"remarks", std::move(list)}});
+  const Exit exit = is_dangerous ? Exit::failed : Exit::done;
+  if (desk.output().is_json()) return exit;
+  desk.screen().line(fmt::format("{} ({}, format {})", info.location, info.engine, info.format));
+  for (const Remark& remark : *remarks) {
+    const Ink ink = remark.gravity == Gravity::danger    ? Ink::red
+                    : remark.gravity == Gravity::warning ? Ink::yellow
+                                                         : Ink::green;
+    const std::string_view icon = remark.gravity == Gravity::danger    ? "✗"
+                                  : remark.gravity == Gravity::warning ? "!"
+                                                                       : "✓";
+    desk.screen().line({{fmt::format("{} {:<8} ", icon, to_string(remark.gravity)), ink},
+                        {fmt::format("{}: {}", remark.topic, remark.what)}});
+    if (!remark.advice.empty())
+      desk.screen().line({{fmt::format("           {}", remark.advice), Ink::dim}});
+  }
+  return exit;
+}
+
+}  // namespace
+
+Command check_command() {
+  return {.name = "check",
+          .summary = "Test the store's integrity",
+          .details =
+              "Reads everything and compares it with itself; changes nothing, and others may go on "
+              "writing.",
+          .exits = {Exit::not_found, Exit::damaged, Exit::unsupported},
+          .examples = {{"perdure check", "is it sound?"}},
+          .schema = "perdure.check/1",
+          .run = run_check};
+}
+
+Command salvage_command() {
+  return {
+      .name = "salvage",
+      .summary = "Save what can still be read of a damaged store file",
+      .arguments = {{.name = "FROM",
+                     .summary = "The damaged file; it is not changed",
+                     .by = Completes::file},
+                    {.name = "TO", .summary = "A new store", .by = Completes::file}},
+      .exits = {Exit::not_found, Exit::damaged, Exit::unsupported},
+      .examples = {{"perdure salvage agents.db saved.db", "then: perdure check --store saved.db"}},
+      .schema = "perdure.salvage/1",
+      .run = run_salvage};
+}
+
+Command backup_command() {
+  return {.name = "backup",
+          .summary = "Copy the store to a new file while others go on writing",
+          .arguments = {{.name = "FILE", .summary = "The new file", .by = Completes::file}},
+          .exits = {Exit::not_found, Exit::damaged, Exit::unsupported},
+          .examples = {{"perdure backup monday.db", "restored by opening it"}},
+          .schema = "perdure.backup/1",
+          .run = run_backup};
+}
+
+Command doctor_command() {
+  return {.name = "doctor",
+          .summary = "Say what the store's promises rest on here",
+          .details = "Ends with 1 if what was acknowledged may be lost.",
+          .exits = {Exit::not_found, Exit::unsupported},
+          .examples = {{"perdure doctor", "before it is needed"}},
+          .schema = "perdure.doctor/1",
+          .run = run_doctor};
+}
+
+}  // namespace perdure::cli

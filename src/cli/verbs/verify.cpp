@@ -1,0 +1,133 @@
+// Asking the tool of a call in doubt whether it took effect.
+
+#include "perdure/runtime/verify.hpp"
+
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "command/command.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "live/taken_up.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+#include "place/reference.hpp"
+#include "screen/screen.hpp"
+
+namespace perdure::cli {
+namespace {
+
+struct Heard {
+  std::string_view verdict;
+  std::string text{};  ///< The result that was found, or why it cannot tell.
+  std::string next{};
+  Exit exit = Exit::done;
+};
+
+std::string resolve_command(const std::string& call) {
+  return fmt::format("perdure resolve {} --as succeeded|failed|retry|abandoned --reason \"…\"",
+                     call);
+}
+
+Heard heard_of(const Verdict& verdict, const std::string& session, const std::string& call) {
+  if (const auto* landed = std::get_if<Landed>(&verdict)) {
+    return {.verdict = "landed",
+            .text = landed->content,
+            .next = fmt::format("perdure resume {}", session)};
+  }
+  if (const auto* unknown = std::get_if<CannotTell>(&verdict)) {
+    return {.verdict = "cannot_tell",
+            .text = unknown->why,
+            .next = resolve_command(call),
+            .exit = Exit::in_doubt};
+  }
+  return {.verdict = "not_landed", .next = fmt::format("perdure resume {}", session)};
+}
+
+void print_heard(Desk& desk, const Call& call, const Heard& heard) {
+  if (heard.verdict == "landed") {
+    desk.screen().line(
+        {{fmt::format("{} took effect, and is recorded as succeeded.", call.tool), Ink::green}});
+    desk.screen().text(heard.text);
+  } else if (heard.verdict == "not_landed") {
+    desk.screen().line(
+        fmt::format("{} did not take effect. On resume it is run again, once no earlier attempt of "
+                    "it can land any more.",
+                    call.tool));
+  } else if (heard.verdict == "cannot_tell") {
+    desk.screen().line({{fmt::format("{} cannot tell: {}", call.tool, heard.text), Ink::yellow}});
+  } else {
+    desk.screen().line({{fmt::format("Nobody can be asked: {}.", heard.text), Ink::yellow}});
+  }
+  desk.talk().line({{"Next: ", Ink::dim}, {heard.next}});
+}
+
+Result<Heard> ask(Desk& desk, Store& store, const Call& call) {
+  auto row = store.sessions().read(call.session);
+  if (!row) return forward(row);
+  const std::string session = desk.short_id(row->id.text());
+  const std::string name = fmt::format("{}:{}", session, call.position);
+  auto taken = take_up(desk, store, *row);
+  if (!taken) return forward(taken);
+  auto verdict = verify_call(taken->resumed.session.session(), call.position);
+  if (verdict) return heard_of(*verdict, session, name);
+  if (verdict.error().code != ErrorCode::unsupported) return forward(verdict);
+  return Heard{.verdict = "cannot_be_asked",
+               .text = verdict.error().message,
+               .next = resolve_command(name),
+               .exit = Exit::in_doubt};
+}
+
+Result<Exit> run_verify(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto call = find_call(**store, desk.given().arguments.front());
+  if (!call) return forward(call);
+  auto heard = ask(desk, **store, *call);
+  if (!heard) return forward(heard);
+  desk.output().document("perdure.verify/1", {{"session", call->session.text()},
+                                              {"call", call->position},
+                                              {"tool", call->tool},
+                                              {"verdict", heard->verdict},
+                                              {"text", heard->text},
+                                              {"next", heard->next}});
+  if (!desk.output().is_json()) print_heard(desk, *call, *heard);
+  return heard->exit;
+}
+
+}  // namespace
+
+Command verify_command() {
+  return {.name = "verify",
+          .summary = "Ask the tool of a call in doubt whether it took effect",
+          .details =
+              "What the tool says is recorded. A call that took effect has ended, with the result "
+              "that was found; nothing else of the session is done. A tool that has no way to tell "
+              "says so: then a person has to settle the call with perdure resolve.",
+          .arguments = {{.name = "CALL",
+                         .summary = "The call: SES:12, or SES if only one is pending",
+                         .by = Completes::call}},
+          .options = {{.name = "agent",
+                       .value = "FILE",
+                       .summary = "The session's agent file, instead of the one it remembers"},
+                      {.name = "accept-changes",
+                       .summary = "Go on although the agent is not as it was"},
+                      {.name = "wait",
+                       .value = "TIME",
+                       .summary = "How long to wait for another process that runs it, like 30s"}},
+          .exits = {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::in_doubt,
+                    Exit::unconfirmed, Exit::unsupported},
+          .examples = {{"perdure verify ses_7k2m:12", "one call of a session"},
+                       {"perdure verify @last", "the only one that is pending there"}},
+          .schema = "perdure.verify/1",
+          .run = run_verify};
+}
+
+}  // namespace perdure::cli

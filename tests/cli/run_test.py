@@ -1,0 +1,155 @@
+"""`perdure run` and `resume` as processes: killed, interrupted, held by another. run_test.py PERDURE"""
+
+import json
+import signal
+import sys
+import unittest
+
+from agent_folder import AgentFolder, Gate, end_of, kill
+
+PROGRAM = ""
+CALL = [{"text": "I do it.", "calls": [{"name": "do", "args": {"op": "1"}}]}, {"text": "It is done."}]
+DONE = "echo did >> book"
+
+
+def tool(command: str, verify: str = "", **more) -> dict:
+    spec = {"description": "Does it.", "command": ["/bin/sh", "-c", command], "side_effects": ["write"]} | more
+    if verify:
+        spec["verify"] = ["/bin/sh", "-c", verify]
+    return {"do": spec}
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = AgentFolder(PROGRAM)
+        self.addCleanup(self.folder.close)
+        self.gate = Gate(self.folder)
+
+    def book(self) -> list[str]:
+        path = self.folder.path / "book"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def session(self) -> dict:
+        return json.loads(self.folder.run("show", "@last", "--json").stdout)["session"]
+
+    def leave_dead(self, spec: dict) -> None:
+        """A run that is killed while its tool is at the gate."""
+        agent = self.folder.write_agent(CALL, spec)
+        process = self.folder.start("run", agent, "Do it")
+        self.gate.await_arrival()
+        kill(process)
+
+    def test_an_answer_is_alone_on_stdout(self):
+        agent = self.folder.write_agent([{"text": "Good day."}], {})
+        said = self.folder.run("run", agent, "Hello")
+        self.assertEqual((said.returncode, said.stdout), (0, "Good day.\n"), said.stderr)
+        self.assertTrue(said.stderr.startswith("Session ses_"), said.stderr)
+        self.assertEqual(self.session()["status"], "completed")
+
+    def test_a_prompt_comes_from_a_pipe(self):
+        agent = self.folder.write_agent([{"text": "I see."}], {})
+        self.assertEqual(self.folder.run("run", agent, input="A letter\nof two lines").stdout, "I see.\n")
+        self.assertEqual(self.session()["opening"], "A letter")
+        self.assertEqual(self.folder.run("run", agent, "-", input="More").stdout, "I see.\n")
+        self.assertEqual(self.folder.run("run", agent).returncode, 2)
+
+    def test_bytes_of_the_model_do_not_reach_anything_raw(self):
+        agent = self.folder.write_agent([{"text": "\x1b[2J\x9b31mred"}], {})
+        said = self.folder.run("run", agent, "Hello")
+        self.assertNotIn("\x1b", said.stdout + said.stderr)
+        self.assertNotIn("\x9b", said.stdout + said.stderr)
+
+    def test_killed_after_the_effect_it_is_verified_and_not_done_twice(self):
+        self.leave_dead(tool(f"{DONE}; {self.gate.shell()}", "test -e book && cat book || exit 75"))
+        self.assertEqual(self.session()["state"], "interrupted")
+        said = self.folder.run("resume", "@last")
+        self.assertEqual((said.returncode, said.stdout), (0, "It is done.\n"), said.stderr)
+        self.assertIn("Run again: do (verifiable) is first asked whether it took effect.", said.stderr)
+        self.assertEqual(self.book(), ["did"])
+
+    def test_killed_before_the_effect_it_is_done_once(self):
+        command = f"test -e second || {{ touch second; {self.gate.shell()}; }}; {DONE}"
+        self.leave_dead(tool(command, "test -e book && cat book || exit 75"))
+        said = self.folder.run("resume", "@last")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual(self.book(), ["did"])
+
+    def test_an_unsafe_call_is_left_in_doubt(self):
+        self.leave_dead(tool(f"{DONE}; {self.gate.shell()}"))
+        said = self.folder.run("resume", "@last")
+        self.assertEqual((said.returncode, said.stdout), (7, ""), said.stderr)
+        lines = said.stderr.splitlines()
+        self.assertRegex(lines[0], r"^Recovered ses_\w+ in \d+ ms: \d+ entries, 1 step not run again\.$")
+        self.assertEqual(lines[1], "Run again: nothing.")
+        self.assertRegex(lines[2], r"^In doubt:  do \(unsafe\); not run again\. Settle it: perdure resolve ses_\w+:\d+ ")
+        self.assertEqual(self.book(), ["did"])
+        self.assertEqual(self.folder.run("verify", "@last").returncode, 7)
+        self.assertEqual(self.session()["state"], "needs_attention")
+
+    def test_a_dry_run_takes_nothing_over_and_writes_nothing(self):
+        self.leave_dead(tool(f"{DONE}; {self.gate.shell()}"))
+        before = self.session()
+        said = self.folder.run("resume", "@last", "--dry-run", "--json")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual([each["fate"] for each in json.loads(said.stdout)["left"]], ["waits"])
+        self.assertEqual(self.session(), before)
+
+    def test_the_first_signal_stops_the_turn_and_it_can_go_on(self):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with self.subTest(number):
+                # Asked to stop, the program ends, and says that nothing happened.
+                first = f"trap 'exit 75' TERM; {self.gate.shell()} & wait"
+                command = f"test -e second.{number} || {{ touch second.{number}; {first}; }}; {DONE}"
+                agent = self.folder.write_agent(CALL, tool(command))
+                process = self.folder.start("run", agent, "Do it")
+                self.gate.await_arrival()
+                process.send_signal(number)
+                exit_code, out, err = end_of(process)
+                self.assertEqual((exit_code, out), (code, ""), err)
+                self.assertIn("Next: perdure resume ses_", err)
+                self.assertIn(self.session()["state"], ("interrupted", "needs_attention"))
+
+    def test_a_second_signal_leaves_at_once(self):
+        # The program does not care that it is asked to stop.
+        agent = self.folder.write_agent(CALL, tool(f"trap '' TERM; {DONE}; {self.gate.shell()}", timeout="50s"))
+        process = self.folder.start("run", agent, "Do it")
+        self.gate.await_arrival()
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(end_of(process)[0], 130)
+        self.assertEqual(self.folder.run("resume", "@last").returncode, 7)
+        self.assertEqual(self.book(), ["did"])
+
+    def test_a_session_that_another_process_runs_is_in_use(self):
+        agent = self.folder.write_agent(CALL, tool(f"{self.gate.shell()}; {DONE}"))
+        process = self.folder.start("run", agent, "Do it")
+        self.gate.await_arrival()
+        said = self.folder.run("resume", "@last")
+        self.assertEqual(said.returncode, 5, said.stderr)
+        self.assertIn(str(process.pid), said.stderr)
+        waiting = self.folder.start("resume", "@last", "--wait", "50s")
+        self.gate.open()
+        self.assertEqual(end_of(process)[0], 0)
+        self.assertEqual(end_of(waiting)[0], 0)
+        self.assertEqual(self.book(), ["did"])
+
+    def test_an_agent_that_changed_goes_on_only_if_somebody_accepts_it(self):
+        self.leave_dead(tool(f"{DONE}; {self.gate.shell()}", "test -e book && cat book || exit 75"))
+        changed = tool(DONE, "test -e book && cat book || exit 75")
+        agent = self.folder.write_agent(CALL, changed, system_prompt="Be kind.")
+        said = self.folder.run("resume", "@last")
+        self.assertEqual(said.returncode, 9, said.stderr)
+        self.assertIn("--accept-changes", said.stderr)
+        said = self.folder.run("resume", "@last", "--accept-changes")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("system_prompt", said.stderr)
+        self.assertEqual(self.book(), ["did"])
+        (self.folder.path / agent).unlink()
+        said = self.folder.run("resume", "@last")
+        self.assertEqual(said.returncode, 3)
+        self.assertIn("--agent FILE", said.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
