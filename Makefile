@@ -11,7 +11,7 @@ PREFIX ?=
 LINT := changed
 
 # What the targets run, from the repository's root.
-DEMO := build/release/examples/demo/perdure_demo
+DEMO := examples/refund_desk/demo build/release/bin/perdure build/release/examples/refund_desk
 BENCH := python3 bench/run.py
 SOAK := python3 tests/soak/run.py
 MUTANTS := python3 tests/mutants/run.py
@@ -27,8 +27,8 @@ help: ## Show this list.
 	@echo 'Variables: JOBS=$(JOBS)  PREFIX=/where/to  LINT=changed|all'
 
 .PHONY: demo
-demo: build/release/build.ninja ## Kill a writer 25 times, and an agent while it pays; show that nothing is lost or done twice.
-	@cmake --build --preset release -j $(JOBS) --target perdure_demo
+demo: build/release/build.ninja ## Kill an agent right after it paid, resume it, and look into the bank's book.
+	@cmake --build --preset release -j $(JOBS) --target perdure_program refund_desk
 	@$(DEMO)
 
 .PHONY: test

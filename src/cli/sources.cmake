@@ -11,7 +11,9 @@ set(PERDURE_CLI_SOURCES
     exit.cpp
     live/agent_source.cpp
     live/left_open.cpp
+    live/line_editor.cpp
     live/live_agent.cpp
+    live/picker.cpp
     live/signal_watch.cpp
     live/taken_up.cpp
     live/turn_end.cpp
@@ -30,6 +32,7 @@ set(PERDURE_CLI_SOURCES
     verbs/as_json.cpp
     verbs/bundle.cpp
     verbs/cat.cpp
+    verbs/chat.cpp
     verbs/checkpoints.cpp
     verbs/copy.cpp
     verbs/decide.cpp
@@ -57,6 +60,9 @@ set(PERDURE_CLI_TESTS
     command/parse_test.cpp
     fixture.cpp
     golden_test.cpp
+    live/agent_source_test.cpp
+    live/picker_test.cpp
+    live/whole_text_test.cpp
     place/reference_test.cpp
     place/settings_test.cpp
     process_test.cpp

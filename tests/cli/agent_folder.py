@@ -15,7 +15,7 @@ class AgentFolder:
     """A temporary folder with a store of its own. Programs that were started end with it."""
 
     def __init__(self, program: str):
-        self.program = program
+        self.program = os.path.abspath(program)
         self._folder = tempfile.TemporaryDirectory(prefix="perdure-cli-")
         self.path = pathlib.Path(self._folder.name)
         self.environment = {

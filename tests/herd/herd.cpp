@@ -158,7 +158,9 @@ void Herd::decide(Store& store, int number, Position call) {
     return wrong(number, "it waits for a call that is not open");
   }
   const auto args = parse_json(args_of(state, open->second).value_or("{}"));
-  const bool landed = !world_.count(world::text_of(*args, "op")).effects.empty();
+  const std::string op = world::text_of(*args, "op");
+  const bool landed = !world_.count(op).effects.empty();
+  if (!landed) given_up_.insert(op);
   Mail mail(store, session_of(number));
   must(mail.resolve(mint<MessageTag>(random_ids()), call,
                     {.as = landed ? Decision::As::succeeded : Decision::As::failed,
@@ -174,8 +176,9 @@ void Herd::judge(Store& store, int number) {
     if (effects > call.effects_max()) {
       wrong(number, fmt::format("{} took effect {} times", call.op, effects));
     }
-    const bool may_be_missing =
-        manner_of(number) == effects::Manner::goes_on && call.effect == EffectClass::unsafe;
+    // The model that goes on does not ask for it again.
+    const bool may_be_missing = manner_of(number) == effects::Manner::goes_on &&
+                                (call.effect == EffectClass::unsafe || given_up_.contains(call.op));
     if (effects < call.effects_max() && !may_be_missing) wrong(number, call.op + " never happened");
   }
   std::int64_t paid = 0;

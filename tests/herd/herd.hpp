@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,8 @@ class Herd {
   std::map<std::string, std::int64_t> asked_;  ///< When the last request was begun that was made.
   std::map<std::string, std::int64_t> answered_;  ///< When first.
   std::map<std::string, world::Tally> seen_;      ///< By the world.
+  std::set<std::string>
+      given_up_;  ///< Decided to have failed: nobody could tell, and nothing was there.
   std::vector<std::string> complaints_;
 };
 

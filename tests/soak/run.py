@@ -7,7 +7,7 @@ Round after round until the time is up, each with the next seed: SIGKILL under l
 processes, deaths during recovery and while the WAL is written back (other samples each round),
 power cuts with several disks each, failing calls, random operation sequences, simulated lives of
 sessions, PostgreSQL servers that are restarted and fail over under load, sessions that change hands among
-processes which are killed and stopped, deaths of whole agents, and the fuzz targets, whose executions are counted. The first failure
+processes which are killed and stopped, deaths of whole agents and of the program that runs them, and the fuzz targets, whose executions are counted. The first failure
 ends it, and the command that repeats it is printed. --full instead sweeps every pair of deaths and of power cuts, every fault and every
 damage once, which takes hours.
 """
@@ -51,7 +51,9 @@ def commands(programs: pathlib.Path, seed: int) -> list[Command]:
         for name, which, rounds in SERVERS
     ]
     agent = [str(programs / "agent_sweep_test"), f"--seed={seed}"]
-    plain = [crash, power, *faults, damage, *servers, agent, fuzz]
+    kills = [sys.executable, str(ROOT / "tests/cli/kills.py"), str(programs.parent / "bin/perdure"), str(programs)]
+    kills += ["--kills=200", "--each=5", f"--seed={seed}"]
+    plain = [kills, crash, power, *faults, damage, *servers, agent, fuzz]
     seeded = [(sequences, [str(programs / "store_property_test")]), (lives, [str(programs / "simulation_test")])]
     return [*(({}, each) for each in plain), *seeded]
 

@@ -22,7 +22,7 @@ std::string option_text(const Option& option) {
 
 std::vector<Exit> exits_of(const Command& command) {
   std::vector<Exit> exits = {Exit::done, Exit::failed, Exit::usage};
-  exits.insert(exits.end(), command.exits.begin(), command.exits.end());
+  for (const Exit exit : command.exits) exits.push_back(exit);
   return exits;
 }
 

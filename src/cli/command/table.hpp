@@ -14,6 +14,7 @@ namespace perdure::cli {
 [[nodiscard]] const Command* find_command(std::string_view name);
 
 [[nodiscard]] Command run_command();
+[[nodiscard]] Command chat_command();
 [[nodiscard]] Command resume_command();
 [[nodiscard]] Command verify_command();
 [[nodiscard]] Command sessions_command();

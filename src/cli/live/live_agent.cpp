@@ -2,6 +2,7 @@
 
 #include "live/live_agent.hpp"
 
+#include <cstddef>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
@@ -30,11 +31,13 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/store/store.hpp"
+#include "screen/text.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {
 namespace {
 
+constexpr std::size_t opening_columns = 100;
 constexpr int http_unauthorised = 401;
 constexpr int http_forbidden = 403;
 
@@ -60,12 +63,6 @@ class AuthorityTeller : public Provider {
   std::unique_ptr<Provider> inner_;
 };
 
-std::string state_folder(const World& world) {
-  const auto state = world.environment("XDG_STATE_HOME");
-  if (state && !state->empty()) return *state + "/perdure";
-  return world.environment("HOME").value_or("/tmp") + "/.local/state/perdure";
-}
-
 std::string key_place(const ModelSpec& model) {
   if (!model.key_variable.empty()) return fmt::format("set {}", model.key_variable);
   return fmt::format("put it into {}", model.key_file);
@@ -89,6 +86,16 @@ std::unique_ptr<AgentObserver> observer_for(Desk& desk, const LiveSession& live)
 }
 
 }  // namespace
+
+std::string state_folder(const World& world) {
+  const auto state = world.environment("XDG_STATE_HOME");
+  if (state && !state->empty()) return *state + "/perdure";
+  return world.environment("HOME").value_or("/tmp") + "/.local/state/perdure";
+}
+
+std::string opening_of(const std::string& prompt) {
+  return clipped(visible(prompt.substr(0, prompt.find('\n'))), opening_columns);
+}
 
 Result<std::unique_ptr<Agent>> start_agent(Desk& desk, Store& store, const AgentFile& file) {
   const World& world = desk.world();

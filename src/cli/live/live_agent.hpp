@@ -16,10 +16,17 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/store/store.hpp"
+#include "world.hpp"
 
 namespace perdure::cli {
 
-/// Its programs keep what they leave running on record in $XDG_STATE_HOME/perdure.
+/// What belongs to this machine alone: $XDG_STATE_HOME/perdure.
+[[nodiscard]] std::string state_folder(const World& world);
+
+/// What a list of sessions shows of the words that one began with.
+[[nodiscard]] std::string opening_of(const std::string& prompt);
+
+/// Its programs keep what they leave running on record in the state folder.
 /// Fails: about "authority" if its key is not there; as make_agent_spec; as Agent::start.
 [[nodiscard]] Result<std::unique_ptr<Agent>> start_agent(Desk& desk, Store& store,
                                                          const AgentFile& file);

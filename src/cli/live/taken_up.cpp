@@ -121,6 +121,12 @@ Result<AgentSource> source_for(Desk& desk, const SessionSummary& row) {
 }
 
 Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
+  if (row.head == 0) {
+    return fail(ErrorCode::not_found,
+                fmt::format("nothing of {} was recorded: the process that began it died before. "
+                            "Begin anew with perdure run; perdure delete {} removes it",
+                            row.id.text(), row.id.text()));
+  }
   auto source = source_for(desk, row);
   if (!source) return forward(source);
   auto file = load_agent(*source, desk.world().environment);

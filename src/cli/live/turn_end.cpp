@@ -70,16 +70,6 @@ std::string command_for(const Waiting& waiting, const std::string& session) {
   return {};
 }
 
-std::string totals_text(const Tally& totals, bool is_cost_known) {
-  std::string text =
-      fmt::format("{}, {}, {} tokens", counted(static_cast<std::uint64_t>(totals.turns), "turn"),
-                  counted(static_cast<std::uint64_t>(totals.steps), "step"),
-                  grouped(totals.tokens_in + totals.tokens_out));
-  if (totals.cost_micros > 0) text += ", " + dollars(totals.cost_micros);
-  if (!is_cost_known) text += ", cost not known";
-  return text;
-}
-
 Piece headline(const TurnEnd& end, const Session& session) {
   if (end.error) return {fmt::format("Failed: {}", end.error->message), Ink::red};
   const TurnReport& report = end.report;
@@ -100,6 +90,16 @@ Piece headline(const TurnEnd& end, const Session& session) {
 }
 
 }  // namespace
+
+std::string totals_text(const Tally& totals, bool is_cost_known) {
+  std::string text =
+      fmt::format("{}, {}, {} tokens", counted(static_cast<std::uint64_t>(totals.turns), "turn"),
+                  counted(static_cast<std::uint64_t>(totals.steps), "step"),
+                  grouped(totals.tokens_in + totals.tokens_out));
+  if (totals.cost_micros > 0) text += ", " + dollars(totals.cost_micros);
+  if (!is_cost_known) text += ", cost not known";
+  return text;
+}
 
 Exit exit_of(const TurnEnd& end, const Session& session) {
   if (end.error) return exit_of_failure(*end.error);

@@ -13,6 +13,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/store/entry.hpp"
 
 namespace perdure::cli {
 
@@ -34,5 +35,8 @@ void tell_end(Desk& desk, const TurnEnd& end, const Session& session);
 [[nodiscard]] Json::Object end_document(Desk& desk, const TurnEnd& end, const Session& session);
 
 [[nodiscard]] Json as_json(const Waiting& waiting);
+
+/// "2 turns, 4 steps, 1,204 tokens, $0.0033".
+[[nodiscard]] std::string totals_text(const Tally& totals, bool is_cost_known = true);
 
 }  // namespace perdure::cli

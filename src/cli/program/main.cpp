@@ -97,6 +97,7 @@ int main(int count, char** words) {
   std::ostream out(&out_buffer);
   std::ostream err(&err_buffer);
   err << std::unitbuf;
+  err.tie(&out);  // What was said before stands before.
   std::error_code ignored;
   perdure::cli::World world{.out = out,
                             .err = err,

@@ -1,5 +1,6 @@
 // A session taken up where it stopped, by whatever it was stopped.
 
+#include <cstddef>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "live/agent_source.hpp"
 #include "live/left_open.hpp"
 #include "live/live_agent.hpp"
+#include "live/picker.hpp"
 #include "live/signal_watch.hpp"
 #include "live/taken_up.hpp"
 #include "live/turn_events.hpp"
@@ -34,9 +36,41 @@
 namespace perdure::cli {
 namespace {
 
+constexpr std::size_t sessions_offered = 500;
+
+Choice choice_of(Desk& desk, const SessionSummary& row) {
+  const std::string& title = row.title.empty() ? row.opening : row.title;
+  const Piece state = shown(standing_of(row), true);
+  return {.words = fmt::format("{} {} {} {}", row.id.text(), row.title, row.opening, state.text),
+          .pieces = {
+              {fmt::format("{:<17}", state.text), state.ink},
+              {fmt::format("{:<9}", relative(row.updated_at, desk.world().clock->now())), Ink::dim},
+              {title.empty() ? row.id.text() : title}}};
+}
+
+// Sub-agents are resumed by those they work for.
+Result<SessionSummary> pick_session(Desk& desk, Store& store) {
+  auto page = store.sessions().list({.limit = sessions_offered});
+  if (!page) return forward(page);
+  std::vector<SessionSummary> rows = std::move(page->sessions);
+  std::erase_if(rows, [](const SessionSummary& row) {
+    return row.parent && row.parent->lineage == Lineage::child;
+  });
+  std::vector<Choice> choices;
+  for (const SessionSummary& row : rows) choices.push_back(choice_of(desk, row));
+  if (choices.empty()) return fail(ErrorCode::not_found, "there is no session to resume");
+  const auto chosen = pick(desk, "Resume which session?", std::move(choices));
+  if (!chosen) return fail(ErrorCode::invalid_argument, "no session was chosen");
+  return std::move(rows[*chosen]);
+}
+
 Result<SessionSummary> session_to_resume(Desk& desk, Store& store) {
   if (!desk.given().arguments.empty()) {
     return find_session(store, desk.given().arguments.front());
+  }
+  const World& world = desk.world();
+  if (world.catches_signals && world.is_in_terminal && world.is_err_terminal) {
+    return pick_session(desk, store);
   }
   return fail(ErrorCode::invalid_argument,
               "which session? perdure resume SES, or @last; perdure sessions lists them");
@@ -145,6 +179,12 @@ Result<Exit> dry_run(Desk& desk, Store& store, const SessionSummary& row) {
 Result<void> prepare(Desk& desk, Session& session, bool has_input) {
   auto budget = dollars_option(desk.given(), "budget");
   if (!budget) return forward(budget);
+  // Whoever began it died before its first message was recorded: there is nothing to go on with.
+  if (!has_input && session.state().transcript.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("nothing was said in {} yet: perdure resume {} \"…\"",
+                            session.id().text(), session.id().text()));
+  }
   if (has_input && session.status() == Status::completed) {
     auto reopened = session.reopen(desk.world().user, "resumed with another message");
     if (!reopened) return reopened;

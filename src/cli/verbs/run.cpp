@@ -26,15 +26,12 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/store.hpp"
 #include "screen/screen.hpp"
-#include "screen/text.hpp"
 #include "verbs/live_options.hpp"
 
 namespace perdure::cli {
 namespace {
 
-constexpr std::size_t opening_columns = 100;
-
-struct Wish {
+struct Task {
   std::string file{};
   std::optional<std::string> prompt{};
 };
@@ -47,22 +44,22 @@ bool is_agent_file(Desk& desk, const std::string& word) {
 }
 
 // With --model alone the first word may be the prompt already.
-Wish wish_of(Desk& desk) {
+Task task_of(Desk& desk) {
   const std::vector<std::string>& words = desk.given().arguments;
-  Wish wish;
+  Task task;
   std::size_t next = 0;
   const bool needs_file = !desk.given().has("model");
   if (!words.empty() && (needs_file || words.size() == 2 || is_agent_file(desk, words[0]))) {
-    wish.file = words[next++];
+    task.file = words[next++];
   }
-  if (next < words.size()) wish.prompt = words[next];
-  return wish;
+  if (next < words.size()) task.prompt = words[next];
+  return task;
 }
 
-Result<std::string> prompt_of(Desk& desk, const Wish& wish) {
+Result<std::string> prompt_of(Desk& desk, const Task& task) {
   const World& world = desk.world();
-  const bool reads = wish.prompt ? *wish.prompt == "-" : !world.is_in_terminal;
-  std::string prompt = wish.prompt.value_or("");
+  const bool reads = task.prompt ? *task.prompt == "-" : !world.is_in_terminal;
+  std::string prompt = task.prompt.value_or("");
   if (reads) prompt = world.read_input ? world.read_input() : "";
   if (prompt.find_first_not_of(" \t\r\n") != std::string::npos) return prompt;
   return fail(ErrorCode::invalid_argument,
@@ -71,9 +68,8 @@ Result<std::string> prompt_of(Desk& desk, const Wish& wish) {
 }
 
 Annotation annotation_of(Desk& desk, const AgentSource& source, const std::string& prompt) {
-  const std::string first = prompt.substr(0, prompt.find('\n'));
   return {.title = desk.given().find("title").value_or(""),
-          .opening = clipped(visible(first), opening_columns),
+          .opening = opening_of(prompt),
           .tags = desk.given().all("tag"),
           .metadata = with_source("{}", source)};
 }
@@ -90,17 +86,17 @@ void tell_session(Desk& desk, const AgentSession& begun, const std::string& titl
 }
 
 Result<Exit> run_run(Desk& desk) {
-  const Wish wish = wish_of(desk);
-  if (wish.file.empty() && !desk.given().has("model")) {
+  const Task task = task_of(desk);
+  if (task.file.empty() && !desk.given().has("model")) {
     return fail(ErrorCode::invalid_argument,
                 "which agent? perdure run AGENT.yaml \"…\", or perdure run --model M \"…\"");
   }
-  const AgentSource source = source_of(desk.given(), wish.file, desk.world().folder);
+  const AgentSource source = source_of(desk.given(), task.file, desk.world().folder);
   auto file = load_agent(source, desk.world().environment);
   if (!file) return forward(file);
   auto budget = dollars_option(desk.given(), "budget");
   if (!budget) return forward(budget);
-  auto prompt = prompt_of(desk, wish);
+  auto prompt = prompt_of(desk, task);
   if (!prompt) return forward(prompt);
   SignalWatch signals(desk.world().catches_signals);
   auto store = desk.open_or_make();

@@ -31,7 +31,7 @@ struct Heard {
   Exit exit = Exit::done;
 };
 
-std::string resolve_command(const std::string& call) {
+std::string settle_command(const std::string& call) {
   return fmt::format("perdure resolve {} --as succeeded|failed|retry|abandoned --reason \"…\"",
                      call);
 }
@@ -45,7 +45,7 @@ Heard heard_of(const Verdict& verdict, const std::string& session, const std::st
   if (const auto* unknown = std::get_if<CannotTell>(&verdict)) {
     return {.verdict = "cannot_tell",
             .text = unknown->why,
-            .next = resolve_command(call),
+            .next = settle_command(call),
             .exit = Exit::in_doubt};
   }
   return {.verdict = "not_landed", .next = fmt::format("perdure resume {}", session)};
@@ -81,7 +81,7 @@ Result<Heard> ask(Desk& desk, Store& store, const Call& call) {
   if (verdict.error().code != ErrorCode::unsupported) return forward(verdict);
   return Heard{.verdict = "cannot_be_asked",
                .text = verdict.error().message,
-               .next = resolve_command(name),
+               .next = settle_command(name),
                .exit = Exit::in_doubt};
 }
 

@@ -132,7 +132,7 @@ Result<Receipt> HeldSession::commit(Draft draft) {
   batch.id = mint<BatchTag>(world_.ids);
   batch.expected_head = head_;
   auto receipt = std::ranges::any_of(batch.entries, is_large) ? commit_with_blobs(batch)
-                                                              : commit_surely(batch);
+                                                              : commit_in_order(batch);
   if (!receipt) return receipt;
   if (auto taken = take_in(std::move(batch), *receipt); !taken) return forward(taken);
   return receipt;
@@ -147,7 +147,33 @@ Result<Receipt> HeldSession::commit_with_blobs(const Batch& batch) {
     if (!ref) return forward(ref);
     entry.body = Body::from_blob(*ref);
   }
-  return commit_surely(stored);
+  return commit_in_order(stored);
+}
+
+// A server may have died since, and come up without what was to be synced later, while this process
+// lives and has gone on from there. Nobody else could write, so the same batches fit again.
+Result<Receipt> HeldSession::commit_in_order(const Batch& batch) {
+  auto receipt = commit_surely(batch);
+  if (!receipt && receipt.error().code == ErrorCode::conflict && !unsynced_.empty()) {
+    if (auto repeated = repeat_unsynced(); !repeated) return forward(repeated);
+    receipt = commit_surely(batch);
+  }
+  if (!receipt) return receipt;
+  if (batch.sync == Sync::later) {
+    unsynced_.push_back(batch);
+  } else {
+    unsynced_.clear();
+  }
+  return receipt;
+}
+
+Result<void> HeldSession::repeat_unsynced() {
+  const std::stop_token before = stop_;
+  for (const Batch& batch : unsynced_) {
+    if (auto receipt = commit_surely(batch); !receipt) return forward(receipt);
+  }
+  stop_ = before;  // They may have been there: that says nothing of now.
+  return {};
 }
 
 Result<Receipt> HeldSession::commit_surely(const Batch& batch) {
@@ -171,7 +197,7 @@ Result<Receipt> HeldSession::commit_surely(const Batch& batch) {
 Result<void> HeldSession::find_out() {
   if (!unknown_) return {};
   const Batch batch = *unknown_;
-  auto receipt = commit_surely(batch);
+  auto receipt = commit_in_order(batch);
   if (!receipt) {
     const ErrorCode code = receipt.error().code;
     const bool is_refused = code == ErrorCode::conflict || code == ErrorCode::invalid_argument;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <stop_token>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
@@ -15,6 +16,7 @@
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/commit.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
@@ -92,6 +94,8 @@ class HeldSession {
   [[nodiscard]] Result<void> check_goes_on() const;
 
  private:
+  [[nodiscard]] Result<Receipt> commit_in_order(const Batch& batch);
+  [[nodiscard]] Result<void> repeat_unsynced();
   [[nodiscard]] Result<Receipt> commit_surely(const Batch& batch);
   [[nodiscard]] Result<Receipt> commit_with_blobs(const Batch& batch);
   [[nodiscard]] Result<SessionSummary> read_as_owner();
@@ -112,6 +116,8 @@ class HeldSession {
   bool is_released_ = false;
   std::stop_token stop_;  ///< The worker's, from before the session was last known to be ours.
   std::optional<Batch> unknown_;  ///< Committed or not: nobody knows yet.
+  /// Committed since the last one that was synced: a server that dies may take them along.
+  std::vector<Batch> unsynced_;
 };
 
 /// Gives the message an id and a time if it has none.

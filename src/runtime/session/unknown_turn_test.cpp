@@ -1,8 +1,10 @@
 // Turns whose commits are not answered: what was asked for is asked for once, and paid once.
 
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dispatch/turns_fixture.hpp"
@@ -44,17 +46,24 @@ class UnknownTurnTest : public testing::Test {
     return made;
   }
 
+  static Tool look() {
+    return {.name = "look",
+            .side_effects = SideEffects{.read = true},
+            .run = [](const CallContext&) { return Succeeded{"seen"}; }};
+  }
+
   int runs = 0;
   FakeClock clock;
   CountingIds ids;
   std::unique_ptr<Store> behind = must(open_store("memory:", {.clock = &clock, .ids = &ids}));
   WatchedStore store{*behind};
-  std::unique_ptr<Runtime> runtime = must(Runtime::start(store, {.host = "here",
-                                                                 .pid = 7,
-                                                                 .renews_itself = false,
-                                                                 .tools = must(Tools::of({pay()})),
-                                                                 .clock = &clock,
-                                                                 .ids = &ids}));
+  std::unique_ptr<Runtime> runtime =
+      must(Runtime::start(store, {.host = "here",
+                                  .pid = 7,
+                                  .renews_itself = false,
+                                  .tools = must(Tools::of({pay(), look()})),
+                                  .clock = &clock,
+                                  .ids = &ids}));
   Session session = must(runtime->create({.budget_micros = 1'000}));
 };
 
@@ -105,6 +114,32 @@ TEST_F(UnknownTurnTest, WhatIsPaidForAndWhatWasDoneIsOnDiskWhenItIsSaidToBe) {
   must(session.ask({.reserve_micros = 10}));
   must(session.answer(assistant_says("paid"), {.cost_micros = 10}));
   EXPECT_EQ(syncs, std::vector<Sync>(4, Sync::now)) << "response, outcome, request, response";
+}
+
+// It was answered, and died before it synced: it comes up without it, and this process goes on.
+TEST_F(UnknownTurnTest, WhatAServerLostThatWasToBeSyncedLaterIsWrittenAgain) {
+  bool has_lost = false;
+  store.on_commit([&](const Lease& lease, const Batch& batch) -> Result<Receipt> {
+    if (batch.sync == Sync::now || std::exchange(has_lost, true)) {
+      return behind->commit(lease, batch);
+    }
+    const std::uint64_t count = batch.entries.size();
+    return Receipt{.batch = batch.id,
+                   .first = batch.expected_head + 1,
+                   .count = count,
+                   .head = batch.expected_head + count,
+                   .at = clock.now()};
+  });
+  must(session.answer(asks_for({{"look", "{}"}}), {.cost_micros = 10}));
+  must(session.run_calls());
+  ASSERT_TRUE(has_lost);
+
+  must(session.ask({.reserve_micros = 10}));
+
+  const auto calls = must(behind->ledger().list({.session = session.id()}));
+  ASSERT_EQ(calls.size(), 1U);
+  EXPECT_EQ(calls[0].state, CallState::succeeded);
+  EXPECT_EQ(must(behind->sessions().read(session.id())).head, session.state().head);
 }
 
 TEST_F(UnknownTurnTest, APositionIsThatOfTheEntry) {

@@ -1,0 +1,220 @@
+"""The program in a real terminal (tmux): picker, chat, Ctrl-C, narrow and wide. terminal_test.py PERDURE"""
+
+import os
+import pathlib
+import re
+import select
+import shlex
+import subprocess
+import sys
+import time
+import unittest
+
+from agent_folder import PATIENCE, AgentFolder, Gate
+
+PROGRAM = ""
+
+
+class Terminal:
+    """One window of a tmux server of its own, with a shell in it."""
+
+    def __init__(self, folder: AgentFolder, columns: int = 100, rows: int = 30):
+        self._socket = str(folder.path / f"tmux.{columns}")
+        environment = folder.environment | {"TERM": "xterm-256color", "PS1": "$ ", "LC_ALL": "C.UTF-8"}
+        self._tmux(
+            "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(folder.path),
+            "env", "-i", *(f"{name}={value}" for name, value in environment.items()), "/bin/bash", "--norc", "--noprofile",
+        )  # fmt: skip
+        output = folder.path / f"output.{columns}"
+        os.mkfifo(output)
+        self._output = os.open(output, os.O_RDWR | os.O_NONBLOCK)
+        self._tmux("pipe-pane", f"cat > {shlex.quote(str(output))}")
+
+    def _tmux(self, *words: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-S", self._socket, *words], capture_output=True, text=True, timeout=PATIENCE, check=True
+        )
+        return done.stdout
+
+    def close(self) -> None:
+        """Returns when the shell and what runs in it are gone: they hold files of the folder."""
+        shell = int(self._tmux("display-message", "-p", "#{pane_pid}"))
+        children = pathlib.Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
+        watched = [os.pidfd_open(pid) for pid in (shell, *map(int, children))]
+        self._tmux("kill-server")
+        for each in watched:
+            select.select([each], [], [], PATIENCE)
+            os.close(each)
+        os.close(self._output)
+
+    def type(self, text: str) -> None:
+        self._tmux("send-keys", "-l", text)
+
+    def press(self, *keys: str) -> None:
+        self._tmux("send-keys", *keys)
+
+    def screen(self) -> str:
+        return self._tmux("capture-pane", "-p")
+
+    def colours(self) -> str:
+        return self._tmux("capture-pane", "-p", "-e")
+
+    def await_text(self, pattern: str) -> str:
+        """Looks again each time that something was written."""
+        deadline = time.monotonic() + PATIENCE
+        while not re.search(pattern, screen := self.screen(), re.MULTILINE):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"{pattern} is not on the screen:\n{screen}")
+            if select.select([self._output], [], [], left)[0]:
+                os.read(self._output, 1 << 16)
+        return screen
+
+
+class TerminalTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = AgentFolder(PROGRAM)
+        self.addCleanup(self.folder.close)
+        bin_folder = self.folder.path / "bin"
+        bin_folder.mkdir()
+        (bin_folder / "perdure").symlink_to(pathlib.Path(PROGRAM).resolve())
+        self.folder.environment["PATH"] = f"{bin_folder}:/usr/bin:/bin"
+
+    def terminal(self, columns: int = 100) -> Terminal:
+        terminal = Terminal(self.folder, columns)
+        self.addCleanup(terminal.close)
+        terminal.await_text(r"^\$")
+        return terminal
+
+    def hello(self) -> str:
+        return self.folder.write_agent([{"text": "Good day."}, {"text": "You are welcome."}, {"text": "Bye."}], {})
+
+    def test_a_run_streams_and_says_how_each_step_went(self):
+        self.folder.write_agent(
+            [{"text": "I look.", "calls": [{"name": "look", "args": {}}]}, {"text": "It is paid."}],
+            {"look": {"description": "Looks.", "command": ["/bin/echo", "paid"], "side_effects": ["read"]}},
+        )
+        for columns in (60, 200):
+            with self.subTest(columns):
+                terminal = self.terminal(columns)
+                terminal.type("perdure run agent.yaml 'Look' && echo over")
+                terminal.press("Enter")
+                screen = terminal.await_text("^over$")
+                self.assertIn("I look.\n", screen)
+                self.assertIn("It is paid.\n", screen)
+                step = next(line for line in screen.splitlines() if line.startswith(" 1.2"))
+                self.assertRegex(step, r"tool +look +read_only +✓ succeeded +\d")
+                self.assertNotIn("runs…", screen)
+                self.assertIn("\x1b[32m", terminal.colours())
+
+    def test_a_chat_is_edited_and_kept(self):
+        self.hello()
+        terminal = self.terminal()
+        terminal.type("perdure chat agent.yaml")
+        terminal.press("Enter")
+        terminal.await_text("^> *$")
+        terminal.type("Hxello")
+        terminal.press("Left", "Left", "Left", "Left", "BSpace", "Enter")
+        terminal.await_text(r"Good day\.")
+        terminal.await_text("^> *$")
+        terminal.press("Up")
+        terminal.await_text("^> Hello$")
+        terminal.press("C-u")
+        terminal.type("/cost")
+        terminal.press("Enter")
+        terminal.await_text("1 turn, 1 step")
+        terminal.type("/quit")
+        terminal.press("Enter")
+        terminal.await_text("Go on: perdure chat ses_")
+        terminal.type("clear; perdure chat @last")
+        terminal.press("Enter")
+        terminal.await_text("^Recovered ses_")
+        terminal.await_text("^> *$")
+        terminal.press("Up", "Up", "Up")
+        terminal.await_text("^> Hello$")
+        terminal.press("Enter")
+        terminal.await_text(r"You are welcome\.")
+        terminal.await_text("^> *$")
+        terminal.press("C-d")
+        terminal.await_text("Go on: perdure chat ses_")
+
+    def test_the_first_ctrl_c_stops_the_turn_the_second_leaves(self):
+        gate = Gate(self.folder)
+        command = f"trap 'exit 75' TERM; {gate.shell()} & wait"
+        self.folder.write_agent(
+            [{"text": "I wait.", "calls": [{"name": "wait", "args": {}}]}, {"text": "Enough."}],
+            {"wait": {"description": "Waits.", "command": ["/bin/sh", "-c", command], "side_effects": ["read"]}},
+        )
+        terminal = self.terminal()
+        terminal.type("perdure chat agent.yaml; echo left with $?")
+        terminal.press("Enter")
+        terminal.await_text("^> *$")
+        terminal.type("Wait")
+        terminal.press("Enter")
+        gate.await_arrival()
+        terminal.press("C-c")
+        terminal.await_text("Stopped .interrupted.")
+        terminal.await_text("^> *$")
+        terminal.press("C-c")
+        terminal.await_text("left with 130")
+
+    def test_ctrl_c_at_the_prompt_leaves_only_if_it_is_repeated(self):
+        self.hello()
+        terminal = self.terminal()
+        terminal.type("perdure chat agent.yaml; echo left with $?")
+        terminal.press("Enter")
+        terminal.await_text("^> *$")
+        terminal.press("C-c")
+        terminal.await_text("Ctrl-C again leaves")
+        terminal.type("Hello")
+        terminal.press("Enter")
+        terminal.await_text(r"Good day\.")
+        terminal.await_text("^> *$")
+        terminal.press("C-c")
+        terminal.press("C-c")
+        terminal.await_text("left with 130")
+
+    def test_a_session_is_picked_by_typing_or_with_arrows(self):
+        agent = self.hello()
+        for title in ("Weekly report", "Refund order 4711", "Refund order 4712"):
+            self.assertEqual(self.folder.run("run", agent, "Hello", "--title", title).returncode, 0)
+        terminal = self.terminal()
+        terminal.type("perdure resume; echo left with $?")
+        terminal.press("Enter")
+        terminal.await_text("Resume which session")
+        terminal.await_text("> .*Refund order 4712")
+        terminal.press("Down")
+        terminal.await_text("> .*Refund order 4711")
+        terminal.type("week")
+        screen = terminal.await_text("> .*Weekly report")
+        self.assertNotIn("4711", screen)
+        terminal.press("Enter")
+        screen = terminal.await_text("left with 0")
+        self.assertIn("Recovered ses_", screen)
+        self.assertNotIn("Resume which session", screen)
+        terminal.type("clear; perdure resume; echo left with $?")
+        terminal.press("Enter")
+        terminal.await_text("Resume which session")
+        terminal.press("C-c")
+        terminal.await_text("left with 2")
+
+    def test_a_changed_agent_is_asked_about(self):
+        agent = self.hello()
+        self.folder.run("run", agent, "Hello")
+        self.folder.write_agent([{"text": "Good day."}, {"text": "You are kind."}], {}, system_prompt="Be kind.")
+        terminal = self.terminal()
+        terminal.type("perdure resume @last 'Thanks'; echo left with $?")
+        terminal.press("Enter")
+        terminal.await_text(r"\[y/N\]")
+        terminal.press("n", "Enter")
+        terminal.await_text("left with 9")
+        terminal.type("clear; perdure resume @last 'Thanks'; echo left with $?")
+        terminal.press("Enter")
+        terminal.await_text(r"\[y/N\]")
+        terminal.press("y", "Enter")
+        self.assertIn("You are kind.", terminal.await_text("left with 0"))
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
