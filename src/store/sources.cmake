@@ -35,6 +35,7 @@ set(PERDURE_STORE_SOURCES
     postgres/address.cpp
     postgres/attempts.cpp
     postgres/batch_form.cpp
+    postgres/batch_rest.cpp
     postgres/blobs.cpp
     postgres/check.cpp
     postgres/check_rest.cpp

@@ -77,6 +77,21 @@ TEST_P(LinesContract, ABranchWithoutEntriesMovesTheHead) {
   EXPECT_THAT(texts(session), ElementsAre("one", "two", "four"));
 }
 
+// The head alone does not tell a repetition from a first commit.
+TEST_P(LinesContract, ARepeatIsFoundWhenTheSessionWentBackToWhereItBegan) {
+  say(lease, "one");
+  const Batch made = batch_of(session, {message("two")});
+  const Receipt first = commit(lease, made);
+  Batch back = batch(session);
+  back.branch_from = Point::position(1);
+  commit(lease, back);
+  ASSERT_EQ(row(session).head, made.expected_head);
+  const auto before = everything(*store);
+
+  EXPECT_EQ(commit(lease, made), first);
+  EXPECT_EQ(everything(*store), before);
+}
+
 TEST_P(LinesContract, NoPositionIsUsedTwice) {
   for (const auto* text : {"one", "two"}) say(lease, text);
   branch(lease, Point::position(1), "three");

@@ -139,9 +139,11 @@ TEST_F(Plans, AScanIsNoticed) {
             "entry ");
 }
 
-TEST_F(Plans, ACommitScansNothing) {
+TEST_F(Plans, ACommitAndItsRepetitionScanNothing) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
-              must(store.commit(lease, turn_batch(lease.session, static_cast<Version>(n) + 1)));
+              const Batch batch = turn_batch(lease.session, static_cast<Version>(n) + 1);
+              must(store.commit(lease, batch));
+              must(store.commit(lease, batch));
             }),
             "");
 }

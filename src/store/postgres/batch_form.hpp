@@ -6,11 +6,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "perdure/core/id.hpp"
@@ -19,6 +17,7 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ownership.hpp"
+#include "postgres/batch_rest.hpp"
 #include "postgres/commission.hpp"
 #include "postgres/params.hpp"
 
@@ -32,47 +31,26 @@ class BatchForm final : public Commission {
 
   [[nodiscard]] const SessionId& session() const override { return lease_.session; }
   [[nodiscard]] std::size_t bytes() const override { return bytes_; }
-  [[nodiscard]] Prepared alone() const override;
+  [[nodiscard]] Prepared alone(bool is_repeated) const override;
   /// Both only add entries and name positions, and neither has a time of its own, or the same.
   [[nodiscard]] bool goes_with(const Commission& other) const override;
   [[nodiscard]] Prepared together(std::span<const Commission* const> all) const override;
 
  private:
-  /// By columns, of one or several batches.
-  struct Entries {
-    std::vector<std::string_view> channels{};
-    std::vector<std::string_view> kinds{};
-    std::vector<std::optional<std::int64_t>> numbers{};
-    std::string hashes{};
-    std::vector<std::optional<std::string_view>> texts{};
-    std::vector<std::optional<BytesView>> bytes{};
+  /// Of several batches, by columns.
+  class Columns;
 
-    void reserve(std::size_t count);
-    void append(const Entries& others);
-    void add_to(Params& params) const;
-  };
-
-  /// Than entries, and a position that it names.
-  [[nodiscard]] bool has_more() const;
   [[nodiscard]] bool is_plain() const;
-  void add(const NewEntry& entry);
-  void add_blobs_to(Params& params) const;
-  /// Status, annotation, messages, children.
-  void add_rest_to(Params& params) const;
+  [[nodiscard]] std::vector<Params> entries() const;
 
   const Lease& lease_;
   const Batch& batch_;
   const std::optional<Timestamp> now_;
 
-  Entries entries_;
-  std::vector<Digest> blobs_;
-  std::vector<std::int64_t> blob_sizes_;
+  const BatchRest rest_;
+  std::vector<Digest> hashes_{};  ///< Of the entries' bodies.
   Tally total_;
-  std::string seal_;  ///< In hex, with a `t` for each time that is the commit's.
-
-  std::optional<std::string> tags_;
-  std::vector<std::string_view> consumed_;
-  std::optional<std::string> children_;
+  std::string seal_{};  ///< In hex, with a `t` for each time that is the commit's.
   std::size_t bytes_ = 0;
 };
 

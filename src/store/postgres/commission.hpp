@@ -30,7 +30,8 @@ class Commission {
   [[nodiscard]] virtual const SessionId& session() const = 0;
   /// About as many as it sends.
   [[nodiscard]] virtual std::size_t bytes() const = 0;
-  [[nodiscard]] virtual Prepared alone() const = 0;
+  /// `is_repeated`: an earlier attempt may have happened, so the server looks for it first.
+  [[nodiscard]] virtual Prepared alone(bool is_repeated) const = 0;
 
   /// Whether both may be in one statement. If this one goes with others, they go with each other.
   [[nodiscard]] virtual bool goes_with(const Commission& other) const = 0;

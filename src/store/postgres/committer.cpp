@@ -141,7 +141,7 @@ void Committer::commit_together(Group group) {
 std::optional<Committer::Refusal> Committer::send_while_away(const Group& group) {
   for (;;) {
     try {
-      return send(group);
+      return send(group, false);
     } catch (const PgError& error) {
       if (!error.is_away()) throw;
       if (!group.front()->attempts.after(error)) continue;
@@ -157,7 +157,7 @@ void Committer::commit_alone(Request& request) {
   Request* const one = &request;
   while (!request.result) {
     try {
-      const auto refusal = send({&one, 1});
+      const auto refusal = send({&one, 1}, true);
       if (refusal) request.result = std::unexpected(request.attempts.give_up(refusal->error));
     } catch (const PgError& error) {
       if (auto last = request.attempts.after(error)) request.result = std::unexpected(*last);
@@ -165,8 +165,9 @@ void Committer::commit_alone(Request& request) {
   }
 }
 
-std::optional<Committer::Refusal> Committer::send(std::span<Request* const> group) {
-  const Shipment shipment(group);
+std::optional<Committer::Refusal> Committer::send(std::span<Request* const> group,
+                                                  bool is_repeated) {
+  const Shipment shipment(group, is_repeated);
   const Pool::Loan connection = pool_.borrow(group.front()->attempts.deadline());
   std::vector<Answer> answers = connection->pipeline(shipment.statements());
   for (std::size_t i = 0; i < answers.size(); ++i) {

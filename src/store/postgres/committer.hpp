@@ -71,7 +71,7 @@ class Committer {
   [[nodiscard]] std::optional<Refusal> send_while_away(const Group& group);
   void commit_alone(Request& request);
   /// One try. Throws what may be repeated; nobody has a result then.
-  [[nodiscard]] std::optional<Refusal> send(std::span<Request* const> group);
+  [[nodiscard]] std::optional<Refusal> send(std::span<Request* const> group, bool is_repeated);
 
   Pool& pool_;
   const Duration patience_;

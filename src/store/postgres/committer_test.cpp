@@ -45,7 +45,7 @@ class Act final : public Commission {
 
   [[nodiscard]] const SessionId& session() const override { return session_; }
   [[nodiscard]] std::size_t bytes() const override { return body_.size(); }
-  [[nodiscard]] Prepared alone() const override {
+  [[nodiscard]] Prepared alone(bool /*is_repeated*/) const override {
     return {"SELECT perdure.act($1, $2, $3)", Params::of(batch_, body_)};
   }
   [[nodiscard]] bool goes_with(const Commission& other) const override {

@@ -31,7 +31,7 @@
 namespace perdure::postgres {
 namespace {
 
-constexpr std::int64_t server_version_min = 130000;
+constexpr std::int64_t server_version_min = 140000;
 constexpr std::size_t swollen_bytes = std::size_t{32} << 20;
 constexpr int binary = 1;
 // Between two steps of a pipeline libpq returns one null. More mean that it lost count.
@@ -166,7 +166,7 @@ void Connection::say_hello(Duration lock_wait) {
   server_process_ = rows.integer(0);
   server_version_ = rows.integer(1);
   if (server_version_ < server_version_min) {
-    throw PgError::unsupported(fmt::format("the server is PostgreSQL {}; Perdure needs 13 or newer",
+    throw PgError::unsupported(fmt::format("the server is PostgreSQL {}; Perdure needs 14 or newer",
                                            server_version_ / 10000));
   }
   if (rows.text(4) != "UTF8") {

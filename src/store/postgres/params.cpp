@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::size_t array_head_bytes = 20;
 constexpr std::size_t element_head_bytes = 4;
+constexpr std::size_t record_head_bytes = 4;
+constexpr std::size_t field_head_bytes = 8;
 
 template <class Number>
 void append_number(std::string& to, Number number) {
@@ -137,6 +139,12 @@ Params& Params::add(bool value) {
   return add_own(Type::boolean, own_.size() - 1);
 }
 
+Params& Params::add(std::int16_t value) {
+  const std::size_t offset = own_.size();
+  append_number(own_, value);
+  return add_own(Type::smallint, offset);
+}
+
 Params& Params::add_copy(BytesView value) {
   const std::size_t offset = own_.size();
   own_ += value.bytes;
@@ -188,6 +196,40 @@ Params& Params::add(const std::vector<bool>& values) {
   append_array_head(own_, Type::boolean, values.size());
   for (const bool value : values) append_element(own_, std::string_view(value ? "\1" : "\0", 1));
   return add_own(Type::boolean_array, offset);
+}
+
+std::size_t Params::record_bytes() const {
+  return record_head_bytes + types_.size() * field_head_bytes + bytes_;
+}
+
+void Params::append_record_to(std::string& to) const {
+  append_number<std::int32_t>(to, count());
+  for (std::size_t i = 0; i < types_.size(); ++i) {
+    append_number<std::uint32_t>(to, types_[i]);
+    const char* const field = value(i);
+    append_number<std::int32_t>(to, field == nullptr ? -1 : lengths_[i]);
+    if (field != nullptr) to.append(field, static_cast<std::size_t>(lengths_[i]));
+  }
+}
+
+Params& Params::add_record(const Params& fields) {
+  const std::size_t offset = own_.size();
+  fields.append_record_to(own_);
+  return add_own(Type::inferred, offset);
+}
+
+// The server takes our word for the elements' type only where that is a built-in one.
+Params& Params::add_records(std::span<const Params> records) {
+  const std::size_t offset = own_.size();
+  std::size_t size = array_head_bytes;
+  for (const Params& record : records) size += element_head_bytes + record.record_bytes();
+  if (own_.capacity() < offset + size) own_.reserve(offset + size);
+  append_array_head(own_, Type::record, records.size());
+  for (const Params& record : records) {
+    append_number<std::int32_t>(own_, checked_length(record.record_bytes()));
+    record.append_record_to(own_);
+  }
+  return add_own(Type::inferred, offset);
 }
 
 }  // namespace perdure::postgres

@@ -33,11 +33,13 @@ struct BytesView {
 
 /// The types a parameter may have, by the server's own numbers.
 enum class Type : Oid {
+  inferred = 0,  ///< By the function that it is handed to.
   boolean = 16,
   bytea = 17,
   bigint = 20,
   smallint = 21,
   text = 25,
+  record = 2249,
   boolean_array = 1000,
   bytea_array = 1001,
   smallint_array = 1005,
@@ -65,6 +67,7 @@ class Params {
   Params& add(std::uint32_t value) { return add(static_cast<std::int64_t>(value)); }
   Params& add(int value) { return add(static_cast<std::int64_t>(value)); }
   Params& add(bool value);
+  Params& add(std::int16_t value);
   Params& add(Timestamp time) { return add(std::int64_t{time.time_since_epoch().count()}); }
   Params& add(Duration time) { return add(std::int64_t{time.count()}); }
   Params& add(std::string_view text) { return add_view(Type::text, text); }
@@ -96,6 +99,10 @@ class Params {
   Params& add(std::span<const BytesView> values);
   Params& add(std::span<const std::optional<BytesView>> values);
   Params& add(const std::vector<bool>& values);
+  /// One value of a type that we made ourselves: its fields in their order, each of its exact type.
+  Params& add_record(const Params& fields);
+  /// An array of those.
+  Params& add_records(std::span<const Params> records);
   template <class T>
   Params& add(const std::vector<T>& values) {
     return add(std::span<const T>(values));
@@ -132,6 +139,9 @@ class Params {
   Params& add_view(Type type, std::string_view bytes);
   /// Whatever was written to `own_` from `offset` on is the next value.
   Params& add_own(Type type, std::size_t offset);
+  /// As the server reads a composite value; copied into `to`.
+  void append_record_to(std::string& to) const;
+  [[nodiscard]] std::size_t record_bytes() const;
   template <class T>
   Params& add_array(Type type, Type element, std::span<const T> values);
 

@@ -122,6 +122,26 @@ TEST_F(ParamsTest, EmptyArraysAreEmpty) {
   EXPECT_EQ(written("SELECT cardinality($1)::text", Params::of(std::vector<bool>())), "0");
 }
 
+TEST_F(ParamsTest, RecordsAreReadAsTypesOfOurOwn) {
+  (void)connection.query("CREATE TYPE pg_temp.pair AS (n bigint, s smallint, t text, b bytea)");
+  (void)connection.query(
+      "CREATE FUNCTION pg_temp.first(pg_temp.pair) RETURNS text LANGUAGE sql AS "
+      "$$ SELECT ($1)::text $$");
+  (void)connection.query(
+      "CREATE FUNCTION pg_temp.all(pg_temp.pair[]) RETURNS text LANGUAGE sql AS "
+      "$$ SELECT ($1)::text $$");
+  const Params full = Params::of(std::int64_t{-7}, std::int16_t{3}, "a"sv, BytesView{"\0\xff"sv});
+  Params empty;
+  empty.add_null(Type::bigint).add_null(Type::smallint).add(""sv).add_null(Type::bytea);
+
+  EXPECT_EQ(written("SELECT pg_temp.first($1)", Params().add_record(full)),
+            R"((-7,3,a,"\\x00ff"))");
+  EXPECT_EQ(written("SELECT pg_temp.all($1)", Params().add_records(std::vector{full, empty})),
+            R"({"(-7,3,a,\"\\\\x00ff\")","(,,\"\",)"
+})");
+  EXPECT_EQ(written("SELECT pg_temp.all($1)", Params().add_records({})), "{}");
+}
+
 TEST_F(ParamsTest, LargeBytesAreNotCopied) {
   const std::string large(1 << 20, 'x');
   const Params params = Params::of(large, 7);

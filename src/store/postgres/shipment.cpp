@@ -42,7 +42,7 @@ Places read_places(std::string_view text) {
 
 }  // namespace
 
-Shipment::Shipment(std::span<CommitRequest* const> group)
+Shipment::Shipment(std::span<CommitRequest* const> group, bool is_repeated)
     : group_(group),
       is_later_(
           std::ranges::all_of(group, [](const auto* one) { return one->sync == Sync::later; })) {
@@ -53,17 +53,17 @@ Shipment::Shipment(std::span<CommitRequest* const> group)
     const auto stay = std::stable_partition(
         rest.begin(), rest.end(), [&](std::size_t i) { return first.goes_with(group[i]->what); });
     const auto end = stay == rest.begin() ? rest.begin() + 1 : stay;
-    add(Places(rest.begin(), end));
+    add(Places(rest.begin(), end), is_repeated);
     rest.erase(rest.begin(), end);
   }
 }
 
-void Shipment::add(Places members) {
+void Shipment::add(Places members, bool is_repeated) {
   const Commission& first = group_[members.front()]->what;
   std::vector<const Commission*> all;
   all.reserve(members.size());
   for (const std::size_t place : members) all.push_back(&group_[place]->what);
-  Part part{.sent = all.size() == 1 ? first.alone() : first.together(all),
+  Part part{.sent = all.size() == 1 ? first.alone(is_repeated) : first.together(all),
             .members = std::move(members)};
   part.sent.params.add(is_later_);
   parts_.push_back(std::move(part));

@@ -30,7 +30,8 @@ struct CommitRequest {
 /// `group` must outlive it.
 class Shipment {
  public:
-  explicit Shipment(std::span<CommitRequest* const> group);
+  /// `is_repeated`: of one that was sent before.
+  explicit Shipment(std::span<CommitRequest* const> group, bool is_repeated = false);
 
   /// All members allow that the transaction reaches the disk later.
   [[nodiscard]] bool is_later() const { return is_later_; }
@@ -46,7 +47,7 @@ class Shipment {
     std::vector<std::size_t> members{};  ///< Places in the group.
   };
 
-  void add(std::vector<std::size_t> members);
+  void add(std::vector<std::size_t> members, bool is_repeated);
 
   std::span<CommitRequest* const> group_;
   bool is_later_;

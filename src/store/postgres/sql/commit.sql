@@ -1,6 +1,21 @@
 -- The main path of the store, in one round trip. The order of the checks is the contract's:
 -- receipt, lease, head, then everything else; whatever fails raises, and nothing is written.
 
+-- An entry as a client sends it: `position` counts from 0 in its batch, `at` is null for the commit's time.
+CREATE TYPE perdure.new_entry AS (
+  position bigint, channel text, kind text, fold smallint, codec smallint, at bigint, turns bigint,
+  steps bigint, tokens_in bigint, tokens_out bigint, cost_micros bigint, hash bytea, body text,
+  bytes bytea);
+
+-- What most batches have nothing of. `calls` by columns, as apply_call takes them.
+CREATE TYPE perdure.rest AS (
+  branch_kind bigint, branch_number bigint,
+  blobs bytea[], blob_sizes bigint[],
+  op smallint[], call bigint[], other bigint[], tool text[], provider_id bytea[], effect text[],
+  key bytea[], state text[], deadline bigint[], who text[], why text[],
+  title text, opening text, tags text, metadata text,
+  consumed text[], children text);
+
 -- PD005 unless all these blobs were put. They stay until the end of the transaction.
 CREATE FUNCTION perdure.require_blobs(p_hashes bytea[], p_sizes bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -86,37 +101,81 @@ BEGIN
     WHERE x.num = v_num;
 END $$;
 
--- One batch, whatever is in it. Every statement in here is paid for by every commit, so there are few,
--- and they name what they need.
+-- What a batch does beside adding entries and naming a position.
+CREATE FUNCTION perdure.apply_rest(
+  p_rest perdure.rest, p_num bigint, p_session text, p_segment bigint, p_fence bigint, p_first bigint,
+  p_head bigint, p_at bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_attention bigint := 0;
+  v_message text;
+  v_child jsonb;
+BEGIN
+  IF p_rest.blobs IS NOT NULL THEN
+    PERFORM perdure.require_blobs(p_rest.blobs, p_rest.blob_sizes);
+  END IF;
+  IF p_rest.op IS NOT NULL THEN
+    FOR i IN 1 .. cardinality(p_rest.op) LOOP
+      v_attention := v_attention + perdure.apply_call(
+        p_num, p_session, p_segment, p_fence, p_first, p_head, p_at, p_rest.op[i], p_rest.call[i],
+        p_rest.other[i], p_rest.tool[i], p_rest.provider_id[i], p_rest.effect[i], p_rest.key[i],
+        p_rest.state[i], p_rest.deadline[i], p_rest.who[i], p_rest.why[i]);
+    END LOOP;
+    IF v_attention <> 0 THEN
+      UPDATE perdure.session x SET attention = x.attention + v_attention WHERE x.num = p_num;
+    END IF;
+  END IF;
+  IF p_rest.consumed IS NOT NULL THEN
+    FOREACH v_message IN ARRAY p_rest.consumed LOOP
+      UPDATE perdure.message m SET consumed = true, body = NULL, bytes = NULL
+        WHERE m.session = p_num AND m.id = v_message AND NOT m.consumed;
+      IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = v_message, MESSAGE = format(
+          'message %s is not waiting in the inbox: it was consumed before or never posted',
+          v_message);
+      END IF;
+    END LOOP;
+  END IF;
+  IF coalesce(p_rest.title, p_rest.opening, p_rest.tags, p_rest.metadata) IS NOT NULL THEN
+    PERFORM perdure.update_annotation(p_num, p_rest.title, p_rest.opening, p_rest.tags,
+                                      p_rest.metadata);
+  END IF;
+  IF p_rest.children IS NOT NULL THEN
+    FOR v_child IN SELECT * FROM jsonb_array_elements(p_rest.children::jsonb) LOOP
+      PERFORM perdure.make_session(
+        p_at, v_child ->> 'nonce', v_child ->> 'id', v_child ->> 'status',
+        v_child ->> 'wait_reason', (v_child ->> 'wake_at')::bigint, v_child ->> 'title',
+        v_child ->> 'opening', v_child ->> 'tags', v_child ->> 'metadata', v_child ->> 'origin',
+        (v_child ->> 'origin_kind')::bigint, (v_child ->> 'origin_number')::bigint,
+        v_child ->> 'lineage');
+    END LOOP;
+  END IF;
+END $$;
+
+-- One batch, whatever is in it. Every statement in here is paid for by every commit, and in each the
+-- server sets up every column and every operator anew: so there are few, and they name what they need.
 --
 -- It is first tried without a look at what could speak against it: the update of the session's row says
--- whether anything does, and only then it is examined. The update may have waited for the first commit
--- of the same batch and not see its receipt; then the two receipts collide (23505), and the client,
--- which repeats it, finds the first one.
+-- whether anything does, and only then it is examined. A repetition finds the head moved on, unless
+-- the session went back to where it was; then, or if the update waited for the first commit, the two
+-- receipts collide (23505), and the client, which repeats it to be examined, finds the first one.
 CREATE FUNCTION perdure.commit(
   p_now bigint, p_sync boolean,
   p_session text, p_worker text, p_fence bigint, p_batch text, p_head bigint,
-  p_branch_kind bigint, p_branch_number bigint,
-  -- Entries. Hashes one after the other; of each entry eight numbers: fold, codec, time, and what it
-  -- adds to turns, steps, tokens in and out, cost. What all of them add is in p_totals.
-  e_channel text[], e_kind text[], e_numbers bigint[], e_hashes bytea, e_body text[], e_bytes bytea[],
-  p_totals bigint[],
+  -- Whether to look for its receipt first: it may be there, or it has no entries, or a branch.
+  p_examine boolean,
+  p_entries perdure.new_entry[],
+  -- What all entries add.
+  p_turns bigint, p_steps bigint, p_tokens_in bigint, p_tokens_out bigint, p_cost_micros bigint,
   -- What the seal is the hash of, in hex, with a `t` where the commit's time belongs.
   p_seal text,
   k_reason text, k_label text, k_metadata text,
-  -- Whether there is anything of what follows.
-  p_has_more boolean,
-  p_blobs bytea[], p_blob_sizes bigint[],
-  -- Calls, as apply_call takes them.
-  c_op smallint[], c_call bigint[], c_other bigint[], c_tool text[], c_provider_id bytea[],
-  c_effect text[], c_key bytea[], c_state text[], c_deadline bigint[], c_who text[], c_why text[],
   s_status text, s_wait_reason text, s_wake_at bigint,
-  a_title text, a_opening text, a_tags text, a_metadata text,
-  p_consumed text[], p_children jsonb) RETURNS bytea
+  p_rest perdure.rest) RETURNS bytea
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_count bigint := cardinality(e_channel);
-  v_is_examined boolean := p_branch_kind IS NOT NULL;
+  v_count bigint := cardinality(p_entries);
+  v_is_examined boolean := p_examine;
   v_at bigint;
   v_begun bigint;
   -- Of the session, after the commit.
@@ -134,9 +193,6 @@ DECLARE
   -- Of the commit.
   v_first bigint;
   v_answer bytea;
-  v_attention bigint := 0;
-  v_message text;
-  v_child jsonb;
 BEGIN
   IF NOT p_sync OR current_setting('synchronous_commit') = 'off' THEN
     PERFORM perdure.set_sync(p_sync);
@@ -146,8 +202,8 @@ BEGIN
       v_answer := perdure.examine_commit(p_session, p_worker, p_fence, p_batch, p_head, v_count,
                                          p_sync);
       IF v_answer IS NOT NULL THEN RETURN v_answer; END IF;
-      IF p_branch_kind IS NOT NULL THEN
-        PERFORM perdure.branch(p_session, p_branch_kind, p_branch_number);
+      IF p_rest.branch_kind IS NOT NULL THEN
+        PERFORM perdure.branch(p_session, p_rest.branch_kind, p_rest.branch_number);
       END IF;
     END IF;
     v_at := coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
@@ -158,18 +214,16 @@ BEGIN
         chain = sha256(x.chain
           || sha256(decode(replace(p_seal, 't', encode(int8send(v_at), 'hex')), 'hex'))
           || int8send(x.head) || int8send(x.next)),
-        turns = x.turns + p_totals[1], steps = x.steps + p_totals[2],
-        tokens_in = x.tokens_in + p_totals[3], tokens_out = x.tokens_out + p_totals[4],
-        cost_micros = x.cost_micros + p_totals[5],
+        turns = x.turns + p_turns, steps = x.steps + p_steps,
+        tokens_in = x.tokens_in + p_tokens_in, tokens_out = x.tokens_out + p_tokens_out,
+        cost_micros = x.cost_micros + p_cost_micros,
         status = coalesce(s_status, x.status),
         wait_reason = CASE WHEN s_status IS NULL THEN x.wait_reason ELSE s_wait_reason END,
         wake_at = CASE WHEN s_status IS NULL THEN x.wake_at ELSE s_wake_at END,
         restored = x.restored AND s_status IS NULL
       WHERE x.id = p_session AND (v_is_examined OR (
         x.owner = (SELECT w.num FROM perdure.worker w WHERE w.id = p_worker) AND x.fence = p_fence
-        AND x.head = p_head AND x.next + v_count <= 4294967295 AND (
-          SELECT true FROM perdure.receipt r WHERE r.session = x.num AND r.batch = p_batch LIMIT 1)
-          IS NULL))
+        AND x.head = p_head AND x.next + v_count <= 4294967295))
       RETURNING nextval('perdure.begun'), x.num, x.segment, x.next - v_count, x.head, x.version,
         x.commits, x.chain, x.turns, x.steps, x.tokens_in, x.tokens_out, x.cost_micros
       INTO v_begun, v_num, v_segment, v_first, v_head, v_version, v_commits, v_chain, v_turns,
@@ -181,18 +235,13 @@ BEGIN
       fence, chain)
     VALUES (v_num, p_batch, v_commits, v_segment, v_first, v_count, v_head,
       CASE WHEN k_reason IS NOT NULL THEN v_version END, v_at, p_fence, v_chain);
-
-  -- To unnest one array and look the rest up is a third of the price of unnesting all of them, and
-  -- half of that of an INSERT for each.
   IF v_count > 0 THEN
     INSERT INTO perdure.entry (session, position, segment, channel, kind, fold, codec, at, turns,
         steps, tokens_in, tokens_out, cost_micros, hash, body, bytes)
-      SELECT v_num, v_first + e.i - 1, v_segment, e.channel, e_kind[e.i],
-          e_numbers[8 * e.i - 7]::smallint, e_numbers[8 * e.i - 6]::smallint,
-          coalesce(e_numbers[8 * e.i - 5], v_at), e_numbers[8 * e.i - 4], e_numbers[8 * e.i - 3],
-          e_numbers[8 * e.i - 2], e_numbers[8 * e.i - 1], e_numbers[8 * e.i],
-          substr(e_hashes, 32 * e.i::integer - 31, 32), e_body[e.i], e_bytes[e.i]
-        FROM unnest(e_channel) WITH ORDINALITY e(channel, i);
+      SELECT v_num, v_first + e.position, v_segment, e.channel, e.kind, e.fold, e.codec,
+          coalesce(e.at, v_at), e.turns, e.steps, e.tokens_in, e.tokens_out, e.cost_micros, e.hash,
+          e.body, e.bytes
+        FROM unnest(p_entries) e;
   END IF;
   IF k_reason IS NOT NULL THEN
     INSERT INTO perdure.checkpoint (session, version, segment, position, at, reason, label, metadata,
@@ -200,51 +249,14 @@ BEGIN
       VALUES (v_num, v_version, v_segment, v_head, v_at, k_reason, k_label, k_metadata, v_turns,
         v_steps, v_tokens_in, v_tokens_out, v_cost);
   END IF;
-  IF p_has_more THEN
-    IF p_blobs IS NOT NULL THEN
-      PERFORM perdure.require_blobs(p_blobs, p_blob_sizes);
-    END IF;
-    IF c_op IS NOT NULL THEN
-      FOR i IN 1 .. cardinality(c_op) LOOP
-        v_attention := v_attention + perdure.apply_call(
-          v_num, p_session, v_segment, p_fence, v_first, v_head, v_at, c_op[i], c_call[i],
-          c_other[i], c_tool[i], c_provider_id[i], c_effect[i], c_key[i], c_state[i], c_deadline[i], c_who[i],
-          c_why[i]);
-      END LOOP;
-      IF v_attention <> 0 THEN
-        UPDATE perdure.session x SET attention = x.attention + v_attention WHERE x.num = v_num;
-      END IF;
-    END IF;
-    IF p_consumed IS NOT NULL THEN
-      FOREACH v_message IN ARRAY p_consumed LOOP
-        UPDATE perdure.message m SET consumed = true, body = NULL, bytes = NULL
-          WHERE m.session = v_num AND m.id = v_message AND NOT m.consumed;
-        IF NOT FOUND THEN
-          RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = v_message, MESSAGE = format(
-            'message %s is not waiting in the inbox: it was consumed before or never posted',
-            v_message);
-        END IF;
-      END LOOP;
-    END IF;
-    -- A message posted just before the session began to wait must not wait with it.
-    IF s_status = 'waiting' AND EXISTS (
-         SELECT FROM perdure.message m WHERE m.session = v_num AND NOT m.consumed) THEN
-      UPDATE perdure.session x SET wake_at = least(coalesce(x.wake_at, v_at), v_at)
-        WHERE x.num = v_num;
-    END IF;
-    IF coalesce(a_title, a_opening, a_tags, a_metadata) IS NOT NULL THEN
-      PERFORM perdure.update_annotation(v_num, a_title, a_opening, a_tags, a_metadata);
-    END IF;
-    IF p_children IS NOT NULL THEN
-      FOR v_child IN SELECT * FROM jsonb_array_elements(p_children) LOOP
-        PERFORM perdure.make_session(
-          v_at, v_child ->> 'nonce', v_child ->> 'id', v_child ->> 'status',
-          v_child ->> 'wait_reason', (v_child ->> 'wake_at')::bigint, v_child ->> 'title',
-          v_child ->> 'opening', v_child ->> 'tags', v_child ->> 'metadata', v_child ->> 'origin',
-          (v_child ->> 'origin_kind')::bigint, (v_child ->> 'origin_number')::bigint,
-          v_child ->> 'lineage');
-      END LOOP;
-    END IF;
+  IF NOT (p_rest IS NULL) THEN
+    PERFORM perdure.apply_rest(p_rest, v_num, p_session, v_segment, p_fence, v_first, v_head, v_at);
+  END IF;
+  -- A message posted just before the session began to wait must not wait with it.
+  IF s_status = 'waiting' THEN
+    UPDATE perdure.session x SET wake_at = least(coalesce(x.wake_at, v_at), v_at)
+      WHERE x.num = v_num AND EXISTS (
+        SELECT FROM perdure.message m WHERE m.session = v_num AND NOT m.consumed);
   END IF;
   RETURN perdure.answer(false, v_first, v_count, v_head,
                         CASE WHEN k_reason IS NOT NULL THEN v_version END, v_at, v_chain);
@@ -257,7 +269,9 @@ END $$;
 -- names which.
 --
 -- b_numbers, of each batch: fence, head, number of entries, number of entries of the batches before
--- it, and what its entries add to turns, steps, tokens in and out, cost. The rest as in commit().
+-- it, and what its entries add to turns, steps, tokens in and out, cost. Entries by columns, because each
+-- batch must find its own: hashes one after the other; of each entry eight numbers: fold, codec, time, and
+-- what it adds to turns, steps, tokens in and out, cost. The rest as in commit().
 CREATE FUNCTION perdure.commit_all(
   p_now bigint, p_sync boolean,
   b_session text[], b_worker text[], b_batch text[], b_seal text[], b_numbers bigint[],
