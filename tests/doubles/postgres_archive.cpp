@@ -45,11 +45,11 @@ void PostgresArchive::name_moment(const std::string& name) {
                   "SELECT last_archived_wal >= '" + file + "' FROM pg_stat_archiver", "t");
 }
 
-void PostgresArchive::restore(PostgresServer& backup, const std::string& moment) const {
+void PostgresArchive::restore(PostgresServer& backup, const std::string& target) const {
   std::ofstream(backup.data_folder() + "/postgresql.auto.conf", std::ios::app)
       << "restore_command = 'cp " << folder_.file("%f") << " %p'\n"
-      << "recovery_target_name = '" << moment << "'\n"
-      << "recovery_target_action = 'promote'\n";
+      << "recovery_target_action = 'promote'\n"
+      << target << '\n';
   std::ofstream(backup.data_folder() + "/recovery.signal").flush();
   backup.start();
   wait_for_answer(backup.address(), "SELECT pg_is_in_recovery()", "f");

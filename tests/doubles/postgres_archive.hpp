@@ -1,5 +1,5 @@
 // A server whose write-ahead log is archived, base backups of it, and servers restored from both
-// to a named moment.
+// to a moment.
 
 #pragma once
 
@@ -23,8 +23,9 @@ class PostgresArchive {
   [[nodiscard]] std::unique_ptr<PostgresServer> take_base_backup();
   /// Names this moment. Returns when the archive holds all that is needed to get to it.
   void name_moment(const std::string& name);
-  /// Starts the server of a base backup, as it was at that moment. Returns when it takes writes.
-  void restore(PostgresServer& backup, const std::string& moment) const;
+  /// Starts the server of a base backup, as it was at that moment (a line of its configuration:
+  /// "recovery_target_name = 'then'"), or at the end of the archive. Returns when it takes writes.
+  void restore(PostgresServer& backup, const std::string& target = {}) const;
 
  private:
   TempFolder folder_;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <fmt/format.h>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "doubles/must.hpp"
 #include "doubles/pg_proxy.hpp"
 #include "doubles/postgres_archive.hpp"
+#include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_pair.hpp"
 #include "doubles/postgres_programs.hpp"
 #include "doubles/postgres_server.hpp"
@@ -27,6 +29,8 @@
 
 namespace perdure {
 namespace {
+
+constexpr const char* then = "recovery_target_name = 'then'";
 
 std::string incarnation(Store& store) { return store.upkeep().info().incarnation; }
 
@@ -73,7 +77,7 @@ TEST(Restore, ToAPointInTimeMakesANewIncarnation) {
   archive.name_moment("then");
   must(store->commit(lease, turn_batch(lease.session, 3)));
 
-  archive.restore(*backup, "then");
+  archive.restore(*backup, then);
 
   const auto restored = must(open_store(backup->address()));
   const std::string anew = incarnation(*restored);
@@ -85,6 +89,76 @@ TEST(Restore, ToAPointInTimeMakesANewIncarnation) {
   EXPECT_EQ(incarnation(*must(open_store(archive.server().address()))), original);
 }
 
+TEST(Restore, ToATimeMakesANewIncarnation) {
+  PostgresArchive archive;
+  auto store = must(open_store(archive.server().address()));
+  const Lease lease = begin_three(*store);
+  const auto backup = archive.take_base_backup();
+  must(store->commit(lease, turn_batch(lease.session, 2)));
+  const std::string time = PostgresSql(archive.server().address()).one("SELECT clock_timestamp()");
+  must(store->commit(lease, turn_batch(lease.session, 3)));
+  archive.name_moment("later");
+
+  archive.restore(*backup, fmt::format("recovery_target_time = '{}'", time));
+
+  const auto restored = must(open_store(backup->address()));
+  EXPECT_NE(incarnation(*restored), incarnation(*store));
+  expect_to_be_new(*restored, lease, 2);
+}
+
+TEST(Restore, ToTheEndOfTheArchiveMakesANewIncarnation) {
+  PostgresArchive archive;
+  auto store = must(open_store(archive.server().address()));
+  const Lease lease = begin_three(*store);
+  const auto backup = archive.take_base_backup();
+  must(store->commit(lease, turn_batch(lease.session, 2)));
+  archive.name_moment("the last one that is archived");
+  must(store->commit(lease, turn_batch(lease.session, 3)));
+
+  archive.restore(*backup);
+
+  const auto restored = must(open_store(backup->address()));
+  EXPECT_NE(incarnation(*restored), incarnation(*store));
+  expect_to_be_new(*restored, lease, 2);
+}
+
+TEST(Restore, IsRecognisedWhenItsTargetIsNoLongerSet) {
+  PostgresArchive archive;
+  auto store = must(open_store(archive.server().address()));
+  const Lease lease = begin_three(*store);
+  const auto backup = archive.take_base_backup();
+  archive.name_moment("then");
+  archive.restore(*backup, then);
+
+  PostgresSql(backup->address()).execute("ALTER SYSTEM RESET ALL");
+  backup->stop(PostgresServer::Stop::fast);
+  backup->start();
+
+  const auto restored = must(open_store(backup->address()));
+  EXPECT_NE(incarnation(*restored), incarnation(*store));
+  expect_to_be_new(*restored, lease, 1);
+}
+
+// It streamed like any standby, but not to the end.
+TEST(Restore, OfAStandbyThatWasToldWhereToStopMakesANewIncarnation) {
+  PostgresArchive archive;
+  auto store = must(open_store(archive.server().address()));
+  const Lease lease = begin_three(*store);
+  const auto backup = archive.take_base_backup();
+  archive.name_moment("then");
+  must(store->commit(lease, turn_batch(lease.session, 2)));
+
+  std::ofstream(backup->data_folder() + "/standby.signal").flush();
+  archive.restore(*backup, fmt::format("{}\nrestore_command = ''\n"
+                                       "primary_conninfo = 'host=127.0.0.1 port={} user=perdure'",
+                                       then, archive.server().port()));
+
+  ASSERT_NE(PostgresSql(backup->address()).one("SELECT pg_last_wal_receive_lsn()"), "");
+  const auto restored = must(open_store(backup->address()));
+  EXPECT_NE(incarnation(*restored), incarnation(*store));
+  expect_to_be_new(*restored, lease, 1);
+}
+
 TEST(Restore, BehindTheBackOfAStoreThatIsOpenIsNoticed) {
   PostgresArchive archive;
   PgProxy proxy(static_cast<std::uint16_t>(archive.server().port()));
@@ -94,7 +168,7 @@ TEST(Restore, BehindTheBackOfAStoreThatIsOpenIsNoticed) {
   const auto backup = archive.take_base_backup();
   archive.name_moment("then");
   must(store->commit(lease, turn_batch(lease.session, 2)));
-  archive.restore(*backup, "then");
+  archive.restore(*backup, then);
 
   proxy.turn_to(static_cast<std::uint16_t>(backup->port()));
   proxy.cut_all();
@@ -105,23 +179,79 @@ TEST(Restore, BehindTheBackOfAStoreThatIsOpenIsNoticed) {
   expect_to_be_new(*store, lease, 1);
 }
 
-TEST(Restore, OfADumpMakesANewIncarnation) {
+// Dumps the store of a server, lets it go on, and restores the dump at `to`.
+void dump_and_restore(PostgresServer& server, Store& store, const Lease& lease,
+                      const std::string& to) {
+  const std::string file = server.folder() + "/dump";
+  run_postgres_program("pg_dump",
+                       {"--format=custom", "--schema=perdure", "--file=" + file, server.address()},
+                       server.folder() + "/dump.log");
+  must(store.commit(lease, turn_batch(lease.session, 2)));
+  if (to == server.address()) PostgresSql(to).execute("DROP SCHEMA perdure CASCADE");
+  run_postgres_program("pg_restore", {"--dbname=" + to, file}, server.folder() + "/restore.log");
+}
+
+TEST(Restore, OfADumpIntoAnotherClusterMakesANewIncarnation) {
   PostgresServer first;
   PostgresServer second;
   first.start();
   second.start();
   const auto store = must(open_store(first.address()));
   const Lease lease = begin_three(*store);
-  const std::string file = first.folder() + "/dump";
-  run_postgres_program("pg_dump", {"--format=custom", "--file=" + file, first.address()},
-                       first.folder() + "/dump.log");
-  must(store->commit(lease, turn_batch(lease.session, 2)));
-  run_postgres_program("pg_restore", {"--dbname=" + second.address(), file},
-                       first.folder() + "/restore.log");
+
+  dump_and_restore(first, *store, lease, second.address());
 
   const auto restored = must(open_store(second.address()));
-
   EXPECT_NE(incarnation(*restored), incarnation(*store));
+  expect_to_be_new(*restored, lease, 1);
+}
+
+TEST(Restore, OfADumpIntoAnotherDatabaseMakesANewIncarnation) {
+  PostgresServer server;
+  server.start();
+  const auto store = must(open_store(server.address()));
+  const Lease lease = begin_three(*store);
+  PostgresSql(server.address()).execute("CREATE DATABASE copy");
+  const std::string copy = server.address().substr(0, server.address().rfind('/')) + "/copy";
+
+  dump_and_restore(server, *store, lease, copy);
+
+  const auto restored = must(open_store(copy));
+  const std::string anew = incarnation(*restored);
+  EXPECT_NE(anew, incarnation(*store));
+  expect_to_be_new(*restored, lease, 1);
+  EXPECT_EQ(incarnation(*must(open_store(copy))), anew) << "recognised twice";
+}
+
+TEST(Restore, OfADumpInThePlaceOfTheOriginalMakesANewIncarnation) {
+  PostgresServer server;
+  server.start();
+  auto store = must(open_store(server.address()));
+  const std::string original = incarnation(*store);
+  const Lease lease = begin_three(*store);
+
+  dump_and_restore(server, *store, lease, server.address());
+
+  const auto restored = must(open_store(server.address()));
+  EXPECT_NE(incarnation(*restored), original);
+  expect_to_be_new(*restored, lease, 1);
+}
+
+TEST(Restore, ThatSomebodySaysByHandIsOne) {
+  PostgresArchive archive;
+  auto store = must(open_store(archive.server().address()));
+  const Lease lease = begin_three(*store);
+  const auto backup = archive.take_base_backup();
+  archive.name_moment("then");
+  archive.restore(*backup, then);
+
+  PostgresSql sql(backup->address());
+  sql.execute("SELECT perdure.begin_anew('of Monday')");
+  const std::string anew = sql.one("SELECT value FROM perdure.meta WHERE key = 'incarnation'");
+
+  const auto restored = must(open_store(backup->address()));
+  EXPECT_EQ(incarnation(*restored), anew) << "recognised again";
+  EXPECT_EQ(must(restored->sessions().read(lease.session)).wait_reason, "of Monday");
   expect_to_be_new(*restored, lease, 1);
 }
 
@@ -146,6 +276,48 @@ TEST(Restore, APromotionIsNone) {
 
   EXPECT_TRUE(store->commit(lease, turn_batch(lease.session, 2)).has_value());
   EXPECT_EQ(incarnation(*must(open_store(pair.address()))), before);
+}
+
+// What it streamed is forgotten with the restart, and it looks like a restored one: rather pause
+// than go on from a state that may be old.
+TEST(Restore, APromotionThatNoStoreSawBeforeARestartIsTakenForOne) {
+  PostgresPair pair;
+  auto store = must(open_store(pair.address()));
+  const std::string before = incarnation(*store);
+  const Lease lease = begin_three(*store);
+  store.reset();
+  pair.kill_primary();
+  pair.promote();
+
+  pair.standby().stop(PostgresServer::Stop::fast);
+  pair.standby().start();
+
+  const auto found = must(open_store(pair.address()));
+  EXPECT_NE(incarnation(*found), before);
+  EXPECT_EQ(must(found->sessions().read(lease.session)).status, Status::paused);
+}
+
+// As pg_upgrade leaves it: all oids are the same.
+TEST(Restore, IntoAnotherClusterIsOneEvenIfNothingElseDiffers) {
+  const PostgresSchema schema;
+  const std::string before = incarnation(*must(open_store(schema.location())));
+  cluster().execute(fmt::format(
+      "UPDATE {}.meta SET value = '1' || substr(value, strpos(value, ':')) WHERE key = 'server'",
+      schema.name()));
+
+  EXPECT_NE(incarnation(*must(open_store(schema.location()))), before);
+}
+
+// Earlier versions remembered the cluster and its timeline only.
+TEST(Restore, AStoreThatNeverNotedItsTablesIsNone) {
+  const PostgresSchema schema;
+  const std::string before = incarnation(*must(open_store(schema.location())));
+  cluster().execute(fmt::format(
+      "UPDATE {}.meta SET value = concat_ws(':', split_part(value, ':', 1), split_part(value, ':', "
+      "2)) WHERE key = 'server'",
+      schema.name()));
+
+  EXPECT_EQ(incarnation(*must(open_store(schema.location()))), before);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST(PostgresArchiveTest, ARestoredServerIsAsItWasAtTheMoment) {
   archive.name_moment("then");
   sql.execute("INSERT INTO t VALUES (2)");
 
-  archive.restore(*backup, "then");
+  archive.restore(*backup, "recovery_target_name = 'then'");
 
   PostgresSql restored(backup->address());
   EXPECT_EQ(restored.one("SELECT string_agg(n::text, ',') FROM t"), "1");

@@ -37,6 +37,18 @@ BEGIN
   UPDATE perdure.meta SET value = (value::bigint + 1)::text WHERE key = 'syncs';
 END $$;
 
+-- Which store this is, by where it lies: the cluster, its timeline, the database, the table `meta`.
+-- A dump that is restored makes new tables, wherever that is; a server that left its recovery is on
+-- a new timeline.
+CREATE FUNCTION perdure.this_server() RETURNS text
+LANGUAGE sql AS $$
+  SELECT concat_ws(':', system_identifier,
+                   substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+                   (SELECT oid FROM pg_database WHERE datname = current_database()),
+                   'perdure.meta'::regclass::oid)
+  FROM pg_control_system()
+$$;
+
 -- This store came out of a backup: nobody knows what the original did since. Fences jump further
 -- than any number of take-overs, so that whoever compares them outside sees this one as later.
 -- For a copy that is not recognised by itself (of the files of a stopped server, say), call it by
@@ -47,6 +59,7 @@ BEGIN
   PERFORM perdure.begin_write(true);
   UPDATE perdure.meta SET value = 'sto_' || replace(gen_random_uuid()::text, '-', '')
     WHERE key = 'incarnation';
+  UPDATE perdure.meta SET value = perdure.this_server() WHERE key = 'server';
   DELETE FROM perdure.worker;
   UPDATE perdure.resource SET worker = NULL, fence = fence + 4294967296;
   UPDATE perdure.session SET owner = NULL, owned_since = NULL, fence = fence + 4294967296,
@@ -62,31 +75,43 @@ BEGIN
     WHERE status IN ('active', 'waiting');
 END $$;
 
--- The cluster and its timeline. A promoted standby is on a new timeline, and so is a cluster that
--- was restored to a point in time; only that one was told where to stop. Another cluster
--- altogether holds a restored dump.
-CREATE FUNCTION perdure.this_server() RETURNS text
-LANGUAGE sql AS $$
-  SELECT system_identifier || ':' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
-  FROM pg_control_system()
-$$;
+-- Why the store that was at `p_known` and is at `p_here` must begin anew; null if it may go on. A
+-- standby that was promoted may: it streamed from its primary, and knows that until it is
+-- restarted. A server that got its log from an archive, or was told where to stop, is behind.
+CREATE FUNCTION perdure.find_restore(p_known text, p_here text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_known text[] := string_to_array(p_known, ':');
+  v_here text[] := string_to_array(p_here, ':');
+BEGIN
+  IF v_known[1] <> v_here[1] THEN
+    RETURN 'restored into another database cluster';
+  ELSIF v_known[3:4] <> v_here[3:4] AND cardinality(v_known) = 4 THEN
+    RETURN 'restored from a dump';
+  ELSIF v_known[2] = v_here[2] THEN
+    RETURN NULL;
+  ELSIF concat(current_setting('recovery_target'), current_setting('recovery_target_time'),
+               current_setting('recovery_target_xid'), current_setting('recovery_target_lsn'),
+               current_setting('recovery_target_name')) <> '' THEN
+    RETURN 'restored from a backup to a point in time';
+  ELSIF pg_last_wal_receive_lsn() IS NULL THEN
+    RETURN 'restored from a backup and its archived log';
+  END IF;
+  RETURN NULL;
+END $$;
 
 CREATE FUNCTION perdure.recognise_server() RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   v_here text := perdure.this_server();
   v_known text;
+  v_restored text;
 BEGIN
   IF EXISTS (SELECT FROM perdure.meta WHERE key = 'server' AND value = v_here) THEN RETURN; END IF;
   SELECT value INTO v_known FROM perdure.meta WHERE key = 'server' FOR UPDATE;
   IF v_known = v_here THEN RETURN; END IF;
-  IF split_part(v_known, ':', 1) <> split_part(v_here, ':', 1) THEN
-    PERFORM perdure.begin_anew('restored into another database cluster');
-  ELSIF concat(current_setting('recovery_target'), current_setting('recovery_target_time'),
-               current_setting('recovery_target_xid'), current_setting('recovery_target_lsn'),
-               current_setting('recovery_target_name')) <> '' THEN
-    PERFORM perdure.begin_anew('restored from a backup to a point in time');
-  END IF;
+  v_restored := perdure.find_restore(v_known, v_here);
+  IF v_restored IS NOT NULL THEN PERFORM perdure.begin_anew(v_restored); END IF;
   UPDATE perdure.meta SET value = v_here WHERE key = 'server';
 END $$;
 
