@@ -54,6 +54,7 @@ set(PERDURE_STORE_SOURCES
     postgres/ledger.cpp
     postgres/log.cpp
     postgres/ownership.cpp
+    postgres/migration.cpp
     postgres/params.cpp
     postgres/pool.cpp
     postgres/postgres_store.cpp

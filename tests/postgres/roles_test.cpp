@@ -10,6 +10,7 @@
 #include <string>
 
 #include "contract/describe.hpp"
+#include "crash/load.hpp"
 #include "crash/script.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
@@ -18,6 +19,10 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
+#include "postgres/aged.hpp"
+#include "postgres/proxied.hpp"
 
 namespace perdure {
 namespace {
@@ -118,17 +123,66 @@ TEST_F(Roles, AStartThatOnlyLooksRefusesASchemaThatIsNotThere) {
   EXPECT_EQ(cluster().one(fmt::format("SELECT to_regnamespace('{}') IS NULL", schema.name())), "t");
 }
 
-TEST_F(Roles, AStartThatOnlyLooksRefusesAnOlderSchema) {
+TEST_F(Roles, AStartThatOnlyLooksRefusesFunctionsOfAnotherVersion) {
   make();
   grant();
-  cluster().execute(
-      fmt::format("UPDATE {}.meta SET value = '0' WHERE key = 'format'", schema.name()));
+  age_functions(schema.name());
+  const std::string aged = definitions_in(schema.name());
 
-  const auto store = open_store(as(runner, "migrate=verify"));
+  const auto store = open_store(as(owner, "migrate=verify"));
 
   ASSERT_FALSE(store.has_value());
   EXPECT_EQ(store.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(store.error().message, HasSubstr("migrate"));
+  EXPECT_THAT(store.error().message,
+              AllOf(HasSubstr("0.0.1"), HasSubstr("migrate=auto"), HasSubstr("owns the schema")));
+  EXPECT_EQ(definitions_in(schema.name()), aged);
+}
+
+TEST_F(Roles, OneThatMayNotMigrateIsToldWhoMay) {
+  make();
+  grant();
+  age_functions(schema.name());
+
+  const auto store = open_store(as(runner, "migrate=auto"));
+
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(store.error().message, AllOf(HasSubstr("may not"), HasSubstr("owns the schema")));
+}
+
+TEST_F(Roles, TheOneThatRunsGoesOnAfterAMigration) {
+  make();
+  grant();
+  // As strict as it can be: only who was granted it runs a function.
+  const auto revoke =
+      fmt::format("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA {} FROM PUBLIC", schema.name());
+  age_functions(schema.name());
+  cluster().execute(revoke);
+  (void)must(open_store(as(owner, "migrate=auto")));
+  cluster().execute(revoke);
+
+  const auto store = open_store(as(runner, "migrate=verify"));
+
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  const Lease lease = own_session(**store, "session");
+  EXPECT_TRUE((*store)->commit(lease, turn_batch(lease.session, 1)).has_value());
+}
+
+TEST_F(Roles, WhatASuperuserMigratesStaysTheOwners) {
+  make();
+  age_functions(schema.name());
+  cluster().execute(
+      fmt::format("ALTER FUNCTION {0}.release(text, text, bigint) OWNER TO {1}; "
+                  "ALTER FUNCTION {0}.set_sync(text) OWNER TO {1}; "
+                  "ALTER VIEW {0}.entries OWNER TO {1}",
+                  schema.name(), owner));
+
+  (void)must(open_store(schema.location()));
+
+  EXPECT_EQ(cluster().one(fmt::format("SELECT string_agg(DISTINCT pg_get_userbyid(proowner), ' ') "
+                                      "FROM pg_proc WHERE pronamespace = '{}'::regnamespace",
+                                      schema.name())),
+            owner);
 }
 
 TEST_F(Roles, ANewerSchemaIsRefusedHoweverOneStarts) {

@@ -60,6 +60,7 @@ perdure_test(
 perdure_test(
   pg_ways_test
   SOURCES postgres/cost_test.cpp
+          postgres/migration_test.cpp
           postgres/plans_test.cpp
           postgres/pooler_test.cpp
           postgres/roles_test.cpp

@@ -1,5 +1,5 @@
-// Ten who start at the same moment, where there is no schema yet: one of them makes it, all of them
-// have a store, and it is the same one.
+// Ten who start at the same moment, where there is no schema yet, or one of an earlier version: one of
+// them makes or migrates it, all of them have a store, and it is the same one.
 
 #include <barrier>
 #include <chrono>
@@ -17,6 +17,7 @@
 #include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
+#include "postgres/aged.hpp"
 #include "postgres/proxied.hpp"
 
 namespace perdure {
@@ -69,6 +70,16 @@ TEST(Starters, TenAtOnceMakeOneStoreInASchemaThatSomebodyElseMade) {
   cluster().execute("CREATE SCHEMA " + proxied.schema.name());
 
   expect_one_store(start_all(proxied.location()));
+}
+
+TEST(Starters, TenAtOnceMigrateAnOlderStore) {
+  const Proxied proxied;
+  (void)proxied.open();
+  const std::string fresh = definitions_in(proxied.schema.name());
+  age_functions(proxied.schema.name());
+
+  expect_one_store(start_all(proxied.location()));
+  EXPECT_EQ(definitions_in(proxied.schema.name()), fresh);
 }
 
 // The first was killed in the middle of it: nothing is half made.

@@ -15,6 +15,7 @@ function(perdure_sql_literals result)
 endfunction()
 
 perdure_sql_literals(tables format_1)
+perdure_sql_literals(renewal renew)
 perdure_sql_literals(functions ${PERDURE_POSTGRES_FUNCTIONS})
 file(
   CONFIGURE OUTPUT "${scripts}"
@@ -28,6 +29,10 @@ namespace perdure::postgres {
 std::string_view tables_script() { return @tables@; }
 
 std::string_view functions_script() { return @functions@; }
+
+std::string_view renewal_script() { return @renewal@; }
+
+std::string_view program_version() { return \"@PROJECT_VERSION@\"; }
 
 }  // namespace perdure::postgres
 "

@@ -30,6 +30,7 @@ constexpr std::array mapped = {
     Mapped{"PD008", ErrorCode::corrupted},
     Mapped{"PD009", ErrorCode::unavailable},
     Mapped{"0A000", ErrorCode::unsupported},       // A feature this server lacks.
+    Mapped{"42883", ErrorCode::unsupported},       // A function that is not there any more.
     Mapped{"22021", ErrorCode::invalid_argument},  // NUL or broken UTF-8 in a text.
     Mapped{"54000", ErrorCode::invalid_argument},  // Larger than the server takes.
     Mapped{"XX001", ErrorCode::corrupted},
@@ -99,14 +100,18 @@ bool PgError::may_be_repeated() const {
 }
 
 Error PgError::to_error() const {
-  const auto* found = std::ranges::find(mapped, words_.sqlstate, &Mapped::sqlstate);
-  if (found != mapped.end()) return {found->code, words_.message, words_.subject};
   std::string message = words_.message;
   if (words_.sqlstate == "42501") {
     message +=
         ". This role lacks a right on the store's schema: whoever owns the schema must grant "
         "it USAGE there, and what the tables and functions need.";
+  } else if (words_.sqlstate == "42883") {
+    message +=
+        ". The functions of the store are those of another version of Perdure, which has migrated "
+        "it since this program opened it: restart the program, with that version or a newer one.";
   }
+  const auto* found = std::ranges::find(mapped, words_.sqlstate, &Mapped::sqlstate);
+  if (found != mapped.end()) return {found->code, std::move(message), words_.subject};
   return {ErrorCode::unavailable, std::move(message), {}};
 }
 

@@ -34,6 +34,7 @@
 #include "postgres/client.hpp"
 #include "postgres/commit.hpp"
 #include "postgres/doctor.hpp"
+#include "postgres/migration.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"
 #include "postgres/rows.hpp"

@@ -1,0 +1,158 @@
+// A store of an earlier version is brought to this one's by whoever opens it and may: in one
+// transaction, under the feet of those who use it, with the grants that were given. Who may not is
+// told who must. A newer version's functions are left alone.
+
+#include <chrono>
+#include <fmt/format.h>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+
+#include "crash/load.hpp"
+#include "doubles/must.hpp"
+#include "doubles/pg_script.hpp"
+#include "doubles/postgres_cluster.hpp"
+#include "doubles/postgres_wait.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
+#include "postgres/aged.hpp"
+#include "postgres/proxied.hpp"
+
+namespace perdure {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Migrations : public testing::Test {
+ protected:
+  Migrations() : fresh((make(), definitions_in(schema.name()))) {}
+
+  void make() const { (void)must(open_store(schema.location())); }
+  [[nodiscard]] std::string noted_functions() const {
+    return cluster().one(
+        fmt::format("SELECT value FROM {}.meta WHERE key = 'functions'", schema.name()));
+  }
+  void note_functions(const std::string& version) const {
+    cluster().execute(fmt::format("UPDATE {}.meta SET value = '{}' WHERE key = 'functions'",
+                                  schema.name(), version));
+  }
+
+  Proxied proxied;
+  const PostgresSchema& schema = proxied.schema;
+  const std::string fresh;
+};
+
+TEST_F(Migrations, FunctionsOfAnEarlierVersionAreReplacedByOpeningTheStore) {
+  const std::string own = noted_functions();
+  age_functions(schema.name());
+  ASSERT_NE(definitions_in(schema.name()), fresh);
+
+  const auto store = must(open_store(schema.location()));
+
+  EXPECT_EQ(definitions_in(schema.name()), fresh);
+  EXPECT_EQ(noted_functions(), own);
+  const Lease lease = own_session(*store, "session");
+  EXPECT_TRUE(store->commit(lease, turn_batch(lease.session, 1)).has_value());
+}
+
+TEST_F(Migrations, AStoreThatNotedNoFunctionsIsOne) {
+  age_functions(schema.name());
+  cluster().execute(fmt::format("DELETE FROM {}.meta WHERE key = 'functions'", schema.name()));
+
+  make();
+
+  EXPECT_EQ(definitions_in(schema.name()), fresh);
+}
+
+TEST_F(Migrations, SomebodyElsesFunctionsStay) {
+  age_functions(schema.name());
+  cluster().execute(fmt::format(
+      "CREATE FUNCTION {}.mine() RETURNS text LANGUAGE sql AS $$SELECT 'mine'$$", schema.name()));
+
+  make();
+
+  EXPECT_EQ(cluster().one(fmt::format("SELECT {}.mine()", schema.name())), "mine");
+}
+
+// The functions are replaced, and `meta` is yet to say so, when the server's process is ended.
+TEST_F(Migrations, ThatAreCutOffChangeNothing) {
+  age_functions(schema.name());
+  const std::string aged = definitions_in(schema.name());
+  const std::string noted = noted_functions();
+  PostgresSql reader(cluster().address());
+  reader.execute(fmt::format("BEGIN; LOCK TABLE {}.meta IN SHARE MODE", schema.name()));
+  auto cut_off = std::async(std::launch::async, [&] {
+    return open_store(schema.location(), {.write_wait = std::chrono::seconds(2)}).has_value();
+  });
+  wait_for_answer(cluster().address(),
+                  fmt::format("SELECT bool_or(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                              "WHERE wait_event_type = 'Lock' AND query LIKE '%advisory%{}%'",
+                              schema.name()),
+                  "t");
+
+  EXPECT_FALSE(cut_off.get());
+  reader.execute("ROLLBACK");
+  EXPECT_EQ(definitions_in(schema.name()), aged);
+  EXPECT_EQ(noted_functions(), noted);
+  make();
+  EXPECT_EQ(definitions_in(schema.name()), fresh);
+}
+
+// A newer program migrates between this one's look and its turn.
+TEST_F(Migrations, LookAgainWhenItIsTheirTurn) {
+  age_functions(schema.name());
+  proxied.proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "OR REPLACE"});
+  auto late =
+      std::async(std::launch::async, [&] { return open_store(proxied.location()).has_value(); });
+  ASSERT_TRUE(proxied.proxy.wait_for_plans());
+  make();
+  note_functions("99.0.0 newer");
+  proxied.proxy.go_on();
+
+  EXPECT_TRUE(late.get());
+  EXPECT_EQ(noted_functions(), "99.0.0 newer");
+}
+
+TEST_F(Migrations, LeaveANewerVersionsFunctionsAlone) {
+  age_functions(schema.name());
+  const std::string aged = definitions_in(schema.name());
+  note_functions("0.10.0 newer");
+
+  for (const char* const how : {"migrate=auto", "migrate=verify"}) {
+    const auto store = open_store(schema.location(how));
+    EXPECT_TRUE(store.has_value()) << store.error().message;
+  }
+  EXPECT_EQ(definitions_in(schema.name()), aged);
+  EXPECT_EQ(noted_functions(), "0.10.0 newer");
+}
+
+TEST_F(Migrations, DoNotDisturbAProgramThatIsConnected) {
+  const auto store = must(open_store(schema.location()));
+  const Lease lease = own_session(*store, "session");
+  must(store->commit(lease, turn_batch(lease.session, 1)));
+  note_functions("0.0.1 earlier");
+
+  make();
+
+  EXPECT_TRUE(store->commit(lease, turn_batch(lease.session, 2)).has_value());
+  EXPECT_EQ(find_wrong_turn(*store, lease.session, 2), "");
+}
+
+TEST_F(Migrations, ThatTookAFunctionAwayAreToldToAProgramThatCallsIt) {
+  const auto store = must(open_store(schema.location()));
+  cluster().execute(fmt::format("DROP FUNCTION {}.sync()", schema.name()));
+
+  const auto synced = store->upkeep().sync();
+
+  ASSERT_FALSE(synced.has_value());
+  EXPECT_EQ(synced.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(synced.error().message, AllOf(HasSubstr("another version"), HasSubstr("restart")));
+}
+
+}  // namespace
+}  // namespace perdure
