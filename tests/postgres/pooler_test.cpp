@@ -119,5 +119,30 @@ TEST_F(Pooled, AChangeByAnotherIsNoticed) {
   EXPECT_GT(*number, since);
 }
 
+// Behind a pooler nobody can listen, and it is enough to find that out once.
+TEST_F(Pooled, OneWhoWaitsOftenConnectsOnce) {
+  const auto logins = [&] {
+    const std::string log = bouncer.log();
+    int count = 0;
+    for (auto at = log.find("login attempt"); at != std::string::npos;
+         at = log.find("login attempt", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  const int before = logins();
+  const auto store =
+      must(open_store(fmt::format("{}?schema={}&pool=1", bouncer.address(), schema.name())));
+  const auto since = must(store->changes().current());
+  // One for all that is asked, one to listen.
+  for (int i = 0; i < 300 && logins() < before + 2; ++i) {
+    (void)must(store->changes().wait(since, 100ms));
+  }
+
+  for (int i = 0; i < 5; ++i) (void)must(store->changes().wait(since, 100ms));
+
+  EXPECT_EQ(logins(), before + 2);
+}
+
 }  // namespace
 }  // namespace perdure

@@ -64,10 +64,12 @@ perdure_test(
           postgres/plans_test.cpp
           postgres/pooler_test.cpp
           postgres/roles_test.cpp
+          postgres/schema_names_test.cpp
           postgres/skewed_clocks_test.cpp
           postgres/starters_test.cpp
           postgres/tls_test.cpp
           postgres/wakeups_test.cpp
+          postgres/workers_test.cpp
           crash/load.cpp
           crash/script.cpp
           contract/describe.cpp

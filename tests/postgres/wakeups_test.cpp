@@ -137,6 +137,20 @@ TEST(Notifications, OfManyCommitsAreFew) {
   EXPECT_LT(heard, static_cast<int>(turns));
 }
 
+TEST(Notifications, AreHeardInASchemaOfTheLongestName) {
+  const PostgresSchema schema;
+  const std::string name = (schema.name() + std::string(63, 'x')).substr(0, 63);
+  {
+    const auto store = must(open_store(cluster().address() + "?schema=" + name));
+    Listener listener(channel_of(*store));
+
+    (void)own_session(*store, "session");
+
+    EXPECT_GE(listener.count(1s), 1);
+  }
+  cluster().execute("DROP SCHEMA " + name + " CASCADE");
+}
+
 TEST(Notifications, AreNotSentWhenTheyAreOff) {
   const PostgresSchema schema;
   const auto loud = must(open_store(schema.location()));

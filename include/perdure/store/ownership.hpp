@@ -81,8 +81,8 @@ class Ownership {
   [[nodiscard]] virtual Result<void> renew(const WorkerId& worker) = 0;
 
   /// Gives up all the worker holds and forgets it: its id is free again. Doing so
-  /// twice is not an error. One that holds nothing and whose process is gone may be
-  /// forgotten without it.
+  /// twice is not an error. One that holds nothing and whose process is gone, or that was
+  /// last live 30 days ago, may be forgotten without it.
   [[nodiscard]] virtual Result<void> retire(const WorkerId& worker) = 0;
 
   /// Grants the session to `worker`. Its present owner gets the lease it has;

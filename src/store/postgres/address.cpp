@@ -168,6 +168,11 @@ Result<void> take_schema(Address& address, const std::string& value) {
     return refuse(fmt::format("schema= is a name of 1 to {} bytes that does not begin with pg_",
                               identifier_bytes_max));
   }
+  // The name becomes part of the text of statements, within literals and bodies of functions too.
+  if (value.find_first_of("'$\\") != std::string::npos ||
+      value.find("perdure.") != std::string::npos) {
+    return refuse("schema= is a name without ', $, \\ and `perdure.` in it: choose another");
+  }
   address.schema = value;
   return {};
 }

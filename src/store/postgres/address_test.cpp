@@ -153,6 +153,9 @@ TEST(AddressTest, WhatCanNeverWorkIsRefused) {
   EXPECT_NE(refusal("postgres://h/d?migrate=no").find("migrate="), std::string::npos);
   EXPECT_NE(refusal("postgres://h/d?schema=").find("schema="), std::string::npos);
   EXPECT_NE(refusal("postgres://h/d?schema=pg_mine").find("schema="), std::string::npos);
+  for (const std::string name : {"a%27b", "a%24%24b", "a%5Cb", "perdure.x"}) {
+    EXPECT_NE(refusal("postgres://h/d?schema=" + name).find("schema="), std::string::npos) << name;
+  }
   EXPECT_NE(refusal("postgres://h/d?schema=" + std::string(64, 'x')).find("schema="),
             std::string::npos);
   EXPECT_NE(refusal("postgres://h/d?pool=1&pool=2").find("twice"), std::string::npos);

@@ -21,6 +21,7 @@
 #include "perdure/core/time.hpp"
 #include "postgres/address.hpp"
 #include "postgres/connection.hpp"
+#include "postgres/deadline.hpp"
 #include "postgres/params.hpp"
 #include "postgres/rows.hpp"
 
@@ -225,6 +226,23 @@ TEST(ClientOfAPairTest, ARepetitionWaitsForTheStandbyToo) {
   sql.execute("ALTER SYSTEM SET synchronous_standby_names = ''");
   sql.execute("SELECT pg_reload_conf()");
   EXPECT_TRUE(written.get());
+}
+
+TEST(ClientOfAPairTest, ARepetitionIsWaitedForAlsoWhereTheServerWaitsForNothing) {
+  PostgresServer server({"synchronous_commit=off"});
+  server.start();
+  PostgresSql sql(server.address());
+  sql.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  sql.execute("SELECT pg_reload_conf()");
+  wait_for_answer(server.address(), "SHOW synchronous_standby_names", "nobody");
+  Counters counters;
+  Connection connection(parse_address(server.address()).value(), Deadline(long_enough), counters);
+  auto awaited = std::async(std::launch::async, [&] { connection.await_durability(); });
+  wait_for_answer(server.address(),
+                  "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "1");
+  sql.execute("ALTER SYSTEM SET synchronous_standby_names = ''");
+  sql.execute("SELECT pg_reload_conf()");
+  awaited.get();
 }
 
 TEST_F(ClientTest, WorksBehindAPooler) {

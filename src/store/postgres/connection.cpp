@@ -164,10 +164,10 @@ void Connection::say_hello(Duration lock_wait) {
   Rows rows = query(hello, Params::of(process, lock_wait));
   rows.next();
   server_process_ = rows.integer(0);
-  server_version_ = rows.integer(1);
-  if (server_version_ < server_version_min) {
-    throw PgError::unsupported(fmt::format("the server is PostgreSQL {}; Perdure needs 14 or newer",
-                                           server_version_ / 10000));
+  const std::int64_t version = rows.integer(1);
+  if (version < server_version_min) {
+    throw PgError::unsupported(
+        fmt::format("the server is PostgreSQL {}; Perdure needs 14 or newer", version / 10000));
   }
   if (rows.text(4) != "UTF8") {
     throw PgError::unsupported(fmt::format(
@@ -388,9 +388,13 @@ void Connection::execute(std::string_view script) {
   if (failed) throw PgError(*failed);
 }
 
-// Needs no table: a record in the log that nobody reads, and the wait for it.
+// Needs no table: a record in the log that nobody reads, and the wait for it, also where the server's
+// default is not to wait.
 void Connection::await_durability() {
-  query("SELECT pg_logical_emit_message(true, 'perdure', '')");
+  query(
+      "SELECT pg_logical_emit_message(true, 'perdure', ''), CASE WHEN "
+      "current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', "
+      "true) END");
 }
 
 bool Connection::wait_for_notification(Duration wait) {

@@ -91,8 +91,6 @@ class Connection {
   [[nodiscard]] bool is_alive();
   /// Which of the address's hosts.
   [[nodiscard]] std::size_t host() const { return host_; }
-  /// `150020`.
-  [[nodiscard]] std::int64_t server_version() const { return server_version_; }
   /// The number of the server's process; behind a pooler, of the one that said hello.
   [[nodiscard]] std::int64_t server_process() const { return server_process_; }
 
@@ -128,7 +126,6 @@ class Connection {
   std::unique_ptr<PGconn, Closer> handle_;
   Duration patience_;
   std::size_t host_ = 0;
-  std::int64_t server_version_ = 0;
   std::int64_t server_process_ = 0;
   bool is_pooled_ = true;
   bool is_usable_ = true;

@@ -3,7 +3,6 @@
 #include "postgres/rows.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,13 +38,6 @@ Digest Rows::digest(int column) const {
 std::optional<Timestamp> Rows::optional_time(int column) const {
   if (is_null(column)) return std::nullopt;
   return time(column);
-}
-
-std::int64_t Rows::changes() const {
-  const std::string_view digits = PQcmdTuples(result_.get());
-  std::int64_t count = 0;
-  std::from_chars(digits.begin(), digits.end(), count);
-  return count;
 }
 
 }  // namespace perdure::postgres

@@ -48,8 +48,6 @@ class Rows {
   [[nodiscard]] std::size_t count() const {
     return static_cast<std::size_t>(PQntuples(result_.get()));
   }
-  /// Rows that an INSERT, UPDATE or DELETE touched.
-  [[nodiscard]] std::int64_t changes() const;
 
  private:
   struct Clearer {

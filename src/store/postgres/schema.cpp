@@ -75,15 +75,16 @@ Error not_made(const Address& address) {
 
 Error not_migrated(const Address& address, const Standing& standing, std::string_view why) {
   const std::string_view noted = standing.functions;
-  const std::string_view version = noted.substr(0, noted.find(' '));
-  return {ErrorCode::unsupported,
-          fmt::format(
-              "the store in schema {} of {} has format {} and the functions of Perdure {}; "
-              "this program, Perdure {}, needs format {} and its own functions, and {}: open "
-              "it once with this version and `migrate=auto`, by the role that owns the schema",
-              quoted_name(address.schema), address.shown, standing.format,
-              version.empty() ? "an earlier build" : version, own_version(), format_number, why),
-          {}};
+  return {
+      ErrorCode::unsupported,
+      fmt::format("the store in schema {} of {} has format {} and the functions of Perdure {}; "
+                  "this program, Perdure {}, needs format {} and its own functions, and {}: open "
+                  "it once with this version and `migrate=auto`, by the role that owns the "
+                  "schema",
+                  quoted_name(address.schema), address.shown, standing.format,
+                  noted.empty() ? "(unknown)" : noted.substr(0, noted.find(' ')), own_version(),
+                  format_number, why),
+      {}};
 }
 
 Error foreign(const Address& address) {

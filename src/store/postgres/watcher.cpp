@@ -4,6 +4,7 @@
 #include "postgres/watcher.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "postgres/client.hpp"
 #include "postgres/connection.hpp"
@@ -38,6 +40,8 @@ constexpr Duration tell_every = 20ms;
 /// After this long a write that nobody told of counts all the same: its writer may have died.
 constexpr Duration tell_late = 1s;
 constexpr Duration longest_wait = 24h;
+/// LISTEN cuts a longer name off, and NOTIFY refuses it.
+constexpr std::size_t channel_bytes_max = 63;
 
 }  // namespace
 
@@ -139,9 +143,13 @@ void Watcher::listen() {
 }
 
 std::unique_ptr<Connection> Watcher::connect() {
-  if (!notify_) return nullptr;
+  if (!hears_) return nullptr;
   auto connection = client_.connect();
-  if (!connection || (*connection)->is_pooled()) return nullptr;
+  if (!connection) return nullptr;
+  if ((*connection)->is_pooled()) {
+    hears_ = false;
+    return nullptr;
+  }
   try {
     (*connection)->execute(fmt::format("LISTEN {}", quoted_name(channel())));
   } catch (const PgError&) {
@@ -198,6 +206,11 @@ void Watcher::tell_server() {
   if (told && *told == last_.told) last_.told = *told + 1;
 }
 
-std::string Watcher::channel() const { return fmt::format("perdure:{}", client_.address().schema); }
+std::string Watcher::channel() const {
+  const std::string& schema = client_.address().schema;
+  std::string name = fmt::format("perdure:{}", schema);
+  if (name.size() <= channel_bytes_max) return name;
+  return fmt::format("perdure:{}", to_hex(sha256(schema))).substr(0, channel_bytes_max);
+}
 
 }  // namespace perdure::postgres

@@ -26,7 +26,7 @@ namespace perdure::postgres {
 class Watcher {
  public:
   /// `client` must outlive this. `notify`: say and hear NOTIFY too.
-  Watcher(Client& client, bool notify) : client_(client), notify_(notify) {}
+  Watcher(Client& client, bool notify) : client_(client), notify_(notify), hears_(notify) {}
   ~Watcher();
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -59,6 +59,7 @@ class Watcher {
 
   Client& client_;
   const bool notify_;
+  bool hears_;  ///< The listener's: false once it met a pooler, behind which nobody can listen.
 
   std::mutex looking_;  ///< One look at a time; taken before `mutex_`.
   Look last_{};

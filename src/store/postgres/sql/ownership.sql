@@ -39,9 +39,10 @@ DECLARE
   v_up bigint := coalesce(p_uptime, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
 BEGIN
   PERFORM perdure.begin_write(false);
-  -- Those that hold nothing and can never come back.
+  -- Those that hold nothing and can never come back. Of other machines, those that have been silent
+  -- for 30 days.
   DELETE FROM perdure.worker w
-    WHERE (w.ended OR w.num = ANY (p_gone))
+    WHERE (w.ended OR w.num = ANY (p_gone) OR w.until < v_up - 2592000000)
       AND NOT EXISTS (SELECT FROM perdure.session s WHERE s.owner = w.num)
       AND NOT EXISTS (SELECT FROM perdure.resource r WHERE r.worker = w.num);
   INSERT INTO perdure.worker (num, id, host, pid, process, lease_time, until, ended, nonce)
