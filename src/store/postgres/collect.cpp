@@ -22,7 +22,7 @@ Result<Freed> PostgresRetention::collect_blobs(Duration staged_for, const Progre
   // The time is taken once: what is put while we work stays.
   auto before = access_.client.read([&](Connection& db) -> Result<Timestamp> {
     Rows rows = db.query(
-        "SELECT count(*), coalesce($1, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)"
+        "SELECT count(*), coalesce($1, perdure.clock_ms())"
         " - $2 FROM perdure.blob",
         Params::of(access_.now(), staged_for));
     rows.next();

@@ -161,7 +161,7 @@ Result<std::optional<Holder>> PostgresOwnership::find_resource(const std::string
   return access_.client.read([&](Connection& db) -> Result<std::optional<Holder>> {
     Rows rows = db.query(
         "SELECT r.fence, r.since, w.id, w.host, w.pid, w.process, w.ended, w.until > "
-        "coalesce($1, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) "
+        "coalesce($1, perdure.clock_ms()) "
         "FROM perdure.resource r JOIN perdure.worker w ON w.num = r.worker WHERE r.name = $2",
         Params::of(access_.uptime(), searchable(name)));
     if (!rows.next()) return std::nullopt;

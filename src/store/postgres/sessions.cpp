@@ -126,7 +126,7 @@ Result<std::vector<SessionSummary>> PostgresSessions::due(std::size_t limit) {
       Rows rows = db.query(
           sql(select_session,
               "WHERE s.status IN ('active', 'waiting') AND (s.status = 'active' OR s.wake_at <= "
-              "coalesce($2, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)) AND "
+              "coalesce($2, perdure.clock_ms())) AND "
               "s.moved IS NULL AND "
               "(w.num IS NULL OR w.ended OR w.until <= coalesce($1, floor(extract(epoch FROM "
               "clock_timestamp()) * 1000)::bigint) OR starts_with(w.process, $3)) ORDER BY CASE "

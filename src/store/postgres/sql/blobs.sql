@@ -7,7 +7,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM perdure.begin_write(p_sync);
   UPDATE perdure.blob SET staged_at =
-      coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+      coalesce(p_now, perdure.clock_ms())
     WHERE hash = p_hash AND size = p_size;
   RETURN FOUND;
 END $$;
@@ -15,7 +15,7 @@ END $$;
 CREATE FUNCTION perdure.put_blob(p_now bigint, p_sync boolean, p_hash bytea, p_size bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_at bigint := coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
+  v_at bigint := coalesce(p_now, perdure.clock_ms());
 BEGIN
   PERFORM perdure.begin_write(p_sync);
   INSERT INTO perdure.blob (hash, size, staged_at) VALUES (p_hash, p_size, v_at)

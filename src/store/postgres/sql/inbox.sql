@@ -6,7 +6,7 @@ CREATE FUNCTION perdure.post(p_now bigint, p_sync boolean, p_session text, p_id 
                              p_blob_size bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_at bigint := coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
+  v_at bigint := coalesce(p_now, perdure.clock_ms());
   v_num bigint;
   v_moved text;
 BEGIN

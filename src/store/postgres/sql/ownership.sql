@@ -36,7 +36,7 @@ CREATE FUNCTION perdure.enroll(p_uptime bigint, p_nonce text, p_worker text, p_h
                                p_gone bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_up bigint := coalesce(p_uptime, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
+  v_up bigint := coalesce(p_uptime, perdure.clock_ms());
 BEGIN
   PERFORM perdure.begin_write(false);
   -- Those that hold nothing and can never come back. Of other machines, those that have been silent
@@ -61,7 +61,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM perdure.begin_write(false);
   UPDATE perdure.worker SET until = lease_time +
-      coalesce(p_uptime, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+      coalesce(p_uptime, perdure.clock_ms())
     WHERE id = p_worker AND NOT ended;
   RETURN FOUND;
 END $$;
@@ -92,7 +92,7 @@ CREATE FUNCTION perdure.acquire(p_now bigint, p_uptime bigint, p_sync boolean, p
                                 p_worker text, p_gone text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_now bigint := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+  v_now bigint := perdure.clock_ms();
   v_worker bigint;
   s record;
 BEGIN
@@ -127,7 +127,7 @@ CREATE FUNCTION perdure.acquire_resource(p_now bigint, p_uptime bigint, p_sync b
                                          p_worker text, p_gone text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_now bigint := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+  v_now bigint := perdure.clock_ms();
   v_worker bigint;
   r perdure.resource;
 BEGIN

@@ -18,7 +18,7 @@ BEGIN
   PERFORM perdure.keep_at_rest(p_session);
   PERFORM perdure.require_free(
     s.owner, 'session ' || s.id, s.owned_since,
-    coalesce(p_uptime, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint), p_gone);
+    coalesce(p_uptime, perdure.clock_ms()), p_gone);
   SELECT perdure.call_name(s.id, min(c.position)) INTO v_call FROM perdure.call c
     WHERE c.session = s.num AND c.state IN ('intended', 'dispatched', 'in_doubt')
       AND s.moved IS NULL;

@@ -14,7 +14,7 @@ CREATE FUNCTION perdure.make_session(
   p_origin text, p_origin_kind bigint, p_origin_number bigint, p_lineage text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_at bigint := coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
+  v_at bigint := coalesce(p_now, perdure.clock_ms());
   v_nonce text;
   v_num bigint;
   v_fork boolean := coalesce(p_lineage = 'fork', false);
@@ -92,6 +92,6 @@ BEGIN
   PERFORM perdure.require_here(id, moved) FROM perdure.session WHERE num = v_num FOR NO KEY UPDATE;
   PERFORM perdure.update_annotation(v_num, p_title, p_opening, p_tags, p_metadata);
   UPDATE perdure.session SET revision = revision + 1,
-      updated_at = coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+      updated_at = coalesce(p_now, perdure.clock_ms())
     WHERE num = v_num;
 END $$;

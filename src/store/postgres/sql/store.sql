@@ -1,5 +1,9 @@
 -- What the store as a whole does: its writes, its identity, its server.
 
+-- The server's time in milliseconds since 1970. The planner puts it where it is called.
+CREATE FUNCTION perdure.clock_ms() RETURNS bigint
+LANGUAGE sql VOLATILE AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
 -- A write may go without a sync; one that says nothing is synced, whatever the server's default.
 CREATE FUNCTION perdure.set_sync(p_sync boolean) RETURNS void
 LANGUAGE plpgsql AS $$

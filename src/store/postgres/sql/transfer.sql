@@ -90,7 +90,7 @@ BEGIN
              JOIN perdure.worker w ON w.num = x.owner WHERE x.num = ANY (v_nums) LOOP
     PERFORM perdure.require_free(
       s.owner, 'session ' || s.id, s.owned_since,
-      coalesce(p_uptime, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint),
+      coalesce(p_uptime, perdure.clock_ms()),
       CASE WHEN s.worker = ANY (p_gone) THEN s.worker END);
   END LOOP;
   PERFORM perdure.require_families(v_nums);
