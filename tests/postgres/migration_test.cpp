@@ -69,6 +69,20 @@ TEST_F(Migrations, AStoreThatNotedNoFunctionsIsOne) {
   EXPECT_EQ(definitions_in(schema.name()), fresh);
 }
 
+// Format 2 added types, and the functions that take them.
+TEST_F(Migrations, AStoreOfFormat1IsTakenToThisOne) {
+  cluster().execute(fmt::format("DROP TYPE {0}.new_entry, {0}.rest CASCADE", schema.name()));
+  cluster().execute(
+      fmt::format("UPDATE {}.meta SET value = '1' WHERE key = 'format'", schema.name()));
+  note_functions("0.0.1 of somebody");
+
+  const auto store = must(open_store(schema.location()));
+
+  EXPECT_EQ(definitions_in(schema.name()), fresh);
+  const Lease lease = own_session(*store, "session");
+  EXPECT_TRUE(store->commit(lease, turn_batch(lease.session, 1)).has_value());
+}
+
 TEST_F(Migrations, SomebodyElsesFunctionsStay) {
   age_functions(schema.name());
   cluster().execute(fmt::format(

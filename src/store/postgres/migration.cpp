@@ -23,7 +23,7 @@ namespace perdure::postgres {
 namespace {
 
 // From each format to the next; the first makes one out of nothing.
-constexpr std::array steps = {&tables_script};
+constexpr std::array steps = {&tables_script, &types_script};
 static_assert(steps.size() == format_number);
 
 constexpr std::array partitioned = {"entry", "receipt", "checkpoint", "call", "message"};
@@ -85,6 +85,11 @@ std::string own_definitions() {
   return rows;
 }
 
+// What a superuser migrates stays the owner's, who may migrate it the next time.
+constexpr std::string_view as_owner =
+    "DO $$ BEGIN EXECUTE format('SET LOCAL ROLE %I', (SELECT pg_get_userbyid(relowner) FROM "
+    "pg_class WHERE oid = 'perdure.meta'::regclass)); END $$;\n";
+
 std::string renewal() {
   std::string script(renewal_script());
   replace_all(script, "/*definitions*/", own_definitions());
@@ -113,6 +118,7 @@ std::string migration_script(const Address& address, const Standing& standing, I
       migrated_meanwhile);
   if (!standing.has_schema)
     script += fmt::format("CREATE SCHEMA {};\n", quoted_name(address.schema));
+  if (!is_new) script += as_owner;
   script += steps_from(standing.format, address.partitions);
   script += is_new ? std::string(functions_script()) : renewal();
   if (is_new) {

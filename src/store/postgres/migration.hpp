@@ -19,7 +19,7 @@
 
 namespace perdure::postgres {
 
-inline constexpr std::int64_t format_number = 1;
+inline constexpr std::int64_t format_number = 2;
 
 /// What was found in the schema.
 struct Standing {

@@ -9,6 +9,9 @@ namespace perdure::postgres {
 /// The tables of format 1. `/*by session*/` stands where a table can be partitioned.
 [[nodiscard]] std::string_view tables_script();
 
+/// What format 2 added.
+[[nodiscard]] std::string_view types_script();
+
 /// The functions and views of the format this build writes. Each begins with CREATE at the start of a
 /// line, and no two have the same name.
 [[nodiscard]] std::string_view functions_script();

@@ -1,21 +1,6 @@
 -- The main path of the store, in one round trip. The order of the checks is the contract's:
 -- receipt, lease, head, then everything else; whatever fails raises, and nothing is written.
 
--- An entry as a client sends it: `position` counts from 0 in its batch, `at` is null for the commit's time.
-CREATE TYPE perdure.new_entry AS (
-  position bigint, channel text, kind text, fold smallint, codec smallint, at bigint, turns bigint,
-  steps bigint, tokens_in bigint, tokens_out bigint, cost_micros bigint, hash bytea, body text,
-  bytes bytea);
-
--- What most batches have nothing of. `calls` by columns, as apply_call takes them.
-CREATE TYPE perdure.rest AS (
-  branch_kind bigint, branch_number bigint,
-  blobs bytea[], blob_sizes bigint[],
-  op smallint[], call bigint[], other bigint[], tool text[], provider_id bytea[], effect text[],
-  key bytea[], state text[], deadline bigint[], who text[], why text[],
-  title text, opening text, tags text, metadata text,
-  consumed text[], children text);
-
 -- PD005 unless all these blobs were put. They stay until the end of the transaction.
 CREATE FUNCTION perdure.require_blobs(p_hashes bytea[], p_sizes bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$

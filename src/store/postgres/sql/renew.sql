@@ -12,8 +12,6 @@ DECLARE
   v_role text;
   d record;
 BEGIN
-  -- What a superuser renews stays the owner's, who may renew it the next time.
-  EXECUTE format('SET LOCAL ROLE %I', pg_get_userbyid(v_meta.relowner));
   FOR d IN SELECT * FROM (VALUES /*definitions*/) AS ours (name, definition) LOOP
     v_old := ARRAY(SELECT oid FROM pg_proc
                    WHERE pronamespace = v_meta.relnamespace AND proname = d.name);
