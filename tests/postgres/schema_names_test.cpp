@@ -1,6 +1,5 @@
 // Schemas by names that are odd and legal: a store in one is a store like any other.
 
-#include <chrono>
 #include <fmt/format.h>
 #include <future>
 #include <gtest/gtest.h>
@@ -9,7 +8,6 @@
 #include "crash/load.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
-#include "perdure/core/id.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
@@ -23,7 +21,9 @@ using namespace std::chrono_literals;
 
 std::string encoded(const std::string& text) {
   std::string plain;
-  for (const unsigned char letter : text) plain += fmt::format("%{:02x}", letter);
+  for (const char letter : text) {
+    plain += fmt::format("%{:02x}", static_cast<unsigned char>(letter));
+  }
   return plain;
 }
 
