@@ -11,7 +11,7 @@ PREFIX ?=
 LINT := changed
 
 # What the targets run, from the repository's root.
-DEMO := examples/refund_desk/demo build/release/bin/perdure build/release/examples/refund_desk
+DEMO := build/release/bin/perdure demo
 BENCH := python3 bench/run.py
 SOAK := python3 tests/soak/run.py
 MUTANTS := python3 tests/mutants/run.py

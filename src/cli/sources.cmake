@@ -37,6 +37,7 @@ set(PERDURE_CLI_SOURCES
     verbs/copy.cpp
     verbs/decide.cpp
     verbs/deliver.cpp
+    verbs/demo.cpp
     verbs/diff.cpp
     verbs/forget.cpp
     verbs/fork.cpp

@@ -3,9 +3,11 @@
 
 A root holds what its package says it needs, file by file, and nothing else: no compiler, no shell, no
 library by accident. For the .deb, that is the packages it depends on, and those that they depend on, as
-they are installed on this machine; for the tarball, libc6 alone.
+they are installed on this machine; for the tarball, libc6 alone. An agent is run and resumed there. Then
+the shell is added that every Debian has, and the demonstration is run.
 """
 
+import json
 import pathlib
 import re
 import shutil
@@ -52,6 +54,17 @@ def with_all_they_need(packages: list[str]) -> set[str]:
     return known
 
 
+# Debian calls them essential: no system is without them.
+SHELL = ["bash", "coreutils", "dash", "sed"]
+AGENT = """\
+name: tested
+model: {provider: scripted, script: script.json}
+tools: {exec: {note: {description: Notes., command: [PROGRAM, version], side_effects: [write]}}}
+permissions: {write: ask}
+"""
+SCRIPT = {"responses": [{"text": "I note it.", "calls": [{"name": "note", "args": {}}]}, {"text": "It was not to be."}]}
+
+
 class Root:
     def __init__(self, folder: str, packages: set[str]) -> None:
         self.path = pathlib.Path(folder)
@@ -64,17 +77,25 @@ class Root:
             for line in run("dpkg", "-L", package).splitlines():
                 self.take(pathlib.Path(line))
 
-    def take(self, path: pathlib.Path) -> None:
-        is_wanted = path.is_file() and str(path).startswith(("/lib", "/usr/lib", "/etc/ssl/openssl.cnf"))
+    def add_shell(self) -> None:
+        for package in with_all_they_need(SHELL):
+            for line in run("dpkg", "-L", package).splitlines():
+                self.take(pathlib.Path(line), ("/bin", "/usr/bin"))
+        (self.path / "etc").mkdir(exist_ok=True)
+        (self.path / "etc/passwd").write_text("somebody:x:0:0::/tmp:/bin/bash\n")
+
+    def take(self, path: pathlib.Path, more: tuple[str, ...] = ()) -> None:
+        is_wanted = path.is_file() and str(path).startswith(("/lib", "/usr/lib", "/etc/ssl/openssl.cnf", *more))
         if not is_wanted:
             return
         target = self.path / str(path.parent.resolve() / path.name).lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
         shutil.copy2(path, target, follow_symlinks=False)
 
     def run(self, *words: str) -> tuple[int, str]:
-        command = ["bwrap", "--unshare-all", "--die-with-parent", "--clearenv", "--bind", self.path, "/",
-                   "--proc", "/proc", "--dev", "/dev", "--chdir", "/tmp", *words]
+        command = ["bwrap", "--unshare-all", "--die-with-parent", "--clearenv", "--setenv", "PATH", "/usr/bin",
+                   "--bind", self.path, "/", "--proc", "/proc", "--dev", "/dev", "--chdir", "/tmp", *words]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout + done.stderr
 
@@ -88,6 +109,24 @@ def try_out(root: Root, prefix: str, version: str) -> None:
     expect(code == 3 and "there is no store" in said, "it does not say that there is no store", (code, said))
     code, said = root.run(f"{prefix}/lib/perdure/refund-desk/refund_desk", "order")
     expect(code == 75 and "REFUND_DESK" in said, "the refund desk does not run", (code, said))
+    try_agent(root, program)
+    root.add_shell()
+    code, said = root.run(program, "demo")
+    expect(code == 0 and "1 refund, 1 letter, 2 kills." in said, "perdure demo does not run", (code, said))
+
+
+def try_agent(root: Root, program: str) -> None:
+    """Begun by one process, decided by another, gone on with by a third."""
+    (root.path / "tmp/agent.yaml").write_text(AGENT.replace("PROGRAM", program))
+    (root.path / "tmp/script.json").write_text(json.dumps(SCRIPT))
+    at = ["--store", "/tmp/store.db"]
+    for words, wanted, hint in (
+        (["run", "agent.yaml", "Note it."], 8, "it needs approval"),
+        (["deny", "@last", "--reason", "no"], 0, "denied"),
+        (["resume", "@last"], 0, "It was not to be."),
+    ):
+        code, said = root.run(program, *words, *at)
+        expect(code == wanted and hint in said, f"perdure {words[0]} does not run in an empty root", (code, said))
 
 
 def check_contents(tree: pathlib.Path) -> None:
@@ -95,7 +134,8 @@ def check_contents(tree: pathlib.Path) -> None:
     for wanted in ("share/man/man1/perdure.1.gz", "share/bash-completion/completions/perdure",
                    "share/zsh/vendor-completions/_perdure", "share/fish/vendor_completions.d/perdure.fish",
                    "share/doc/perdure/copyright", "share/doc/perdure/LICENSE", "share/doc/perdure/changelog.gz",
-                   "share/doc/perdure/docs/guarantees.md", "lib/perdure/refund-desk/agent.yaml"):
+                   "share/doc/perdure/docs/guarantees.md", "lib/perdure/refund-desk/agent.yaml",
+                   "lib/perdure/refund-desk/demo"):
         expect(wanted in held, f"{wanted} is missing", sorted(held))
     expect("SQLite" in (tree / "share/doc/perdure/copyright").read_text(), "SQLite's notice is missing")
 

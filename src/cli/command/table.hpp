@@ -43,6 +43,7 @@ namespace perdure::cli {
 [[nodiscard]] Command prune_command();
 [[nodiscard]] Command delete_command();
 [[nodiscard]] Command salvage_command();
+[[nodiscard]] Command demo_command();
 [[nodiscard]] Command config_command();
 [[nodiscard]] Command completion_command();
 [[nodiscard]] Command complete_command();
