@@ -19,6 +19,8 @@ namespace {
 
 using Reader = JsonReader<false>;
 
+constexpr std::size_t members_usual = 8;
+
 std::unexpected<Error> not_json(const Reader& reader, std::string_view what) {
   return fail(ErrorCode::invalid_argument, fmt::format("not {}: byte {}: expected {}", what,
                                                        reader.offset(), reader.expected()));
@@ -35,8 +37,13 @@ bool read_key(Reader& reader, std::string_view text, std::string& key) {
   if (!reader.is_at('"')) return reader.refuse("a key in quotes");
   const auto first = static_cast<std::size_t>(reader.offset());
   if (!reader.read_string(nullptr)) return false;
-  JsonReader<true> unescaping(text.substr(first));
-  unescaping.read_string(&key);
+  const auto size = static_cast<std::size_t>(reader.offset()) - first;
+  key = text.substr(first + 1, size - 2);
+  if (key.contains('\\')) {
+    key.clear();
+    JsonReader<true> unescaping(text.substr(first));
+    unescaping.read_string(&key);
+  }
   reader.skip_space();
   if (!reader.take(':')) return reader.refuse("':'");
   reader.skip_space();
@@ -46,6 +53,7 @@ bool read_key(Reader& reader, std::string_view text, std::string& key) {
 bool read_members(Reader& reader, std::string_view text, std::vector<RawMember>& out) {
   reader.skip_space();
   if (reader.take('}')) return true;
+  out.reserve(members_usual);
   do {
     reader.skip_space();
     RawMember& member = out.emplace_back();

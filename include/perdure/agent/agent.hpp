@@ -168,6 +168,9 @@ class Agent {
  private:
   Agent(std::unique_ptr<const AgentSpec> spec, AgentServices services);
 
+  /// Whether the session may go on under this agent, as far as can be said without its lease.
+  [[nodiscard]] Result<void> agree(const SessionId& id, const ResumeOptions& options);
+
   std::unique_ptr<const AgentSpec> spec_;  ///< At one place: policy and sessions refer to it.
   AgentServices services_;
   std::unique_ptr<Runtime> runtime_;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -120,6 +121,11 @@ class Runtime {
   /// Where the session comes from, and its agent; needs no lease. Empty: nobody has opened it yet.
   /// Fails: as Log::read.
   [[nodiscard]] Result<std::optional<Origin>> origin_of(const SessionId& id);
+
+  /// Whether the session is known to be of that agent; needs no lease and reads one entry. What
+  /// `false` means only origin_of tells.
+  /// Fails: as Log::find_value.
+  [[nodiscard]] Result<bool> is_of(const SessionId& id, std::string_view agent_digest);
 
   /// A new session that shares everything up to the point, at no cost; needs no lease.
   /// Fails: `not_found`; `already_exists`.

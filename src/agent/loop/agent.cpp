@@ -109,14 +109,21 @@ Result<AgentSession> Agent::begin(SessionSpec session) {
   return AgentSession(*spec_, services_, *std::move(begun));
 }
 
+Result<void> Agent::agree(const SessionId& id, const ResumeOptions& options) {
+  if (spec_->digest.empty()) return {};
+  auto is_ours = runtime_->is_of(id, spec_->digest);
+  if (!is_ours) return forward(is_ours);
+  if (*is_ours) return {};
+  auto before = runtime_->origin_of(id);
+  if (!before) return forward(before);
+  auto agreed = loop::agreed_changes(*spec_, before->value_or(Origin{}), options);
+  if (*before && !agreed) return forward(agreed);
+  return {};
+}
+
 Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& options) {
-  if (!spec_->digest.empty()) {
-    // Without its lease: who is refused must not have taken it from anybody.
-    auto before = runtime_->origin_of(id);
-    if (!before) return forward(before);
-    auto agreed = loop::agreed_changes(*spec_, before->value_or(Origin{}), options);
-    if (*before && !agreed) return forward(agreed);
-  }
+  // Without its lease: who is refused must not have taken it from anybody.
+  if (auto agreed = agree(id, options); !agreed) return forward(agreed);
   auto session = runtime_->open(id, options.wait);
   if (!session) return forward(session);
   // As it is now that nobody else can change it.

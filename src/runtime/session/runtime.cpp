@@ -156,6 +156,14 @@ Result<std::optional<Origin>> Runtime::origin_of(const SessionId& id) {
   return std::move(state.origin);
 }
 
+Result<bool> Runtime::is_of(const SessionId& id, std::string_view agent_digest) {
+  auto value = store_.log().find_value(id, "origin", Point::head());
+  if (!value) return forward(value);
+  if (!*value || (*value)->condition != Condition::intact) return false;
+  const auto origin = origin_from_json((*value)->body.bytes());
+  return origin && origin->agent_digest == agent_digest;
+}
+
 Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& spec) {
   Forked forked{.id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids)};
   auto row = store_.sessions().create(

@@ -135,6 +135,10 @@ Result<void> Session::set_agent(const AgentChange& change, const Setup& setup) {
   if (auto known = parts_->held.find_out(); !known) return known;
   Draft draft = parts_->held.draft();
   draft.add(appending("origin", "agent", to_json(change)));
+  // Whose it is now stands in one entry, and is found without the log before it.
+  Origin origin = state().origin.value_or(Origin{});
+  origin.agent_digest = change.agent_digest;
+  draft.add(replacing("origin", "origin", to_json(origin)));
   draft.add(replacing("setup", "setup", to_json(setup)));
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};

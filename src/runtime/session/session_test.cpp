@@ -15,9 +15,11 @@
 #include "doubles/fake_clock.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
@@ -81,15 +83,37 @@ TEST_P(SessionTest, GoesOnUnderAnotherAgentAndItsOriginIsReadWithoutALease) {
   const SessionId id = session->id();
   const auto other = start();
   EXPECT_EQ(other->origin_of(id).value()->agent_digest, "old");
+  EXPECT_TRUE(other->is_of(id, "old").value());
   ASSERT_TRUE(session->set_agent({.agent_digest = "new", .parts = {"model"}, .who = "ann"},
                                  {.model = "n"}));
   EXPECT_EQ(session->state().setup->model, "n");
   const Origin origin{.root = id.text(), .agent_digest = "new"};
   EXPECT_EQ(session->state().origin, origin);
   EXPECT_EQ(other->origin_of(id).value(), origin);
+  EXPECT_TRUE(other->is_of(id, "new").value());
+  EXPECT_FALSE(other->is_of(id, "old").value());
   const auto told = store->log().read(id, {.channel = "origin"}).value();
-  ASSERT_EQ(told.size(), 2U);
+  ASSERT_EQ(told.size(), 3U);
   EXPECT_EQ(agent_change_from_json(told[1].body.bytes())->who, "ann");
+}
+
+TEST_P(SessionTest, ALineOfManyPagesIsReadOnceAndInOrder) {
+  const auto id = mint<SessionTag>(ids);
+  const auto worker = mint<WorkerTag>(ids);
+  ASSERT_TRUE(store->sessions().create({.id = id}));
+  ASSERT_TRUE(store->ownership().enroll({.id = worker, .host = "here", .pid = 7}));
+  Batch batch{.id = mint<BatchTag>(ids)};
+  batch.entries.assign(1'300, {.channel = "notes", .kind = "note", .body = Body::from_text("1")});
+  ASSERT_TRUE(store->commit(store->ownership().acquire(id, worker).value(), batch));
+
+  Position last = 0;
+  const auto read = read_line(*store, id, Point::head(), [&](const Entry& entry) -> Result<void> {
+    EXPECT_EQ(entry.position, ++last);
+    return {};
+  });
+
+  EXPECT_TRUE(read);
+  EXPECT_EQ(last, 1'300U);
 }
 
 TEST_P(SessionTest, RecoveredARequestWithoutAResponseCountsAsSpent) {

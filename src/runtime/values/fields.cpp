@@ -1,8 +1,10 @@
-// Members are few: each is looked for among all of them.
+// Members are few: each is looked for among all of them. One that was taken stays where it is, without
+// its value: no value is empty text.
 
 #include "values/fields.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -11,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -52,6 +55,15 @@ std::size_t depth_of(std::string_view json) {
   return deepest;
 }
 
+// An integer of digits alone; any other spelling is left to the parser.
+std::optional<std::int64_t> plain_integer(std::string_view raw) {
+  std::int64_t number = 0;
+  const char* const end = raw.data() + raw.size();
+  const auto [rest, error] = std::from_chars(raw.data(), end, number);
+  if (raw.front() == '-' || error != std::errc() || rest != end) return std::nullopt;
+  return number;
+}
+
 // JSON that is found again without a byte more or less: a reader takes the space around a
 // value for its own.
 bool is_slice(std::string_view text) {
@@ -81,7 +93,9 @@ Fields::Fields(std::string_view text, std::string_view what) : what_(what) {
 }
 
 bool Fields::has(std::string_view key) const {
-  return std::ranges::find(members_, key, &RawMember::key) != members_.end();
+  return std::ranges::any_of(members_, [&](const RawMember& member) {
+    return !member.value.empty() && member.key == key;
+  });
 }
 
 void Fields::require(std::string_view key) {
@@ -92,11 +106,10 @@ void Fields::require(std::string_view key) {
 std::optional<std::string_view> Fields::take_raw(std::string_view key) {
   std::optional<std::string_view> found;
   if (failed_) return found;
-  std::erase_if(members_, [&](const RawMember& member) {
-    if (member.key != key) return false;
-    found = member.value;
-    return true;
-  });
+  for (RawMember& member : members_) {
+    if (member.value.empty() || member.key != key) continue;
+    found = std::exchange(member.value, {});
+  }
   return found;
 }
 
@@ -113,9 +126,12 @@ void Fields::fail_with(Error error) {
 void Fields::take(std::string_view key, std::string& out) {
   const auto raw = take_raw(key);
   if (!raw) return;
-  const auto json = parse_json(*raw);
-  if (!json->is_string()) return refuse(key, "a string");
-  out = *json->as_string();
+  if (raw->front() != '"') return refuse(key, "a string");
+  if (!raw->contains('\\')) {
+    out = raw->substr(1, raw->size() - 2);  // Nearly all of a log is such strings.
+  } else {
+    out = *parse_json(*raw)->as_string();
+  }
 }
 
 void Fields::take(std::string_view key, bool& out) {
@@ -128,7 +144,8 @@ void Fields::take(std::string_view key, bool& out) {
 void Fields::take(std::string_view key, std::int64_t& out) {
   const auto raw = take_raw(key);
   if (!raw) return;
-  const auto number = parse_json(*raw)->as_int64();
+  auto number = plain_integer(*raw);
+  if (!number) number = parse_json(*raw)->as_int64();
   if (!number) return refuse(key, "an integer");
   out = *number;
 }
@@ -244,6 +261,7 @@ Result<Unknown> Fields::finish() {
   if (failed_) return std::unexpected(*std::move(failed_));
   Unknown unknown;
   for (const RawMember& member : members_) {
+    if (member.value.empty()) continue;
     unknown.emplace_back(member.key, RawJson::from_text(std::string(member.value)).value());
   }
   return unknown;
