@@ -11,6 +11,7 @@ import statistics
 import subprocess
 from collections.abc import Callable
 
+from cli_cells import measure_cli_resume, measure_cli_sessions, measure_cli_timeline
 from server import Server
 
 TURNS = 1000  # of the lone session; what size and load are judged at
@@ -35,6 +36,7 @@ class Bench:
 
     def __init__(self, programs: pathlib.Path, scratch: pathlib.Path, generator: pathlib.Path, server: Server):
         self.programs = programs
+        self.perdure = programs.parent / "bin/perdure"
         self.server = server
         self.scratch = scratch
         self.workload = scratch / "workload.tsv"
@@ -308,6 +310,9 @@ CELLS: dict[str, Callable[[Bench, pathlib.Path], Figures]] = {
     "turns": measure_turns,
     "agent": measure_agent,
     "agent-memory": measure_agent_memory,
+    "cli-sessions": measure_cli_sessions,
+    "cli-timeline": measure_cli_timeline,
+    "cli-resume": measure_cli_resume,
     "postgres-session": measure_postgres_session,
     "postgres-group": measure_postgres_group,
 }

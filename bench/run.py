@@ -22,7 +22,7 @@ from server import Server
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ["store_bench", "bare_rows", "limits", "saver_bench", "whole_states", "runtime_bench",
-            "agent_bench", "pglimit", "postgres_cluster"]  # fmt: skip
+            "agent_bench", "cli_bench", "pglimit", "postgres_cluster", "../bin/perdure"]  # fmt: skip
 # Beyond this, a program that waited for the disk waits for a core next, and that hides what the
 # library costs: everything takes one tick of the scheduler.
 OTHERS_SHARE_MAX = 0.15

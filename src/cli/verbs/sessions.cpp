@@ -31,7 +31,10 @@
 namespace perdure::cli {
 namespace {
 
+// The store sorts all it has for each page, so whoever looks past many rows takes larger ones.
 constexpr std::size_t page_rows = 200;
+constexpr std::size_t page_growth = 4;
+constexpr std::size_t page_rows_max = 10'000;
 constexpr Duration old_age = std::chrono::days(30);
 constexpr Duration look_again = std::chrono::seconds(10);
 
@@ -73,6 +76,7 @@ Result<Listing> read_listing(Store& store, Wish wish, Timestamp now) {
       }
     }
     wish.query.cursor = page->next;
+    wish.query.limit = std::min(wish.query.limit * page_growth, page_rows_max);
   } while (!wish.query.cursor.empty());
   return listing;
 }

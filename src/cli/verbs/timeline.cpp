@@ -1,5 +1,5 @@
 // Turns, steps and attempts, printed as they are read. On a terminal the line is read twice: once to
-// know how long it is, for the waterfall.
+// know how long it is, for the waterfall. A long one has none: its first row would be late.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,6 +28,8 @@
 
 namespace perdure::cli {
 namespace {
+
+constexpr Position waterfall_entries_max = 5'000;
 
 struct Layout {
   std::size_t what = 0;
@@ -74,8 +76,8 @@ class TimelinePrinter {
     const std::size_t room =
         desk_.screen().columns() > fixed ? desk_.screen().columns() - fixed : 0;
     layout_.what = std::max<std::size_t>(12, std::min<std::size_t>(40, room * 3 / 5));
-    layout_.bar = room > layout_.what + 10 ? room - layout_.what : 0;
-    if (layout_.bar == 0) return {};
+    if (room <= layout_.what + 10 || place_.session.head > waterfall_entries_max) return {};
+    layout_.bar = room - layout_.what;
     TimelineWalk walk;
     auto read =
         read_line(store_, place_.session.id, place_.point, [&](Entry& entry) -> Result<void> {
