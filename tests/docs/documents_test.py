@@ -3,7 +3,8 @@
 Of README.md and docs/*.md: a fenced block after a line `<!-- path -->` must be that file, byte for
 byte; after `<!-- path [name] -->` it must be the part of it that stands between the lines `// [name]`
 and `// [end]`, less its indentation; `[main]` is the function main, at the end of the file. Every C++
-block must have such a line, so that none can rot unseen. Of docs/guarantees.md: every row names
+block must have such a line, so that none can rot unseen. A link to a file leads to one. A page that is not
+the index is named by another one. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: every row names
 tests, and each of them exists.
 """
 
@@ -51,6 +52,31 @@ def block_findings(root: pathlib.Path, document: pathlib.Path) -> list[str]:
     return found
 
 
+def link_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
+    found, named = [], {root / "README.md", root / "docs/index.md"}
+    for document in documents:
+        text = re.sub(r"```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+            if re.match(r"[a-z]+:", link):
+                continue
+            target = (document.parent / link).resolve()
+            named.add(target)
+            if not target.exists():
+                found.append(f"{document.relative_to(root)}: the link {link} leads nowhere")
+    found += [f"{page.relative_to(root)}: no page names it" for page in documents if page not in named]
+    return found
+
+
+def error_findings(root: pathlib.Path) -> list[str]:
+    """One page for each code, and a row in the table of them."""
+    header = (root / "include/perdure/core/error.hpp").read_text(encoding="utf-8")
+    codes = set(re.findall(r"^  (\w+),", header.partition("enum class ErrorCode {")[2].partition("};")[0], re.MULTILINE))
+    pages = {page.stem for page in root.glob("docs/errors/*.md")} - {"README"}
+    rows = set(re.findall(r"^\| \[(\w+)\]\(\1\.md\)", (root / "docs/errors/README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    found = [f"docs/errors: no page, or no row, of {code}" for code in sorted(codes - (pages & rows))]
+    return found + [f"docs/errors: there is no code {page}" for page in sorted((pages | rows) - codes)]
+
+
 def tests_there_are(root: pathlib.Path) -> set[tuple[str, str]]:
     test = re.compile(r"^TEST(?:_P|_F)?\((\w+),\s*(\w+)\)", re.MULTILINE)
     sources = [*root.glob("tests/**/*.cpp"), *root.glob("src/**/*_test.cpp")]
@@ -78,7 +104,7 @@ def main() -> int:
     found = [finding for document in documents for finding in block_findings(root, document)]
     if "<!-- examples/" not in documents[0].read_text(encoding="utf-8"):
         found.append("README.md: shows no file of the repository; its first example should be one")
-    found += guarantee_findings(root)
+    found += link_findings(root, documents) + error_findings(root) + guarantee_findings(root)
     print("\n".join(found) if found else f"{len(documents)} documents show what there is")
     return 1 if found else 0
 
