@@ -15,6 +15,7 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+README_LINES_MAX = 200
 BLOCK = re.compile(
     r"^(?:<!-- (?P<path>[^\n]+?)(?: \[(?P<part>\w+)\])? -->\n)?```(?P<language>[a-z+]*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
@@ -104,6 +105,9 @@ def main() -> int:
     found = [finding for document in documents for finding in block_findings(root, document)]
     if "<!-- examples/" not in documents[0].read_text(encoding="utf-8"):
         found.append("README.md: shows no file of the repository; its first example should be one")
+    lines = documents[0].read_text(encoding="utf-8").count("\n")
+    if lines > README_LINES_MAX:
+        found.append(f"README.md: {lines} lines; whoever reads it first reads no more than {README_LINES_MAX}")
     found += link_findings(root, documents) + error_findings(root) + guarantee_findings(root)
     print("\n".join(found) if found else f"{len(documents)} documents show what there is")
     return 1 if found else 0
