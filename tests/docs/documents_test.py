@@ -4,7 +4,7 @@ Of README.md and docs/*.md: a fenced block after a line `<!-- path -->` must be 
 byte; after `<!-- path [name] -->` it must be the part of it that stands between the lines `// [name]`
 and `// [end]`, less its indentation; `[main]` is the function main, at the end of the file. Every C++
 block must have such a line, so that none can rot unseen. A link to a file leads to one. A page that is not
-the index is named by another one. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: every row names
+the index is named by another one, and by docs/llms.txt. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: every row names
 tests, and each of them exists.
 """
 
@@ -65,6 +65,12 @@ def link_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str
             if not target.exists():
                 found.append(f"{document.relative_to(root)}: the link {link} leads nowhere")
     found += [f"{page.relative_to(root)}: no page names it" for page in documents if page not in named]
+    index = (root / "docs/llms.txt").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^- \[[^\n]*\]\(([^)]+)\)$", index, re.MULTILINE))
+    pages = {str(page.relative_to(root / "docs")) for page in documents if page.is_relative_to(root / "docs")}
+    # Their own index names the pages of commands and of errors.
+    pages = {page for page in pages if not re.match(r"(reference/cli|errors)/(?!README)", page)}
+    found += [f"docs/llms.txt: {page} is missing, or no page" for page in sorted(pages ^ listed)]
     return found
 
 
