@@ -4,7 +4,8 @@ Of README.md and docs/*.md: a fenced block after a line `<!-- path -->` must be 
 byte; after `<!-- path [name] -->` it must be the part of it that stands between the lines `// [name]`
 and `// [end]`, less its indentation; `[main]` is the function main, at the end of the file. Every C++
 block must have such a line, so that none can rot unseen. A link to a file leads to one. A page that is not
-the index is named by another one, and by docs/llms.txt. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: every row names
+the index is named by another one, and by docs/llms.txt. Commands that
+they show, and options of theirs, exist. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: every row names
 tests, and each of them exists.
 """
 
@@ -74,6 +75,20 @@ def link_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str
     return found
 
 
+def command_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
+    """A line of a block `console` or `sh` that begins with perdure names a command and options that there are."""
+    commands = {page.stem: page.read_text(encoding="utf-8") for page in root.glob("docs/reference/cli/*.md")}
+    found = []
+    for document in documents:
+        for block in re.findall(r"^```(?:console|sh)\n(.*?)^```$", document.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+            for name, rest in re.findall(r"^(?:\$ )?perdure (?:-q )?([a-z]+)\b([^#\n|;]*)", block, re.MULTILINE):
+                text = commands.get(name, "") + commands["README"]
+                wrong = [] if name in commands else [name]
+                wrong += [option for option in re.findall(r"(?<=\s)--[a-z-]+", rest) if f"{option}" not in text]
+                found += [f"{document.relative_to(root)}: `perdure {name}{rest.rstrip()}`: there is no {word}" for word in wrong]
+    return found
+
+
 def error_findings(root: pathlib.Path) -> list[str]:
     """One page for each code, and a row in the table of them."""
     header = (root / "include/perdure/core/error.hpp").read_text(encoding="utf-8")
@@ -114,7 +129,7 @@ def main() -> int:
     lines = documents[0].read_text(encoding="utf-8").count("\n")
     if lines > README_LINES_MAX:
         found.append(f"README.md: {lines} lines; whoever reads it first reads no more than {README_LINES_MAX}")
-    found += link_findings(root, documents) + error_findings(root) + guarantee_findings(root)
+    found += link_findings(root, documents) + command_findings(root, documents) + error_findings(root) + guarantee_findings(root)
     print("\n".join(found) if found else f"{len(documents)} documents show what there is")
     return 1 if found else 0
 
