@@ -24,6 +24,9 @@
 namespace perdure::cli {
 namespace {
 
+constexpr std::string_view mend_and_repeat =
+    " Whatever was acknowledged before is kept: mend that, then give the command again.";
+
 // For people, or, where JSON was asked for, for programs; always on stderr.
 int report(World& world, const Error& error, bool as_json) {
   const Exit exit = exit_for(error);
@@ -35,7 +38,10 @@ int report(World& world, const Error& error, bool as_json) {
                                       {"subject", error.subject}};
     world.err << json_visible(problem.text()) << '\n';
   } else {
-    world.err << "perdure: " << visible(error.message, Lines::many) << '\n';
+    world.err << "perdure: " << visible(error.message, Lines::many);
+    // Who types commands has no batch to repeat.
+    if (error.code == ErrorCode::commit_unknown) world.err << mend_and_repeat;
+    world.err << '\n';
   }
   return std::to_underlying(exit);
 }

@@ -60,10 +60,27 @@ Form form_of(const Invocation& given) {
   return given.has("json") ? Form::json : Form::people;
 }
 
-// A path that this user may not read is no damage and no bad luck.
-bool is_forbidden(const std::string& location) {
+// What this user may not do is no damage and no bad luck. Whoever opens a store writes, if only to
+// its lock file.
+bool is_forbidden(const std::string& location, bool makes) {
+  const std::filesystem::path file = location;
+  const std::filesystem::path folder = file.parent_path();
   std::error_code ignored;
-  return std::filesystem::exists(location, ignored) && ::access(location.c_str(), R_OK) != 0;
+  const bool is_there = std::filesystem::exists(file, ignored);
+  if (is_there && ::access(file.c_str(), R_OK | W_OK) != 0) return true;
+  return (is_there || makes) && std::filesystem::exists(folder, ignored) &&
+         ::access(folder.c_str(), W_OK) != 0;
+}
+
+// Of a path; where its folder is not there either, nobody has used a store yet.
+bool is_missing(const std::string& location) {
+  std::error_code ignored;
+  return location.starts_with('/') && !std::filesystem::exists(location, ignored);
+}
+
+std::unexpected<Error> no_store(const std::string& location) {
+  return fail(ErrorCode::not_found,
+              fmt::format("there is no store at {}; name another with --store", location));
 }
 
 }  // namespace
@@ -85,18 +102,21 @@ Result<Store*> Desk::open_or_make() { return open(true); }
 
 Result<Store*> Desk::open(bool makes) {
   if (store_ != nullptr) return store_.get();
-  if (is_forbidden(location())) {
-    return fail(ErrorCode::unavailable, fmt::format("{} may not be read by you", location()),
+  if (is_forbidden(location(), makes)) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("{} may not be read and written by you, or its folder may not: look at "
+                            "their permissions",
+                            location()),
                 "authority");
   }
+  if (!makes && is_missing(location())) return no_store(location());
   if (makes && location().find(':') == std::string::npos) {
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(location()).parent_path(), ignored);
   }
   auto store = open_store(location(), {.create = makes, .clock = world_.clock, .ids = world_.ids});
   if (!store && store.error().code == ErrorCode::not_found) {
-    return fail(ErrorCode::not_found,
-                fmt::format("there is no store at {}; name another with --store", location()));
+    return no_store(location());
   }
   if (!store) return forward(store);
   store_ = *std::move(store);

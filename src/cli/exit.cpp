@@ -14,6 +14,7 @@ Exit exit_for(const Error& error) {
   if (error.subject == "agent_changed" || error.subject == "agent_refused") {
     return Exit::unconfirmed;
   }
+  if (error.subject == "store_in_use") return Exit::in_use;
   switch (error.code) {
     case ErrorCode::invalid_argument:
       return Exit::usage;

@@ -154,8 +154,8 @@ TEST_F(ProcessTest, AStoreThatMayNotBeWrittenOrReadIsSaid) {
       ::getuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
   fs::permissions(path, fs::perms::owner_read | fs::perms::others_read);
   const Said unwritable = cli::shell(path, as_nobody + folder.file("perdure") + " sessions");
-  EXPECT_EQ(unwritable.exit, 1) << unwritable.out;
-  EXPECT_TRUE(unwritable.out.contains("Permission denied")) << unwritable.out;
+  EXPECT_EQ(unwritable.exit, 4) << unwritable.out;
+  EXPECT_TRUE(unwritable.out.contains("may not be read and written by you")) << unwritable.out;
   fs::permissions(path, fs::perms::none);
   const Said unreadable = cli::shell(path, as_nobody + folder.file("perdure") + " sessions");
   EXPECT_EQ(unreadable.exit, 4) << unreadable.out;

@@ -20,6 +20,8 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -83,6 +85,20 @@ void tell_again(Desk& desk, const TakenUp& taken) {
   add(names_of(taken.left, Fate::asked_first), " is first asked whether it took effect");
   add(names_of(taken.left, Fate::runs), ", not made yet");
   desk.talk().line({{"Run again: ", Ink::dim}, {line.empty() ? "nothing." : line + "."}});
+}
+
+// What cannot be read is missing in what the model is told; whoever goes on should know.
+void tell_damage(Desk& desk, const State& state) {
+  std::vector<Position> places;
+  for (const Skipped& skipped : state.skipped) {
+    if (skipped.reason == SkipReason::damaged) places.push_back(skipped.position);
+  }
+  if (places.empty()) return;
+  desk.talk().line(
+      {{fmt::format("Damaged:   {}, at {}; it goes on without. perdure check says more.",
+                    places.size() == 1 ? "1 entry" : fmt::format("{} entries", places.size()),
+                    fmt::join(places, ", ")),
+        Ink::red}});
 }
 
 void tell_doubt(Desk& desk, const TakenUp& taken) {
@@ -161,6 +177,7 @@ void tell_recovery(Desk& desk, const TakenUp& taken) {
     desk.talk().line(fmt::format("The agent has changed, and goes on as it is now: {}.",
                                  fmt::join(taken.resumed.changed, ", ")));
   }
+  tell_damage(desk, taken.resumed.session.session().state());
   tell_again(desk, taken);
   tell_doubt(desk, taken);
 }

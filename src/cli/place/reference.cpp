@@ -93,6 +93,11 @@ Result<PlaceInSession> find_turn(Store& store, PlaceInSession place, std::string
 }  // namespace
 
 Result<SessionSummary> find_session(Store& store, const std::string& text) {
+  // The title of all that have none: a script whose variable is empty must not hit one of them.
+  if (text.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "which session? an empty word names none; perdure sessions lists them");
+  }
   if (const auto id = SessionId::parse(text)) {
     auto row = store.sessions().read(*id);
     if (row || row.error().code != ErrorCode::not_found) return row;

@@ -44,6 +44,11 @@ TEST_P(ReferenceTest, ABeginningHasAtLeastFourCharacters) {
   EXPECT_TRUE(complaint("ses").contains("at least 4")) << complaint("ses");
 }
 
+TEST_P(ReferenceTest, AnEmptyWordIsNotTheOneSessionWithoutATitle) {
+  must(fixture.store().sessions().create({.id = must(SessionId::parse("ses_4nam"))}));
+  EXPECT_TRUE(complaint("").contains("an empty word names none")) << complaint("");
+}
+
 TEST_P(ReferenceTest, APartOfATitleIsNotEnough) {
   EXPECT_TRUE(complaint("Weekly").contains("there is no session"));
 }

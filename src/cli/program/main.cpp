@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -57,6 +58,14 @@ class DescriptorBuffer : public std::streambuf {
   std::array<char, 1U << 16U> room_{};
 };
 
+/// A stream that was closed leaves its number to the next file that is opened, and what is said would
+/// be written into the store. Standing in for it, /dev/null cannot be written either: that is told.
+void hold_closed_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) != descriptor) ::_exit(1);
+  }
+}
+
 int terminal_columns() {
   winsize size{};
   for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
@@ -90,8 +99,11 @@ std::string read_input() {
 }  // namespace
 
 int main(int count, char** words) {
+  hold_closed_streams();
   // A reader that hangs up is told by the write, and ends the program quietly.
   std::signal(SIGPIPE, SIG_IGN);
+  // A file that may grow no more is told by the write, too.
+  std::signal(SIGXFSZ, SIG_IGN);
   DescriptorBuffer out_buffer(STDOUT_FILENO);
   DescriptorBuffer err_buffer(STDERR_FILENO);
   std::ostream out(&out_buffer);

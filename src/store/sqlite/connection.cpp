@@ -22,13 +22,21 @@
 namespace perdure::sqlite {
 
 Error SqliteError::to_error() const {
-  if (is_damage()) return {ErrorCode::corrupted, message_, {}};
+  if (is_damage()) {
+    return {ErrorCode::corrupted,
+            message_ + ": check names what is damaged, salvage saves what can still be read",
+            {}};
+  }
   switch (code_ & 0xFF) {
     case SQLITE_NOTADB:
       return {ErrorCode::corrupted, message_, {}};
     case SQLITE_TOOBIG:
     case SQLITE_RANGE:
       return {ErrorCode::invalid_argument, message_, {}};
+    case SQLITE_BUSY:
+      return {ErrorCode::unavailable,
+              message_ + ": another program holds the file; end it, or wait until it is done",
+              "store_in_use"};
     default:
       return {ErrorCode::unavailable, message_, {}};
   }

@@ -97,7 +97,8 @@ Result<void> Turn::wait_for_thread(Duration wait) {
       ErrorCode::unavailable,
       fmt::format("no turn to write within {} ms: other processes that use {} write all the "
                   "time, or one of them was stopped in the middle",
-                  wait.count(), state_->path));
+                  wait.count(), state_->path),
+      "store_in_use");
 }
 
 void Turn::stand_in(const std::shared_ptr<State>& state) {

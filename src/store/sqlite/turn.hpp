@@ -33,7 +33,8 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  /// Fails: `unavailable` if it is not free within `wait`, or cannot be locked.
+  /// Fails: `unavailable`, about "store_in_use", if it is not free within `wait`; `unavailable` if
+  /// it cannot be locked.
   [[nodiscard]] Result<void> take(Duration wait);
   void end();
 

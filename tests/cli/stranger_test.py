@@ -1,0 +1,122 @@
+"""Clumsy and hostile use: closed streams, empty words, no home, hang-ups, two at once. stranger_test.py PERDURE"""
+
+import json
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import unittest
+
+from agent_folder import PATIENCE, AgentFolder, Gate, end_of, kill
+
+PROGRAM = ""
+
+
+class StrangerTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = AgentFolder(PROGRAM)
+        self.addCleanup(self.folder.close)
+        self.store = pathlib.Path(self.folder.environment["PERDURE_STORE"])
+
+    def hello(self, *words: str) -> None:
+        agent = self.folder.write_agent([{"text": "Good day."}, {"text": "You are welcome."}], {})
+        said = self.folder.run("run", agent, "Hello", *words)
+        self.assertEqual(said.returncode, 0, said.stderr)
+
+    def shell(self, line: str) -> subprocess.CompletedProcess:
+        script = f"perdure() {{ {shlex.quote(PROGRAM)} \"$@\"; }}; {line}"
+        return subprocess.run(
+            ["bash", "-c", script], cwd=self.folder.path, env=self.folder.environment,
+            capture_output=True, text=True, timeout=PATIENCE,
+        )  # fmt: skip
+
+    def write_call(self, command: str, **more) -> str:
+        spec = {"description": "Does it.", "command": ["/bin/sh", "-c", command], "side_effects": ["write"]} | more
+        return self.folder.write_agent([{"calls": [{"name": "do", "args": {}}]}, {"text": "Done."}], {"do": spec})
+
+    def test_what_is_said_into_a_closed_stream_does_not_land_in_the_store(self):
+        self.hello()
+        files = [self.store, pathlib.Path(f"{self.store}-lock")]
+        before = [path.read_bytes() for path in files]
+        for closed, code in ((">&-", 1), ("2>&-", 0), ("<&-", 0), ("<&- >&-", 1), ("<&- >&- 2>&-", 1)):
+            with self.subTest(closed):
+                self.assertEqual(self.shell(f"perdure sessions {closed}").returncode, code)
+                self.assertEqual([path.read_bytes() for path in files], before)
+        self.assertEqual(self.shell("perdure resume @last Thanks <&- >&- 2>&-").returncode, 1)
+        self.assertIn("You are welcome.", self.folder.run("cat", "@last@head").stdout)
+        self.assertEqual(self.folder.run("check").returncode, 0)
+
+    def test_an_empty_variable_deletes_nothing(self):
+        self.hello()  # The only session, and without a title.
+        said = self.shell('perdure delete "$UNSET" --yes')
+        self.assertEqual(said.returncode, 2, said.stderr)
+        self.assertEqual(self.folder.run("show", "@last").returncode, 0)
+
+    def test_who_never_used_it_is_told_that_there_is_no_store(self):
+        del self.folder.environment["PERDURE_STORE"]
+        for home in ({"HOME": str(self.folder.path)}, {"HOME": "/nonexistent"}, {}):
+            with self.subTest(home):
+                del self.folder.environment["HOME"]
+                self.folder.environment |= home
+                said = self.folder.run("sessions")
+                self.assertEqual((said.returncode, said.stdout), (3, ""), said.stderr)
+                self.assertIn("there is no store at", said.stderr)
+                self.folder.environment["HOME"] = ""
+
+    def test_of_two_that_resume_at_once_one_runs(self):
+        gate = Gate(self.folder)
+        done = "echo did >> book"
+        verify = ["/bin/sh", "-c", "test -e book && cat book || exit 75"]
+        agent = self.write_call(f"test -e begun || {{ touch begun; {gate.shell()}; }}; {done}", verify=verify)
+        process = self.folder.start("run", agent, "Do it")
+        gate.await_arrival()
+        kill(process)
+        ends = [end_of(each) for each in [self.folder.start("resume", "@last") for _ in range(4)]]
+        codes = sorted(code for code, _, _ in ends)
+        self.assertEqual(codes[0], 0, ends)
+        self.assertLessEqual(set(codes), {0, 5}, ends)
+        self.assertEqual((self.folder.path / "book").read_text(), "did\n")
+
+    def test_a_terminal_that_hangs_up_leaves_a_session_that_goes_on(self):
+        gate = Gate(self.folder)
+        agent = self.write_call(f"test -e begun || {{ touch begun; {gate.shell()}; }}; echo did", honours_key=True)
+        process = self.folder.start("run", agent, "Do it")
+        gate.await_arrival()
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(end_of(process)[0], -signal.SIGHUP)
+        said = self.folder.run("resume", "@last")
+        self.assertEqual((said.returncode, said.stdout), (0, "Done.\n"), said.stderr)
+
+    def test_a_store_that_is_no_file_is_refused_and_left_alone(self):
+        agent = self.folder.write_agent([{"text": "Good day."}], {})
+        os.mkfifo(self.folder.path / "pipe")
+        (self.folder.path / "folder" / "store.db").mkdir(parents=True)
+        for place in ("pipe", "folder", "/dev/null", "/dev/full"):
+            with self.subTest(place):
+                said = self.folder.run("run", agent, "Hello", "--store", place)
+                self.assertEqual((said.returncode, said.stdout), (1, ""), said.stderr)
+                self.assertRegex(said.stderr, r"\Aperdure: cannot open [^\n]+\n\Z")
+
+    def test_words_that_are_no_text_are_kept_or_refused_and_shown_harmlessly(self):
+        self.hello()
+        for word in (b"bad\xff", b"\x1b[2Jred", b"two\nlines"):
+            with self.subTest(word):
+                said = subprocess.run(
+                    [PROGRAM, b"rename", b"@last", word], env=self.folder.environment, capture_output=True
+                )
+                self.assertEqual(said.returncode, 2, said.stderr)
+                self.assertNotIn(b"\x1b", said.stderr)
+        prompt = b"odd \xff bytes \x1b[2J"
+        said = subprocess.run(
+            [PROGRAM, b"resume", b"@last", prompt], env=self.folder.environment, capture_output=True
+        )
+        self.assertEqual((said.returncode, said.stdout), (0, b"You are welcome.\n"), said.stderr)
+        shown = subprocess.run([PROGRAM, "timeline", "@last"], env=self.folder.environment, capture_output=True)
+        self.assertIn(rb"odd \xff bytes \x1b[2J", shown.stdout)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
