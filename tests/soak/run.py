@@ -70,6 +70,8 @@ def run(command: Command, totals: collections.Counter) -> bool:
         print(done.stdout + done.stderr)
         print(f"soak: failed (exit code {done.returncode}). Again:\n  " + " ".join(again))
         return False
+    if words[1].endswith("kills.py"):  # Which phases of a turn were hit, and how often.
+        print(done.stdout, end="", flush=True)
     for target, count in re.findall(r"^fuzz: (\w+) +(\d+) executions$", done.stdout, re.MULTILINE):
         totals[f"fuzz {target}: executions"] += int(count)
     for swept in SWEPT.finditer(done.stdout):
