@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <expected>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
@@ -18,9 +19,11 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "place/settings.hpp"
 #include "screen/output.hpp"
 #include "screen/screen.hpp"
+#include "screen/text.hpp"
 #include "screen/words.hpp"
 #include "world.hpp"
 
@@ -43,10 +46,13 @@ bool wants_colour(const World& world, const std::string& choice, bool is_termina
   return is_terminal && world.environment("TERM").value_or("") != "dumb";
 }
 
+// A terminal that says it has less is not believed.
+std::size_t usable(int columns) { return static_cast<std::size_t>(std::max(columns, 20)); }
+
 Screen::Traits traits_of(const World& world, const std::string& colour, bool is_terminal) {
   return {.is_terminal = is_terminal,
           .has_colour = wants_colour(world, colour, is_terminal),
-          .columns = static_cast<std::size_t>(std::max(world.columns, 20))};
+          .columns = usable(world.columns)};
 }
 
 Screen::Traits talk_of(const World& world, const Invocation& given, const std::string& colour) {
@@ -135,6 +141,14 @@ Result<Runtime*> Desk::worker() {
 
 std::string Desk::when(Timestamp time) const {
   return is_terminal() ? relative(time, world_.clock->now()) : to_iso8601(time);
+}
+
+bool Desk::follows_resize() {
+  if (!world_.measure_columns) return false;
+  const std::size_t now = usable(world_.measure_columns());
+  if (now == screen_.columns()) return false;
+  screen_.resize(now);
+  return true;
 }
 
 std::string Desk::short_id(const std::string& id) const { return shown_id(id, is_terminal()); }

@@ -44,6 +44,8 @@ class Desk {
   [[nodiscard]] std::string when(Timestamp time) const;
   [[nodiscard]] std::string short_id(const std::string& id) const;
   [[nodiscard]] bool is_terminal() const { return screen_.is_terminal(); }
+  /// Whether the terminal has another width than the screen; from now on the screen has it too.
+  [[nodiscard]] bool follows_resize();
 
   /// Whether to go on with something dangerous: `--yes`, or a person says so. Without a terminal
   /// nobody is asked, and the answer is no.

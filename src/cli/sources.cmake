@@ -64,7 +64,10 @@ set(PERDURE_CLI_TESTS
     live/agent_source_test.cpp
     live/picker_test.cpp
     live/whole_text_test.cpp
+    place/filter_test.cpp
     place/reference_test.cpp
     place/settings_test.cpp
     process_test.cpp
+    screen/progress_bar_test.cpp
+    screen/table_test.cpp
     screen/text_test.cpp)

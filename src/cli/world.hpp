@@ -20,7 +20,8 @@ struct World {
   bool is_out_terminal = false;
   bool is_err_terminal = false;
   bool is_in_terminal = false;
-  int columns = 80;  ///< Of the terminal.
+  int columns = 80;                        ///< Of the terminal.
+  std::function<int()> measure_columns{};  ///< As they are now; none: they stay.
   Environment environment{};
   std::string folder{};                                    ///< Where it was started.
   std::string user{};                                      ///< Who decides.

@@ -1,12 +1,14 @@
-"""The program in a real terminal (tmux): picker, chat, Ctrl-C, narrow and wide. terminal_test.py PERDURE"""
+"""The program in a real terminal (tmux): picker, chat, Ctrl-C, bars, narrow and wide. terminal_test.py PERDURE"""
 
 import os
 import pathlib
 import re
 import select
 import shlex
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -28,6 +30,7 @@ class Terminal:
         output = folder.path / f"output.{columns}"
         os.mkfifo(output)
         self._output = os.open(output, os.O_RDWR | os.O_NONBLOCK)
+        self.written = b""  # All that programs wrote to it, also what is no longer to be seen.
         self._tmux("pipe-pane", f"cat > {shlex.quote(str(output))}")
 
     def _tmux(self, *words: str) -> str:
@@ -36,11 +39,17 @@ class Terminal:
         )
         return done.stdout
 
+    def _shell(self) -> int:
+        return int(self._tmux("display-message", "-p", "#{pane_pid}"))
+
+    def children(self) -> list[int]:
+        """What the shell runs."""
+        shell = self._shell()
+        return [int(pid) for pid in pathlib.Path(f"/proc/{shell}/task/{shell}/children").read_text().split()]
+
     def close(self) -> None:
         """Returns when the shell and what runs in it are gone: they hold files of the folder."""
-        shell = int(self._tmux("display-message", "-p", "#{pane_pid}"))
-        children = pathlib.Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
-        watched = [os.pidfd_open(pid) for pid in (shell, *map(int, children))]
+        watched = [os.pidfd_open(pid) for pid in (self._shell(), *self.children())]
         self._tmux("kill-server")
         for each in watched:
             select.select([each], [], [], PATIENCE)
@@ -67,8 +76,11 @@ class Terminal:
             if left <= 0:
                 raise TimeoutError(f"{pattern} is not on the screen:\n{screen}")
             if select.select([self._output], [], [], left)[0]:
-                os.read(self._output, 1 << 16)
+                self.written += os.read(self._output, 1 << 16)
         return screen
+
+    def resize(self, columns: int) -> None:
+        self._tmux("resize-window", "-x", str(columns))
 
 
 class TerminalTest(unittest.TestCase):
@@ -138,6 +150,26 @@ class TerminalTest(unittest.TestCase):
         terminal.press("C-d")
         terminal.await_text("Go on: perdure chat ses_")
 
+    def test_a_chat_that_is_killed_is_kept(self):
+        self.hello()
+        terminal = self.terminal()
+        terminal.type("perdure chat agent.yaml; echo left with $?")
+        terminal.press("Enter")
+        terminal.await_text("^> *$")
+        terminal.type("Hello")
+        terminal.press("Enter")
+        terminal.await_text(r"Good day\.[^>]*\n> *$")
+        for pid in terminal.children():
+            os.kill(pid, signal.SIGKILL)
+        terminal.await_text("left with 137")
+        terminal.type("clear; perdure chat @last")
+        terminal.press("Enter")
+        terminal.await_text("^Recovered ses_")
+        terminal.await_text("^> *$")
+        terminal.type("Thanks")
+        terminal.press("Enter")
+        terminal.await_text(r"You are welcome\.")
+
     def test_the_first_ctrl_c_stops_the_turn_the_second_leaves(self):
         gate = Gate(self.folder)
         command = f"trap 'exit 75' TERM; {gate.shell()} & wait"
@@ -197,6 +229,74 @@ class TerminalTest(unittest.TestCase):
         terminal.await_text("Resume which session")
         terminal.press("C-c")
         terminal.await_text("left with 2")
+
+    def test_tables_and_the_picker_fit_narrow_and_wide(self):
+        agent = self.hello()
+        titles = [f"{name} order 4711 of a customer who waits for a chair since Monday" for name in ("Refund", "Find")]
+        for title in titles:
+            self.assertEqual(self.folder.run("run", agent, "Hello", "--title", title).returncode, 0)
+        for columns in (60, 200):
+            with self.subTest(columns):
+                terminal = self.terminal(columns)
+                terminal.type("clear; perdure sessions && echo over")
+                terminal.press("Enter")
+                lines = terminal.await_text("^over$").splitlines()
+                heading = next(i for i, line in enumerate(lines) if line.startswith("STATE"))
+                self.assertEqual(lines[heading + 3], "over")  # Two rows are two lines.
+                self.assertEqual("TOKENS" in lines[heading], columns == 200)
+                self.assertEqual(titles[0] in lines[heading + 2], columns == 200)
+                self.assertEqual("…" in lines[heading + 2], columns == 60)
+                self.assertRegex(lines[heading + 2], "✓ completed .*Refund.*(now| ago)$")
+                terminal.type("clear; perdure resume; echo left")
+                terminal.press("Enter")
+                lines = terminal.await_text("^  .*Refund").splitlines()
+                heading = next(i for i, line in enumerate(lines) if line.startswith("Resume which"))
+                self.assertRegex(lines[heading + 1], "^> .*Find order")
+                self.assertRegex(lines[heading + 2], "^  .*Refund order")
+                self.assertEqual(lines[heading + 2].endswith("since Monday"), columns == 200)
+                terminal.press("C-c")
+                self.assertNotIn("Refund", terminal.await_text("^left$"))
+
+    def test_a_watched_list_follows_what_changes_and_the_terminal(self):
+        agent = self.hello()
+        title = "Refund order 4711 of a customer who waits"
+        self.folder.run("run", agent, "Hello", "--title", title)
+        terminal = self.terminal(120)
+        terminal.type("perdure sessions --watch; echo left")
+        terminal.press("Enter")
+        self.assertIn(f" {title} ", terminal.await_text("TOKENS"))
+        self.folder.run("run", agent, "Hello", "--title", "Weekly report")
+        screen = terminal.await_text("Weekly report")
+        self.assertEqual(screen.count("STATE"), 1)
+        self.folder.run("rename", "Weekly report", "Daily report")
+        self.assertNotIn("Weekly", terminal.await_text("Daily report"))
+        terminal.resize(60)
+        screen = terminal.await_text("Refund ord.*…")
+        self.assertNotIn("TOKENS", screen)
+        terminal.press("C-c")
+        terminal.await_text(r"\^C\n\$")  # The shell drops the rest of its line.
+
+    def test_long_work_shows_a_bar_that_is_gone_when_it_is_done(self):
+        # How much is long depends on the machine: more is added until it is.
+        with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as place:
+            self.folder.environment["PERDURE_STORE"] = f"{place}/store.db"
+            agent = self.hello()
+            terminal = self.terminal()
+            for work in range(1, 5):
+                for _ in range(2**work):
+                    self.assertEqual(self.folder.run("run", agent, "-", input="word\n" * 10**6).returncode, 0)
+                terminal.type(f"clear; perdure export --output {place}/{work}.bundle && echo over {work}")
+                terminal.press("Enter")
+                screen = terminal.await_text(f"^over {work}$")
+                if "exporting █".encode() in terminal.written:
+                    break
+            else:
+                self.fail("nobody saw a bar")
+            self.assertNotIn("█", screen)
+            self.assertIn("Exported", screen)
+            said = self.folder.run("export", "--output", f"{place}/pipe.bundle")
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertNotIn("exporting", said.stdout + said.stderr)
 
     def test_a_changed_agent_is_asked_about(self):
         agent = self.hello()

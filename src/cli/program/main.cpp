@@ -117,6 +117,7 @@ int main(int count, char** words) {
                             .is_err_terminal = ::isatty(STDERR_FILENO) == 1,
                             .is_in_terminal = ::isatty(STDIN_FILENO) == 1,
                             .columns = terminal_columns(),
+                            .measure_columns = terminal_columns,
                             .environment = variable,
                             .folder = std::filesystem::current_path(ignored).string(),
                             .user = user_name(),

@@ -12,13 +12,15 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/progress.hpp"
 #include "screen/screen.hpp"
+#include "screen/text.hpp"
 
 namespace perdure::cli {
 namespace {
 
 constexpr Duration patience = std::chrono::milliseconds(300);
 constexpr Duration between_bars = std::chrono::milliseconds(100);
-constexpr std::size_t bar_columns = 30;
+constexpr std::size_t longest_bar = 30;
+constexpr std::size_t beside_bar = 7;  // Two blanks, the share, and one column that stays free.
 
 }  // namespace
 
@@ -41,6 +43,9 @@ void ProgressBar::draw(const Step& step) {
   is_drawn_ = true;
   const auto total = std::max<std::uint64_t>(step.total, 1);
   const std::uint64_t share = std::min<std::uint64_t>(100, step.done * 100 / total);
+  // A line that is too long would be two, and only the second is taken back.
+  const std::size_t taken = std::min(talk_.columns(), width_of(what_) + beside_bar);
+  const std::size_t bar_columns = std::min(longest_bar, talk_.columns() - taken);
   const std::size_t full = share * bar_columns / 100;
   std::string bar;
   for (std::size_t i = 0; i < bar_columns; ++i) bar += i < full ? "█" : "░";

@@ -41,6 +41,7 @@ class Screen {
   /// Bytes as they are: JSON, and what was asked for raw.
   void bytes(std::string_view bytes);
   void flush();
+  void resize(std::size_t columns) { traits_.columns = columns; }
 
   [[nodiscard]] bool is_terminal() const { return traits_.is_terminal; }
   [[nodiscard]] std::size_t columns() const { return traits_.columns; }

@@ -4,7 +4,6 @@
 #include "perdure/store/sessions.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,9 +19,11 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/store.hpp"
 #include "place/filter.hpp"
 #include "screen/output.hpp"
+#include "screen/screen.hpp"
 #include "screen/table.hpp"
 #include "screen/words.hpp"
 #include "verbs/as_json.hpp"
@@ -37,6 +38,7 @@ constexpr std::size_t page_growth = 4;
 constexpr std::size_t page_rows_max = 10'000;
 constexpr Duration old_age = std::chrono::days(30);
 constexpr Duration look_again = std::chrono::seconds(10);
+constexpr Duration look_at_terminal = std::chrono::milliseconds(500);
 
 struct Listing {
   std::vector<SessionSummary> rows{};
@@ -154,6 +156,16 @@ Result<void> print_once(Desk& desk, Store& store, const Wish& wish) {
   return {};
 }
 
+// Until it is to be shown again: something or the terminal changed, or relative times grew old.
+Result<void> await_reason(Desk& desk, Store& store, std::uint64_t seen) {
+  for (Duration waited{0}; waited < look_again; waited += look_at_terminal) {
+    auto now = store.changes().wait(seen, look_at_terminal);
+    if (!now) return forward(now);
+    if (*now > seen || desk.follows_resize()) return {};
+  }
+  return {};
+}
+
 Result<Exit> run_sessions(Desk& desk) {
   auto wish = wish_of(desk);
   if (!wish) return forward(wish);
@@ -167,8 +179,7 @@ Result<Exit> run_sessions(Desk& desk) {
     if (auto printed = print_once(desk, **store, *wish); !printed) return forward(printed);
     desk.screen().flush();
     if (!watches) break;
-    // Relative times grow old without any change.
-    if (auto waited = (*store)->changes().wait(*seen, look_again); !waited) return forward(waited);
+    if (auto waited = await_reason(desk, **store, *seen); !waited) return forward(waited);
   } while (desk.screen().is_open());
   return Exit::done;
 }
