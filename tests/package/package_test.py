@@ -129,6 +129,22 @@ def try_agent(root: Root, program: str) -> None:
         expect(code == wanted and hint in said, f"perdure {words[0]} does not run in an empty root", (code, said))
 
 
+def run_an_agent(root: Root, program: str) -> None:
+    """A session in a store that is made there, gone on with by another process."""
+    folder = root.path / "tmp"
+    (folder / "agent.yaml").write_text("{name: greeter, model: {provider: scripted, script: script.json}}")
+    (folder / "script.json").write_text('{"responses": [{"text": "Good day."}, {"text": "You are welcome."}]}')
+    store = ["--store", "/tmp/store.db"]
+    for words, hint in (
+        (["run", "agent.yaml", "Hello"], "Good day."),
+        (["resume", "@last", "Thanks"], "You are welcome."),
+        (["timeline", "@last"], "Thanks"),
+        (["check"], "sound: 1 session"),
+    ):
+        code, said = root.run(program, *words, *store)
+        expect(code == 0 and hint in said, f"perdure {words[0]} does not work in an empty root", (code, said))
+
+
 def check_contents(tree: pathlib.Path) -> None:
     held = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
     for wanted in ("share/man/man1/perdure.1.gz", "share/bash-completion/completions/perdure",
@@ -153,6 +169,7 @@ def check_deb(deb: pathlib.Path) -> None:
         run("dpkg-deb", "-x", deb, folder)
         check_contents(root.path / "usr")
         try_out(root, "/usr", version)
+        run_an_agent(root, "/usr/bin/perdure")
         # Exact: nothing is declared that no library is needed of.
         binaries = [root.path / "usr/bin/perdure", root.path / "usr/lib/perdure/refund-desk/refund_desk"]
         wanted = set().union(*(needed_by(binary) for binary in binaries))
@@ -177,6 +194,7 @@ def check_tarball(tarball: pathlib.Path) -> None:
         brought = [path for path in (tree / "lib/perdure").iterdir() if ".so" in path.name]
         expect(len(brought) > 5 and len(notices) > 5, "libraries come with their notices", (brought, notices))
         try_out(root, f"/opt/{tree.name}", tree.name.split("-")[1])
+        run_an_agent(root, f"/opt/{tree.name}/bin/perdure")
     print(f"{tarball.name}: runs on libc6 alone, with {len(brought)} libraries of {len(notices)} packages")
 
 
