@@ -232,7 +232,7 @@ def play(trial: Trial, kills: int) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("perdure")
-    parser.add_argument("programs", type=pathlib.Path)
+    parser.add_argument("programs", type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--each", type=int, default=0)
