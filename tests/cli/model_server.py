@@ -14,6 +14,7 @@ class ModelServer:
 
     def __init__(self, responses: list, pause: float = 0.0):
         self.bought = [0] * len(responses)
+        self.requests: list[dict] = []  # Their bodies.
         self._closing = threading.Event()
         owner = self
 
@@ -24,6 +25,7 @@ class ModelServer:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 index = sum(message["role"] == "assistant" for message in body["messages"])
                 owner.bought[index] += 1
+                owner.requests.append(body)
                 self.send_response(200)
                 self.send_header("Content-Type", "text/event-stream")
                 self.send_header("Connection", "close")

@@ -6,6 +6,7 @@ import sys
 import unittest
 
 from agent_folder import AgentFolder, Gate, end_of, kill
+from model_server import ModelServer
 
 PROGRAM = ""
 CALL = [{"text": "I do it.", "calls": [{"name": "do", "args": {"op": "1"}}]}, {"text": "It is done."}]
@@ -148,6 +149,38 @@ class RunTest(unittest.TestCase):
         said = self.folder.run("resume", "@last")
         self.assertEqual(said.returncode, 3)
         self.assertIn("--agent FILE", said.stderr)
+
+    def serve(self, responses: list) -> ModelServer:
+        server = ModelServer(responses)
+        self.addCleanup(server.close)
+        return server
+
+    def write_served_agent(self, server: ModelServer, prompt: str) -> str:
+        model = {"provider": "openai", "id": "small", "base_url": server.url}
+        return self.folder.write_agent([], {}, model=model, system_prompt=prompt)
+
+    def test_a_fork_is_resumed_as_told_and_the_model_gets_what_was_set(self):
+        server = self.serve([{"text": "Good day."}])
+        agent = self.write_served_agent(server, "Be brief.")
+        self.assertEqual(self.folder.run("run", agent, "Hello", "--title", "Greeting").returncode, 0)
+        forked = self.folder.run("fork", "Greeting@1.0", "--set", "prompt=Be kind.", "--set", "model=large")
+        next_command = forked.stderr.strip().removeprefix("Next: perdure ").split()
+        said = self.folder.run(*next_command)
+        self.assertEqual((said.returncode, said.stdout), (0, "Good day. \n"), said.stderr)
+        asked = [(body["model"], body["messages"][0]["content"]) for body in server.requests]
+        self.assertEqual(asked, [("small", "Be brief."), ("large", "Be kind.")])
+        self.assertEqual(self.session()["opening"], "Hello")
+
+    def test_what_a_fork_set_counts_until_its_agent_file_changes(self):
+        server = self.serve([{"text": "Good day."}, {"text": "And you?"}])
+        agent = self.write_served_agent(server, "Be brief.")
+        self.folder.run("run", agent, "Hello", "--title", "Greeting")
+        self.folder.run("fork", "Greeting@1.0", "--title", "Kind", "--set", "prompt=Be kind.")
+        self.assertEqual(self.folder.run("resume", "Kind").returncode, 0)
+        self.write_served_agent(server, "Be loud.")
+        said = self.folder.run("resume", "Kind", "And now?", "--accept-changes")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual(server.requests[-1]["messages"][0]["content"], "Be loud.")
 
 
 if __name__ == "__main__":

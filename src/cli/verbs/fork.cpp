@@ -1,6 +1,5 @@
 // A new session that shares everything up to a point. What it would do again is said first.
 
-#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -12,13 +11,17 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 #include "place/reference.hpp"
+#include "screen/screen.hpp"
 #include "screen/words.hpp"
 #include "verbs/as_json.hpp"
 #include "verbs/values.hpp"
@@ -83,47 +86,72 @@ void print_effects(Desk& desk, const std::vector<Call>& effects) {
   }
 }
 
+// What it is of and how it began is what its parent is of and how that began: it can be resumed and
+// found like any other session.
+Annotation annotation_of(Desk& desk, const SessionSummary& parent) {
+  return {.title = desk.given().find("title").value_or(fmt::format("{} (fork)", parent.title)),
+          .opening = parent.opening,
+          .metadata = parent.metadata};
+}
+
+Result<SessionId> make_fork(Desk& desk, const PlaceInSession& place, const Wanted& wanted) {
+  auto runtime = desk.worker();
+  if (!runtime) return forward(runtime);
+  auto forked = (*runtime)->fork(place.session.id, place.point,
+                                 {.annotation = annotation_of(desk, place.session),
+                                  .fresh_effects = desk.given().has("fresh-effects")});
+  if (!forked) return forward(forked);
+  if (!wanted.is_empty()) {
+    if (auto set = change_setup(**runtime, forked->id, wanted); !set) return forward(set);
+  }
+  return forked->id;
+}
+
+struct ForkPoint {
+  PlaceInSession place{};
+  Position position = 0;
+  std::vector<Call> effects{};  ///< Of its parent, after the point.
+};
+
+Result<ForkPoint> find_fork_point(Store& store, const std::string& text) {
+  auto place = find_point(store, text);
+  if (!place) return forward(place);
+  auto position = position_of(store, *place);
+  if (!position) return forward(position);
+  auto effects = effects_after(store, place->session.id, *position);
+  if (!effects) return forward(effects);
+  return ForkPoint{*std::move(place), *position, *std::move(effects)};
+}
+
+void show_fork(Desk& desk, const ForkPoint& point, const std::optional<SessionId>& id) {
+  Json::Array calls;
+  for (const Call& call : point.effects) calls.push_back(as_json(call));
+  desk.output().document("perdure.fork/1", {{"id", id ? Json(id->text()) : Json(nullptr)},
+                                            {"from", point.place.name},
+                                            {"position", point.position},
+                                            {"effects", std::move(calls)}});
+  if (desk.output().is_json()) return;
+  const std::string at = fmt::format("{} at position {}", point.place.name, point.position);
+  desk.screen().line(id ? fmt::format("Forked {}: {}", at, id->text())
+                        : fmt::format("Would fork {}; nothing was done.", at));
+  print_effects(desk, point.effects);
+  if (id) desk.talk().line(fmt::format("Next: perdure resume {}", desk.short_id(id->text())));
+}
+
 Result<Exit> run_fork(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
   auto wanted = wanted_of(desk);
   if (!wanted) return forward(wanted);
-  auto place = find_point(**store, desk.given().arguments.front());
-  if (!place) return forward(place);
-  auto position = position_of(**store, *place);
-  if (!position) return forward(position);
-  auto effects = effects_after(**store, place->session.id, *position);
-  if (!effects) return forward(effects);
-  const bool is_dry = desk.given().has("dry-run");
-  std::string id;
-  if (!is_dry) {
-    auto runtime = desk.worker();
-    if (!runtime) return forward(runtime);
-    const std::string title =
-        desk.given().find("title").value_or(fmt::format("{} (fork)", place->session.title));
-    auto forked = (*runtime)->fork(
-        place->session.id, place->point,
-        {.annotation = {.title = title}, .fresh_effects = desk.given().has("fresh-effects")});
-    if (!forked) return forward(forked);
-    id = forked->id.text();
-    if (!wanted->is_empty()) {
-      if (auto changed = change_setup(**runtime, forked->id, *wanted); !changed)
-        return forward(changed);
-    }
+  auto point = find_fork_point(**store, desk.given().arguments.front());
+  if (!point) return forward(point);
+  std::optional<SessionId> id;
+  if (!desk.given().has("dry-run")) {
+    auto made = make_fork(desk, point->place, *wanted);
+    if (!made) return forward(made);
+    id = *made;
   }
-  Json::Array calls;
-  for (const Call& call : *effects) calls.push_back(as_json(call));
-  desk.output().document("perdure.fork/1", {{"id", is_dry ? Json(nullptr) : Json(id)},
-                                            {"from", place->name},
-                                            {"position", *position},
-                                            {"effects", std::move(calls)}});
-  if (desk.output().is_json()) return Exit::done;
-  desk.screen().line(
-      is_dry
-          ? fmt::format("Would fork {} at position {}; nothing was done.", place->name, *position)
-          : fmt::format("Forked {} at position {}: {}", place->name, *position, id));
-  print_effects(desk, *effects);
-  if (!is_dry) desk.talk().line(fmt::format("Next: perdure resume {}", desk.short_id(id)));
+  show_fork(desk, *point, id);
   return Exit::done;
 }
 
@@ -137,7 +165,10 @@ Command fork_command() {
               "the point are\n"
               "listed: the fork may make them again. What is done once for a whole family of "
               "sessions is not,\n"
-              "unless --fresh-effects says so.",
+              "unless --fresh-effects says so. What --set changes counts until the session goes on "
+              "under a changed\n"
+              "agent file; then all of it goes by the file. Another model is one of the same "
+              "provider.",
           .arguments = {{.name = "POINT",
                          .summary = "A session, or a point of it",
                          .by = Completes::session}},
