@@ -31,6 +31,7 @@ set(PERDURE_STORE_SOURCES
     memory/arriving.cpp
     memory/departing.cpp
     memory/transfer.cpp
+    location.cpp
     open.cpp
     postgres/address.cpp
     postgres/attempts.cpp
@@ -160,6 +161,7 @@ set(PERDURE_STORE_TESTS
     golden_bytes_test.cpp
     memory/commit_test.cpp
     memory/memory_store_test.cpp
+    location_test.cpp
     open_test.cpp
     postgres/address_test.cpp
     postgres/client_test.cpp
