@@ -71,6 +71,7 @@ int run(World& world, const std::vector<std::string>& words) {
   try {
     auto given = parse(commands(), words);
     if (!given) return report(world, given.error(), as_json);
+    if (given->has("version")) given->command = find_command("version");
     if (given->command == nullptr || given->has("help")) {
       world.out << (given->command == nullptr ? overview(commands()) : help_of(*given->command));
       return std::to_underlying(words.empty() ? Exit::usage : Exit::done);

@@ -18,6 +18,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/store/location.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 #include "place/settings.hpp"
@@ -84,9 +85,9 @@ bool is_missing(const std::string& location) {
   return location.starts_with('/') && !std::filesystem::exists(location, ignored);
 }
 
-std::unexpected<Error> no_store(const std::string& location) {
+std::unexpected<Error> no_store(const std::string& shown_location(location)) {
   return fail(ErrorCode::not_found,
-              fmt::format("there is no store at {}; name another with --store", location));
+              fmt::format("there is no store at {}; name another with --store", shown_location(location)));
 }
 
 }  // namespace
@@ -116,7 +117,7 @@ Result<Store*> Desk::open(bool makes) {
                 "authority");
   }
   if (!makes && is_missing(location())) return no_store(location());
-  if (makes && location().find(':') == std::string::npos) {
+  if (makes && std::filesystem::path(location()).is_absolute()) {
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(location()).parent_path(), ignored);
   }
@@ -153,15 +154,18 @@ bool Desk::follows_resize() {
 
 std::string Desk::short_id(const std::string& id) const { return shown_id(id, is_terminal()); }
 
+// --quiet hides talk, not a question: whoever is asked has to see it.
 bool Desk::confirms(const std::string& question) {
   if (given_.has("yes")) return true;
+  Screen asking(world_.err,
+                traits_of(world_, value_of(settings_, "color"), world_.is_err_terminal));
   if (!world_.is_in_terminal || !world_.is_err_terminal || !world_.ask_line) {
-    talk_.line(question);
-    talk_.line("Nobody is there to confirm it: say --yes.");
+    asking.line(question);
+    asking.line("Nobody is there to confirm it: say --yes.");
     return false;
   }
-  talk_.bytes(visible(question) + " [y/N] ");
-  talk_.flush();
+  asking.bytes(visible(question) + " [y/N] ");
+  asking.flush();
   const std::string answer = world_.ask_line().value_or("");
   return answer == "y" || answer == "yes";
 }

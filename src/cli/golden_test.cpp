@@ -79,6 +79,17 @@ std::string prefixed(const std::string& text, std::string_view prefix) {
   return made;
 }
 
+// A published schema lets members be added; what we print has none that it does not name.
+void forbid_more(Json& schema) {
+  if (auto* list = schema.as_array()) std::ranges::for_each(*list, forbid_more);
+  if (auto* object = schema.as_object()) {
+    for (auto& [name, value] : *object) forbid_more(value);
+  }
+  const bool is_open =
+      schema.find("properties") != nullptr && schema.find("additionalProperties") == nullptr;
+  if (is_open) schema.set("additionalProperties", false);
+}
+
 // Every JSON value that was printed keeps the schema it names.
 void check_schema(const std::string& out) {
   std::istringstream lines(out);
@@ -91,7 +102,9 @@ void check_schema(const std::string& out) {
     const fs::path path =
         source_root / "docs/reference/schemas" / (name.substr(0, name.find('/')) + ".json");
     ASSERT_TRUE(fs::exists(path)) << path;
-    const auto schema = JsonSchema::compile(must(parse_json(whole(path))));
+    Json text = must(parse_json(whole(path)));
+    forbid_more(text);
+    const auto schema = JsonSchema::compile(text);
     ASSERT_TRUE(schema) << path << ": " << schema.error().message;
     for (const SchemaError& error : schema->check(value)) {
       ADD_FAILURE() << name << error.at << ": " << error.message << "\n" << value.text();
@@ -109,7 +122,10 @@ std::string play(CliFixture& fixture, const std::string& line) {
   Said said = fixture.run(words, columns);
   const bool is_json = std::ranges::any_of(
       words, [](const std::string& word) { return word.starts_with("--json"); });
-  if (is_json && said.exit == 0) check_schema(said.out);
+  if (is_json) check_schema(said.out);
+  const auto error = said.err.find(R"({"schema":"perdure.error/1")");
+  EXPECT_EQ(error != std::string::npos, is_json && said.exit != 0 && said.out.empty()) << line;
+  if (error != std::string::npos) check_schema(said.err.substr(error));
   for (std::string* text : {&said.out, &said.err}) {
     const std::string location = fixture.location();
     replace_all(*text, location, "{store}");

@@ -191,17 +191,6 @@ TEST_F(ProcessTest, AFollowedLogShowsWhatIsAppended) {
   EXPECT_EQ(::pclose(pipe), 0);
 }
 
-TEST_F(ProcessTest, CompletionWorksInARealBash) {
-  const Said said =
-      shell("PATH=$(dirname " PERDURE_PROGRAM
-            "):$PATH; source <(perdure completion bash); "
-            "COMP_WORDS=(perdure sho); COMP_CWORD=1; _perdure; echo ${COMPREPLY[@]}; "
-            "COMP_WORDS=(perdure show ses_7); COMP_CWORD=2; _perdure; echo ${COMPREPLY[@]}; "
-            "COMP_WORDS=(perdure resolve ses_2); COMP_CWORD=2; _perdure; echo ${COMPREPLY[@]}; "
-            "COMP_WORDS=(perdure resolve --rea); COMP_CWORD=2; _perdure; echo ${COMPREPLY[@]}");
-  EXPECT_EQ(said.out, "show\nses_7k2mq4\nses_2b7x00:6\n--reason\n");
-}
-
 TEST_F(ProcessTest, ManPagesAreReadByMan) {
   const TempFolder folder;
   const Said said =

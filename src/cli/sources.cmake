@@ -6,6 +6,7 @@ set(PERDURE_CLI_SOURCES
     command/help.cpp
     command/pages.cpp
     command/parse.cpp
+    command/suggestions.cpp
     command/table.cpp
     desk.cpp
     exit.cpp
@@ -21,6 +22,7 @@ set(PERDURE_CLI_SOURCES
     live/turn_screen.cpp
     live/whole_text.cpp
     place/filter.cpp
+    place/path.cpp
     place/reference.cpp
     place/settings.cpp
     screen/output.cpp
@@ -34,6 +36,7 @@ set(PERDURE_CLI_SOURCES
     verbs/cat.cpp
     verbs/chat.cpp
     verbs/checkpoints.cpp
+    verbs/complete.cpp
     verbs/copy.cpp
     verbs/decide.cpp
     verbs/deliver.cpp
@@ -59,6 +62,7 @@ set(PERDURE_CLI_SOURCES
 
 set(PERDURE_CLI_TESTS
     command/parse_test.cpp
+    command/suggestions_test.cpp
     fixture.cpp
     golden_test.cpp
     live/agent_source_test.cpp

@@ -171,6 +171,45 @@ class RunTest(unittest.TestCase):
         self.assertEqual(asked, [("small", "Be brief."), ("large", "Be kind.")])
         self.assertEqual(self.session()["opening"], "Hello")
 
+    def test_a_server_of_the_environment_is_asked_and_found_again_without(self):
+        server = self.serve([{"text": "Good day."}, {"text": "You are welcome."}])
+        self.folder.environment["OPENAI_BASE_URL"] = server.url
+        said = self.folder.run("run", "--model", "small", "Hello")
+        self.assertEqual((said.returncode, said.stdout), (0, "Good day. \n"), said.stderr)
+        del self.folder.environment["OPENAI_BASE_URL"]
+        said = self.folder.run("resume", "@last", "Thanks")
+        self.assertEqual((said.returncode, said.stdout), (0, "You are welcome. \n"), said.stderr)
+        self.assertEqual([body["model"] for body in server.requests], ["small", "small"])
+
+    def test_a_server_and_a_budget_by_option(self):
+        server = self.serve([{"text": "Good day."}])
+        said = self.folder.run("run", "--model", "small", "--base-url", server.url, "Hello")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        said = self.folder.run("run", "--model", "small", "--base-url", server.url, "--budget", "2.50", "Hello")
+        self.assertEqual(said.returncode, 1, said.stderr)
+        self.assertIn("price", said.stderr)
+        self.assertEqual(len(server.requests), 1, "a model without a price is not asked under a budget")
+        agent = self.folder.write_agent([{"text": "Good day."}], {}, prices={"scripted": {"input": 1, "output": 2}})
+        said = self.folder.run("run", agent, "--budget", "2.50", "Hello")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        budget = json.loads(self.folder.run("cat", "@last", "--json", "--path", "/budget").stdout)["value"]
+        self.assertEqual(budget["limit"], 2_500_000, budget)
+
+    def test_a_dry_run_tells_what_is_open_though_the_agent_is_gone_or_runs(self):
+        agent = self.folder.write_agent(CALL, tool(f"{DONE}; {self.gate.shell()}"))
+        process = self.folder.start("run", agent, "Do it")
+        self.gate.await_arrival()
+        plan = json.loads(self.folder.run("resume", "@last", "--dry-run", "--json").stdout)
+        self.assertEqual((plan["in_use"], plan["agent_error"]), (True, ""))
+        kill(process)
+        (self.folder.path / agent).unlink()
+        said = self.folder.run("resume", "@last", "--dry-run", "--json")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        plan = json.loads(said.stdout)
+        self.assertEqual([each["fate"] for each in plan["left"]], ["waits"])
+        self.assertFalse(plan["in_use"])
+        self.assertIn("agent.yaml", plan["agent_error"])
+
     def test_what_a_fork_set_counts_until_its_agent_file_changes(self):
         server = self.serve([{"text": "Good day."}, {"text": "And you?"}])
         agent = self.write_served_agent(server, "Be brief.")

@@ -228,7 +228,7 @@ class TerminalTest(unittest.TestCase):
         terminal.press("Enter")
         terminal.await_text("Resume which session")
         terminal.press("C-c")
-        terminal.await_text("left with 2")
+        terminal.await_text("left with 130")
 
     def test_tables_and_the_picker_fit_narrow_and_wide(self):
         agent = self.hello()

@@ -19,7 +19,7 @@ namespace perdure::cli {
 class Desk;
 
 /// What completes a word.
-enum class Completes : std::uint8_t { nothing, session, call, file, command };
+enum class Completes : std::uint8_t { nothing, session, call, file, session_or_file, command };
 
 struct Argument {
   enum class Count : std::uint8_t { one, maybe, any, some };
@@ -27,6 +27,7 @@ struct Argument {
   std::string_view summary;
   Count count = Count::one;
   Completes by = Completes::nothing;
+  std::vector<std::string_view> choices{};  ///< Empty: any.
 };
 
 struct Option {
@@ -36,6 +37,7 @@ struct Option {
   std::vector<std::string_view> choices{};  ///< Empty: any.
   bool repeats = false;
   char letter = '\0';
+  Completes by = Completes::nothing;  ///< Its value.
 };
 
 struct Example {

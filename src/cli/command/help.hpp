@@ -21,6 +21,6 @@ namespace perdure::cli {
 [[nodiscard]] std::string man_of(const Command& command);
 [[nodiscard]] std::string man_index(const std::vector<Command>& table);
 /// A script for bash, zsh or fish.
-[[nodiscard]] std::string completion_for(std::string_view shell, const std::vector<Command>& table);
+[[nodiscard]] std::string completion_for(std::string_view shell);
 
 }  // namespace perdure::cli

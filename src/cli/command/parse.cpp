@@ -163,7 +163,10 @@ class Parser {
 
 const std::vector<Option>& global_options() {
   static const std::vector<Option> options = {
-      {.name = "store", .value = "PLACE", .summary = "The store: a path, or postgres://…"},
+      {.name = "store",
+       .value = "PLACE",
+       .summary = "The store: a path, or postgres://…",
+       .by = Completes::file},
       {.name = "json", .summary = "One JSON document on stdout"},
       {.name = "jsonl", .summary = "One JSON object a line on stdout"},
       {.name = "color",
@@ -173,6 +176,7 @@ const std::vector<Option>& global_options() {
       {.name = "quiet", .summary = "Say nothing on stderr but errors", .letter = 'q'},
       {.name = "yes", .summary = "Do not ask for confirmation", .letter = 'y'},
       {.name = "help", .summary = "Say how the command is used", .letter = 'h'},
+      {.name = "version", .summary = "Say which version this is"},
   };
   return options;
 }

@@ -4,7 +4,6 @@
 #include "live/agent_source.hpp"
 
 #include <array>
-#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <initializer_list>
@@ -12,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "command/command.hpp"
@@ -20,16 +18,15 @@
 #include "perdure/agent/environment.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "place/path.hpp"
 
 namespace perdure::cli {
 namespace {
 
 constexpr std::string_view anthropic_key = "ANTHROPIC_API_KEY";
 constexpr std::string_view openai_key = "OPENAI_API_KEY";
-
-std::string whole_path(const std::string& path, const std::string& folder) {
-  return (std::filesystem::path(folder) / path).lexically_normal().string();
-}
+constexpr std::string_view anthropic_url = "ANTHROPIC_BASE_URL";
+constexpr std::string_view openai_url = "OPENAI_BASE_URL";
 
 bool has_variable(const Environment& environment, std::string_view name) {
   const auto value = environment(std::string(name));
@@ -59,6 +56,11 @@ Result<ProviderKind> guess_provider(const AgentSource& source, const Environment
   }
   const bool has_anthropic = has_variable(environment, anthropic_key);
   const bool has_openai = has_variable(environment, openai_key);
+  const bool serves_anthropic = has_variable(environment, anthropic_url);
+  const bool serves_openai = has_variable(environment, openai_url);
+  if (serves_anthropic != serves_openai) {
+    return serves_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
+  }
   if (has_anthropic != has_openai) {
     return has_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
   }
@@ -75,9 +77,16 @@ Result<std::string> script_text(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+void take_server(AgentSource& source, ProviderKind kind, const Environment& environment) {
+  const bool is_anthropic = kind == ProviderKind::anthropic;
+  const auto url = environment(std::string(is_anthropic ? anthropic_url : openai_url));
+  if (!url || url->empty()) return;
+  source.base_url = *url;
+  source.provider = is_anthropic ? "anthropic" : "openai";
+}
+
 // Another provider's key and parameters are not this one's.
-Result<void> set_model(ModelSpec& model, const AgentSource& source,
-                       const Environment& environment) {
+Result<void> set_model(ModelSpec& model, AgentSource& source, const Environment& environment) {
   auto kind = guess_provider(source, environment);
   if (!kind) return forward(kind);
   if (*kind == ProviderKind::scripted) {
@@ -89,6 +98,7 @@ Result<void> set_model(ModelSpec& model, const AgentSource& source,
   const std::string_view key = *kind == ProviderKind::anthropic ? anthropic_key : openai_key;
   if (model.provider != *kind || model.id.empty()) model = {.provider = *kind};
   model.id = source.model;
+  if (source.base_url.empty() && model.base_url.empty()) take_server(source, *kind, environment);
   if (!source.base_url.empty()) model.base_url = source.base_url;
   // A server of one's own may want no key.
   const bool needs_key = model.base_url.empty() || has_variable(environment, key);
@@ -142,7 +152,7 @@ std::string with_source(const std::string& metadata, const AgentSource& source) 
   return whole.text();
 }
 
-Result<AgentFile> load_agent(const AgentSource& source, const Environment& environment) {
+Result<AgentFile> load_agent(AgentSource& source, const Environment& environment) {
   AgentFile file{.name = "prompt", .folder = "/"};
   if (!source.file.empty()) {
     auto read = read_agent_file(source.file);

@@ -33,11 +33,11 @@ struct AgentSource {
 /// The metadata with this source in it; the rest stays.
 [[nodiscard]] std::string with_source(const std::string& metadata, const AgentSource& source);
 
-/// Reads the agent. A provider that is not named is guessed: by the model's name, a base URL, or the
-/// key that the environment has.
+/// Reads the agent. A provider that is not named is guessed: by a base URL, the model's name, or what
+/// the environment has of it: OPENAI_BASE_URL or ANTHROPIC_BASE_URL, or a key. A server that the
+/// environment names is written into the source, so that a resume finds it without.
 /// Fails: `not_found` for a file that is gone; as read_agent_file; `invalid_argument` if nobody can
 /// tell whose model it is.
-[[nodiscard]] Result<AgentFile> load_agent(const AgentSource& source,
-                                           const Environment& environment);
+[[nodiscard]] Result<AgentFile> load_agent(AgentSource& source, const Environment& environment);
 
 }  // namespace perdure::cli

@@ -17,13 +17,15 @@ namespace {
 class AgentSourceTest : public testing::Test {
  protected:
   Result<AgentFile> load(const AgentSource& source) {
-    return load_agent(source, [this](const std::string& name) -> std::optional<std::string> {
+    loaded = source;
+    return load_agent(loaded, [this](const std::string& name) -> std::optional<std::string> {
       const auto found = environment.find(name);
       return found == environment.end() ? std::nullopt : std::optional(found->second);
     });
   }
 
   std::map<std::string, std::string> environment;
+  AgentSource loaded;  ///< As loading left it.
 };
 
 TEST_F(AgentSourceTest, IsRememberedBesideWhatElseTheMetadataHolds) {
@@ -62,6 +64,21 @@ TEST_F(AgentSourceTest, AServerOfOnesOwnNeedsNoKey) {
   EXPECT_EQ(model.provider, ProviderKind::openai);
   EXPECT_EQ(model.base_url, source.base_url);
   EXPECT_EQ(model.key_variable, "");
+}
+
+TEST_F(AgentSourceTest, AServerOfTheEnvironmentIsAskedAndRemembered) {
+  environment["OPENAI_BASE_URL"] = "http://127.0.0.1:8080/v1";
+  const ModelSpec model = must(load({.model = "qwen"})).model;
+  EXPECT_EQ(model.provider, ProviderKind::openai);
+  EXPECT_EQ(model.base_url, "http://127.0.0.1:8080/v1");
+  EXPECT_EQ(model.key_variable, "");
+  EXPECT_EQ(loaded.base_url, "http://127.0.0.1:8080/v1");
+  EXPECT_EQ(loaded.provider, "openai");
+  EXPECT_EQ(must(load({.model = "claude-sonnet-5-5"})).model.base_url, "") << "it is not of them";
+  environment = {{"ANTHROPIC_BASE_URL", "http://127.0.0.1:8081"}};
+  EXPECT_EQ(must(load({.model = "qwen"})).model.provider, ProviderKind::anthropic);
+  EXPECT_EQ(must(load({.model = "qwen", .base_url = "http://there"})).model.base_url,
+            "http://there");
 }
 
 }  // namespace

@@ -137,6 +137,10 @@ void PickList::type(char letter) {
 }
 
 void PickList::erase() {
+  const auto is_inside = [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+  };
+  while (!typed_.empty() && is_inside(typed_.back())) typed_.pop_back();
   if (!typed_.empty()) typed_.pop_back();
   filter();
 }

@@ -24,7 +24,7 @@ class PickList {
   explicit PickList(std::vector<Choice> choices);
 
   void type(char letter);
-  void erase();
+  void erase();  ///< A letter, of however many bytes.
   void move(int by);
 
   [[nodiscard]] const std::string& typed() const { return typed_; }

@@ -43,5 +43,15 @@ TEST(PickListTest, TypingLeavesThoseThatFitWhateverTheCase) {
   EXPECT_EQ(list.typed(), "REF");
 }
 
+TEST(PickListTest, ALetterIsErasedWhole) {
+  PickList list = letters();
+  for (const char byte : std::string("re\u20ac\u00e9")) list.type(byte);
+  list.erase();
+  EXPECT_EQ(list.typed(), "re\u20ac");
+  list.erase();
+  EXPECT_EQ(list.typed(), "re");
+  EXPECT_EQ(list.chosen(), 0U);
+}
+
 }  // namespace
 }  // namespace perdure::cli

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "live/agent_source.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/sessions.hpp"
@@ -107,6 +109,12 @@ Result<SessionTest> age_test(const std::string& word, bool of_change, std::strin
   };
 }
 
+std::string agent_of(const SessionSummary& row) {
+  const auto source = source_in(row.metadata);
+  if (!source) return {};
+  return source->file.empty() ? source->model : std::filesystem::path(source->file).stem().string();
+}
+
 Result<SessionTest> keyed_test(const std::string& word, std::string_view key,
                                const std::string& value, Timestamp now) {
   if (key == "state") {
@@ -130,10 +138,15 @@ Result<SessionTest> keyed_test(const std::string& word, std::string_view key,
       return ::fnmatch(value.c_str(), row.title.c_str(), 0) == 0;
     };
   }
+  if (key == "agent") {
+    return [value](const SessionSummary& row) {
+      return ::fnmatch(value.c_str(), agent_of(row).c_str(), 0) == 0;
+    };
+  }
   if (key == "active" || key == "age") return age_test(word, key == "active", value, now);
   if (const Amount amount = amount_named(key)) return amount_test(word, amount, value);
-  return bad_word(word,
-                  "the keys are state, tag, title, tokens, cost, turns, steps, active and age");
+  return bad_word(
+      word, "the keys are state, tag, title, agent, tokens, cost, turns, steps, active and age");
 }
 
 Result<SessionTest> word_test(const std::string& word, Timestamp now) {

@@ -2,6 +2,7 @@
 //
 //   state:interrupted  tag:prod  title:refund*  tokens:>20000  cost:>0.5  turns:<3  steps:>100
 //   active:<2h (last change)  age:>7d (creation)  "gift card" (in title or opening)
+//   agent:refunds (the name of its file without .yaml, or its model)
 //
 // A dash in front means "not": -tag:test.
 

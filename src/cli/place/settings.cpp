@@ -56,11 +56,12 @@ Result<void> add_file(Values& values, const fs::path& path, const fs::path& base
   return {};
 }
 
-std::optional<fs::path> project_file(const std::string& folder) {
+// What the nearest .perdure has that has it.
+std::optional<fs::path> find_in_project(const std::string& folder, std::string_view name) {
   std::error_code ignored;
   for (fs::path at = folder; !at.empty(); at = at.parent_path()) {
-    fs::path file = at / ".perdure" / "config";
-    if (fs::is_regular_file(file, ignored)) return file;
+    fs::path file = at / ".perdure" / name;
+    if (fs::exists(file, ignored)) return file;
     if (at == at.root_path()) break;
   }
   return std::nullopt;
@@ -99,12 +100,16 @@ Result<std::vector<Setting>> read_settings(const World& world, const Invocation&
     if (key == "store") value = location_from(value, world.folder);
     values.try_emplace(name, Setting{name, value, flag ? "--" + name : variable});
   }
-  if (const auto file = project_file(world.folder)) {
+  if (const auto file = find_in_project(world.folder, "config")) {
     auto added = add_file(values, *file, file->parent_path().parent_path());
     if (!added) return forward(added);
   }
   const fs::path mine = user_folder(world, "XDG_CONFIG_HOME", ".config");
   if (auto added = add_file(values, mine / "config", mine); !added) return forward(added);
+  if (const auto store = find_in_project(world.folder, "store")) {
+    const std::string path = store->string();
+    values.try_emplace("store", Setting{"store", location_from(path, world.folder), path});
+  }
   const fs::path data = user_folder(world, "XDG_DATA_HOME", ".local/share");
   values.try_emplace("store", Setting{"store", (data / "store.db").string(), "default"});
   values.try_emplace("color", Setting{"color", "auto", "default"});

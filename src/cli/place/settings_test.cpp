@@ -61,6 +61,14 @@ TEST_F(SettingsTest, AFlagBeatsTheEnvironmentThatBeatsTheProjectThatBeatsTheUser
   EXPECT_EQ(must(store(given)).origin, "--store");
 }
 
+TEST_F(SettingsTest, AProjectMayHaveAStoreOfItsOwn) {
+  write("work/.perdure/store", "");
+  EXPECT_EQ(must(store()).value, folder.file("work/.perdure/store"));
+  EXPECT_EQ(must(store()).origin, folder.file("work/.perdure/store"));
+  write("home/.config/perdure/config", "store = mine.db\n");
+  EXPECT_EQ(must(store()).value, folder.file("home/.config/perdure/mine.db"));
+}
+
 TEST_F(SettingsTest, AFolderMeansTheStoreInIt) {
   std::filesystem::create_directories(folder.file("work/deep/stores"));
   environment["PERDURE_STORE"] = "stores";

@@ -13,8 +13,8 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/store.hpp"
+#include "place/path.hpp"
 #include "place/reference.hpp"
-#include "place/settings.hpp"
 #include "screen/progress_bar.hpp"
 #include "screen/words.hpp"
 
@@ -59,7 +59,7 @@ Result<Exit> run_export(Desk& desk) {
   if (!store) return forward(store);
   auto options = export_options(desk, **store);
   if (!options) return forward(options);
-  const std::string path = location_from(*file, desk.world().folder);
+  const std::string path = whole_path(*file, desk.world().folder);
   auto report = [&] {
     ProgressBar bar(desk.talk(), *desk.world().clock, "exporting");
     return export_sessions(**store, path, *options, bar.follow());
@@ -74,7 +74,7 @@ Result<Exit> run_export(Desk& desk) {
 
 Result<Exit> run_import(Desk& desk) {
   const std::string& file = desk.given().arguments.front();
-  const std::string path = location_from(file, desk.world().folder);
+  const std::string path = whole_path(file, desk.world().folder);
   const bool only_looks = desk.given().has("dry-run");
   auto report = [&]() -> Result<BundleReport> {
     ProgressBar bar(desk.talk(), *desk.world().clock, only_looks ? "checking" : "importing");
@@ -111,7 +111,11 @@ Command export_command() {
                      .summary = "The sessions; all if none is named",
                      .count = Argument::Count::any,
                      .by = Completes::session}},
-      .options = {{.name = "output", .value = "FILE", .summary = "The file", .letter = 'o'},
+      .options = {{.name = "output",
+                   .value = "FILE",
+                   .summary = "The file",
+                   .letter = 'o',
+                   .by = Completes::file},
                   {.name = "with-relatives", .summary = "Take whole families along"},
                   {.name = "with-damage", .summary = "Take damaged sessions along as they are"}},
       .exits = {Exit::not_found, Exit::in_use, Exit::damaged, Exit::unsupported},

@@ -62,6 +62,10 @@ Result<Exit> print_raw(Desk& desk, Store& store, const PlaceInSession& place) {
 }
 
 Result<Exit> run_cat(Desk& desk) {
+  if (desk.given().has("raw") && desk.output().is_json()) {
+    return fail(ErrorCode::invalid_argument,
+                "--raw prints bytes, not JSON: perdure log POINT --json has them as JSON");
+  }
   auto store = desk.open();
   if (!store) return forward(store);
   auto place = find_point(**store, desk.given().arguments.front());

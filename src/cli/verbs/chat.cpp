@@ -28,6 +28,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "place/path.hpp"
 #include "place/reference.hpp"
 #include "screen/screen.hpp"
 #include "screen/words.hpp"
@@ -206,18 +207,9 @@ Result<Exit> Chat::talk() {
   }
 }
 
-bool names_a_file(Desk& desk) {
-  if (desk.given().arguments.empty()) return false;
-  const std::string& word = desk.given().arguments.front();
-  std::error_code ignored;
-  return word.ends_with(".yaml") || word.ends_with(".yml") ||
-         std::filesystem::is_regular_file(std::filesystem::path(desk.world().folder) / word,
-                                          ignored);
-}
-
 Result<void> start_chat(Desk& desk, Store& store, Chat& chat) {
   const auto& words = desk.given().arguments;
-  const bool is_file = names_a_file(desk);
+  const bool is_file = !words.empty() && names_agent_file(words.front(), desk.world().folder);
   if (is_file || words.empty()) {
     return chat.prepare(source_of(desk.given(), is_file ? words.front() : "", desk.world().folder));
   }
@@ -259,11 +251,12 @@ Command chat_command() {
       .arguments = {{.name = "WITH",
                      .summary = "An agent file, or a session; not needed with --model",
                      .count = Argument::Count::maybe,
-                     .by = Completes::session}},
+                     .by = Completes::session_or_file}},
       .options = {{.name = "title", .value = "TEXT", .summary = "What people call the session"},
                   {.name = "agent",
                    .value = "FILE",
-                   .summary = "The session's agent file, instead of the one it remembers"},
+                   .summary = "The session's agent file, instead of the one it remembers",
+                   .by = Completes::file},
                   {.name = "accept-changes",
                    .summary = "Go on although the agent is not as it was"},
                   {.name = "wait",

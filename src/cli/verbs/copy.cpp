@@ -2,6 +2,8 @@
 
 #include "perdure/store/copy.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
@@ -12,7 +14,10 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/store/location.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
 #include "place/settings.hpp"
@@ -21,6 +26,11 @@
 
 namespace perdure::cli {
 namespace {
+
+// As people get to see it.
+std::string place_of(Desk& desk) {
+  return shown_location(location_from(desk.given().arguments.front(), desk.world().folder));
+}
 
 Result<CopyOptions> copy_options(Desk& desk, Store& from) {
   CopyOptions options{.with_damage = desk.given().has("with-damage")};
@@ -32,42 +42,81 @@ Result<CopyOptions> copy_options(Desk& desk, Store& from) {
   return options;
 }
 
-Result<Exit> run_copy(Desk& desk) {
-  auto from = desk.open();
-  if (!from) return forward(from);
-  auto options = copy_options(desk, **from);
-  if (!options) return forward(options);
-  const std::string place = location_from(desk.given().arguments.front(), desk.world().folder);
-  auto to = open_store(place, {.clock = desk.world().clock, .ids = desk.world().ids});
-  if (!to) return forward(to);
-  if (desk.given().has("abandon")) {
-    if (auto abandoned = abandon_copy(**from, **to); !abandoned) return forward(abandoned);
-    desk.talk().line(
-        "Whatever an unfinished copy had left there is gone; the sessions can run here again.");
-    return Exit::done;
-  }
-  const std::string what =
-      options->sessions.empty() ? "all sessions" : counted(options->sessions.size(), "session");
-  if (!desk.confirms(
-          fmt::format("Move {} to {}? Here they stay readable, and cannot run.", what, place)))
-    return Exit::unconfirmed;
+void show_copy(Desk& desk, const std::string& place, const CopyReport& report,
+               Json::Object rest = {}) {
+  Json::Object document = {
+      {"to", place},           {"sessions", report.sessions}, {"entries", report.entries},
+      {"calls", report.calls}, {"blobs", report.blobs},       {"damaged", report.damaged}};
+  for (Json::Member& member : rest) document.push_back(std::move(member));
+  desk.output().document("perdure.copy/1", std::move(document));
+}
+
+Result<Exit> abandon(Desk& desk, Store& from, Store& to, const std::string& place) {
+  if (auto abandoned = abandon_copy(from, to); !abandoned) return forward(abandoned);
+  show_copy(desk, place, {}, {{"abandoned", true}});
+  desk.talk().line(
+      "Whatever an unfinished copy had left there is gone; the sessions can run here again.");
+  return Exit::done;
+}
+
+Result<Exit> move_sessions(Desk& desk, Store& from, Store& to, const CopyOptions& options) {
+  const std::string place = place_of(desk);
   auto report = [&] {
     ProgressBar bar(desk.talk(), *desk.world().clock, "copying");
-    return copy_store(**from, **to, *options, bar.follow());
+    return copy_store(from, to, options, bar.follow());
   }();
   if (!report) return forward(report);
-  desk.output().document("perdure.copy/1", {{"to", place},
-                                            {"sessions", report->sessions},
-                                            {"entries", report->entries},
-                                            {"calls", report->calls},
-                                            {"blobs", report->blobs},
-                                            {"damaged", report->damaged}});
+  show_copy(desk, place, *report);
   if (desk.output().is_json()) return Exit::done;
   desk.screen().line(fmt::format("Moved {} to {}: {} entries, {}, compared fact by fact.",
                                  counted(report->sessions, "session"), place, report->entries,
                                  counted(report->calls, "call")));
   desk.talk().line(fmt::format("Next: perdure sessions --store {}", place));
   return Exit::done;
+}
+
+Result<std::uint64_t> count_movable(Store& from) {
+  std::uint64_t count = 0;
+  SessionQuery query{.limit = 1000};
+  do {
+    auto page = from.sessions().list(query);
+    if (!page) return forward(page);
+    for (const SessionSummary& row : page->sessions) count += row.moved_to.empty() ? 1 : 0;
+    query.cursor = page->next;
+  } while (!query.cursor.empty());
+  return count;
+}
+
+Result<Exit> tell_move(Desk& desk, Store& from, const CopyOptions& options) {
+  Result<std::uint64_t> count = options.sessions.size();
+  if (options.sessions.empty()) count = count_movable(from);
+  if (!count) return forward(count);
+  const std::string place = place_of(desk);
+  show_copy(desk, place, {.sessions = *count}, {{"dry_run", true}});
+  if (desk.output().is_json()) return Exit::done;
+  desk.screen().line(
+      fmt::format("Would move {} to {}; nothing was done.", counted(*count, "session"), place));
+  return Exit::done;
+}
+
+Result<Exit> run_copy(Desk& desk) {
+  auto from = desk.open();
+  if (!from) return forward(from);
+  auto options = copy_options(desk, **from);
+  if (!options) return forward(options);
+  const std::string place = place_of(desk);
+  const std::string what =
+      options->sessions.empty() ? "all sessions" : counted(options->sessions.size(), "session");
+  if (desk.given().has("dry-run")) return tell_move(desk, **from, *options);
+  auto to = open_store(location_from(desk.given().arguments.front(), desk.world().folder),
+                       {.clock = desk.world().clock, .ids = desk.world().ids});
+  if (!to) return forward(to);
+  if (desk.given().has("abandon")) return abandon(desk, **from, **to, place);
+  if (!desk.confirms(
+          fmt::format("Move {} to {}? Here they stay readable, and cannot run.", what, place))) {
+    return Exit::unconfirmed;
+  }
+  return move_sessions(desk, **from, **to, *options);
 }
 
 }  // namespace
@@ -87,7 +136,8 @@ Command copy_command() {
                      .summary = "Only these sessions; all if none is named",
                      .count = Argument::Count::any,
                      .by = Completes::session}},
-      .options = {{.name = "with-damage", .summary = "Take damaged sessions along as they are"},
+      .options = {{.name = "dry-run", .summary = "Only say what would be moved"},
+                  {.name = "with-damage", .summary = "Take damaged sessions along as they are"},
                   {.name = "abandon", .summary = "Throw away what an unfinished copy left there"}},
       .exits = {Exit::not_found, Exit::in_use, Exit::damaged, Exit::unconfirmed, Exit::unsupported},
       .examples = {{"perdure copy postgres://db.example/agents --yes", "move in with the others"}},

@@ -75,6 +75,14 @@ Result<Exit> run_resolve(Desk& desk) {
   const std::string name = call_name(call->session, call->position);
   const bool is_risky = decision->as == Decision::As::retry && call->effect == EffectClass::unsafe;
   if (desk.given().has("dry-run")) {
+    desk.output().document("perdure.decision/1", {{"session", call->session.text()},
+                                                  {"call", name},
+                                                  {"decision", to_string(decision->as)},
+                                                  {"who", desk.world().user},
+                                                  {"reason", decision->why},
+                                                  {"taken", false},
+                                                  {"dry_run", true}});
+    if (desk.output().is_json()) return Exit::done;
     desk.screen().line(
         fmt::format("Would settle {} ({}) as {}.", name, call->tool, to_string(decision->as)));
     return Exit::done;

@@ -74,6 +74,10 @@ Result<Exit> run_log(Desk& desk) {
   auto from = number_option(desk.given(), "from", 1);
   if (!from) return forward(from);
   const bool follows = desk.given().has("follow");
+  if (follows && desk.given().has("json")) {
+    return fail(ErrorCode::invalid_argument,
+                "what is followed never ends, and a document must: say --jsonl");
+  }
   if (follows && place->point != Point::head()) {
     return fail(ErrorCode::invalid_argument, "only the head of a session can be followed");
   }

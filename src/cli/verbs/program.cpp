@@ -1,12 +1,10 @@
-// Verbs about the program itself: help, version, config, completion, and the pages that are made of
-// the table of commands.
+// Verbs about the program itself: help, version, config, and the pages that are made of the table of
+// commands.
 
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "command/command.hpp"
 #include "command/help.hpp"
@@ -15,12 +13,9 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/sessions.hpp"
-#include "place/reference.hpp"
+#include "perdure/store/location.hpp"
 #include "place/settings.hpp"
 #include "screen/table.hpp"
-#include "screen/text.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -50,44 +45,12 @@ Result<Exit> run_config(Desk& desk) {
   output.begin_list("perdure.config/1");
   Table table({{.heading = "SETTING"}, {.heading = "VALUE"}, {.heading = "SET BY"}});
   for (const Setting& setting : desk.settings()) {
-    output.item(
-        Json::Object{{"key", setting.key}, {"value", setting.value}, {"origin", setting.origin}});
-    table.add({{setting.key, Ink::bold}, {setting.value}, {setting.origin, Ink::dim}});
+    const std::string value = shown_location(setting.value);
+    output.item(Json::Object{{"key", setting.key}, {"value", value}, {"origin", setting.origin}});
+    table.add({{setting.key, Ink::bold}, {value}, {setting.origin, Ink::dim}});
   }
   output.end_list();
   if (!output.is_json()) table.print(desk.screen());
-  return Exit::done;
-}
-
-Result<Exit> run_completion(Desk& desk) {
-  const std::string& shell = desk.given().arguments.front();
-  if (shell != "bash" && shell != "zsh" && shell != "fish") {
-    return fail(ErrorCode::invalid_argument, "the shell is one of bash, zsh and fish");
-  }
-  desk.screen().bytes(completion_for(shell, commands()));
-  return Exit::done;
-}
-
-// Lines "word<tab>what it is", for the scripts.
-Result<Exit> run_complete(Desk& desk) {
-  auto store = desk.open();
-  if (!store) return forward(store);
-  const bool wants_calls = desk.given().arguments.front() == "call";
-  auto page = (*store)->sessions().list({.limit = 200});
-  if (!page) return forward(page);
-  for (const SessionSummary& row : page->sessions) {
-    if (!wants_calls) {
-      desk.screen().bytes(fmt::format("{}\t{}\n", row.id.text(), visible(row.title)));
-      continue;
-    }
-    auto calls = (*store)->ledger().list({.session = row.id});
-    if (!calls) return forward(calls);
-    for (const Call& call : *calls) {
-      if (!is_pending(call, row)) continue;
-      desk.screen().bytes(
-          fmt::format("{}\t{}\n", call_name(row.id, call.position), visible(call.tool)));
-    }
-  }
   return Exit::done;
 }
 
@@ -144,27 +107,12 @@ Command config_command() {
               "PERDURE_COLOR), else from\n"
               ".perdure/config in this folder or one above it, else from "
               "$XDG_CONFIG_HOME/perdure/config, else it\n"
-              "is the default. These files have lines `key = value`. The default store is\n"
-              "$XDG_DATA_HOME/perdure/store.db.",
+              "is the default. These files have lines `key = value`. The default store is "
+              ".perdure/store of the\n"
+              "project, if there is one, else $XDG_DATA_HOME/perdure/store.db.",
           .examples = {{"perdure config", "where the store is, and why there"}},
           .schema = "perdure.config/1",
           .run = run_config};
-}
-
-Command completion_command() {
-  return {.name = "completion",
-          .summary = "Print a script that completes commands, options, sessions and calls",
-          .arguments = {{.name = "SHELL", .summary = "bash, zsh or fish"}},
-          .examples = {{"source <(perdure completion bash)", "complete in this shell"}},
-          .run = run_completion};
-}
-
-Command complete_command() {
-  return {.name = "complete",
-          .summary = "Print words for completion scripts",
-          .arguments = {{.name = "WHAT", .summary = "session or call"}},
-          .is_hidden = true,
-          .run = run_complete};
 }
 
 Command reference_command() {

@@ -49,7 +49,7 @@ Choice choice_of(Desk& desk, const SessionSummary& row) {
 }
 
 // Sub-agents are resumed by those they work for.
-Result<SessionSummary> pick_session(Desk& desk, Store& store) {
+Result<std::optional<SessionSummary>> pick_session(Desk& desk, Store& store) {
   auto page = store.sessions().list({.limit = sessions_offered});
   if (!page) return forward(page);
   std::vector<SessionSummary> rows = std::move(page->sessions);
@@ -60,11 +60,12 @@ Result<SessionSummary> pick_session(Desk& desk, Store& store) {
   for (const SessionSummary& row : rows) choices.push_back(choice_of(desk, row));
   if (choices.empty()) return fail(ErrorCode::not_found, "there is no session to resume");
   const auto chosen = pick(desk, "Resume which session?", std::move(choices));
-  if (!chosen) return fail(ErrorCode::invalid_argument, "no session was chosen");
+  if (!chosen) return std::nullopt;
   return std::move(rows[*chosen]);
 }
 
-Result<SessionSummary> session_to_resume(Desk& desk, Store& store) {
+// Empty: a person was asked, and would not choose.
+Result<std::optional<SessionSummary>> session_to_resume(Desk& desk, Store& store) {
   if (!desk.given().arguments.empty()) {
     return find_session(store, desk.given().arguments.front());
   }
@@ -90,8 +91,20 @@ struct Outlook {
   std::vector<LeftCall> left{};
   bool asks_model_again = false;
   std::vector<std::string> changed{};
+  std::string agent_error{};  ///< Why nobody can tell whether the agent has changed.
   std::size_t inbox = 0;
 };
+
+// What is not as it was in the session's agent.
+Result<std::vector<std::string>> changes_of(Desk& desk, const SessionSummary& row,
+                                            const State& state) {
+  auto source = source_for(desk, row);
+  if (!source) return forward(source);
+  auto file = load_agent(*source, desk.world().environment);
+  if (!file) return forward(file);
+  if (!state.origin || state.origin->agent_digest.empty()) return {};
+  return changed_parts(state.origin->agent_digest, agent_digest(*file));
+}
 
 Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) {
   constexpr std::size_t mails_counted = 1000;
@@ -104,15 +117,17 @@ Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) 
   Outlook outlook{.left = *std::move(left),
                   .asks_model_again = state->request.has_value(),
                   .inbox = mails->size()};
-  auto source = source_for(desk, row);
-  if (!source) return forward(source);
-  auto file = load_agent(*source, desk.world().environment);
-  if (!file) return forward(file);
-  if (state->origin && !state->origin->agent_digest.empty()) {
-    outlook.changed = changed_parts(state->origin->agent_digest, agent_digest(*file));
+  // What is open can be told without the agent.
+  auto changed = changes_of(desk, row, *state);
+  if (changed) {
+    outlook.changed = *std::move(changed);
+  } else {
+    outlook.agent_error = changed.error().message;
   }
   return outlook;
 }
+
+bool is_in_use(const SessionSummary& row) { return row.holder && row.holder->alive; }
 
 std::string_view words_for(Fate fate) {
   switch (fate) {
@@ -128,7 +143,13 @@ std::string_view words_for(Fate fate) {
   return "";
 }
 
-void print_outlook(Desk& desk, const Outlook& outlook) {
+void print_outlook(Desk& desk, const SessionSummary& row, const Outlook& outlook) {
+  if (is_in_use(row)) {
+    desk.screen().line({{fmt::format("A process runs it now (pid {} on {}); resume would wait for "
+                                     "it with --wait, or fail.",
+                                     row.holder->pid, row.holder->host),
+                         Ink::yellow}});
+  }
   Table table({{.heading = "CALL"},
                {.heading = "TOOL", .least = 8},
                {.heading = "EFFECT"},
@@ -156,6 +177,10 @@ void print_outlook(Desk& desk, const Outlook& outlook) {
     desk.screen().line(fmt::format("The agent has changed ({}): it needs --accept-changes.",
                                    fmt::join(outlook.changed, ", ")));
   }
+  if (!outlook.agent_error.empty()) {
+    desk.screen().line(
+        {{fmt::format("It cannot be resumed as it is: {}", outlook.agent_error), Ink::yellow}});
+  }
 }
 
 // Takes no lease, writes nothing.
@@ -170,8 +195,10 @@ Result<Exit> dry_run(Desk& desk, Store& store, const SessionSummary& row) {
                                                    {"left", std::move(left)},
                                                    {"asks_model_again", outlook->asks_model_again},
                                                    {"changed", std::move(changed)},
+                                                   {"agent_error", outlook->agent_error},
+                                                   {"in_use", is_in_use(row)},
                                                    {"inbox", outlook->inbox}});
-  if (!desk.output().is_json()) print_outlook(desk, *outlook);
+  if (!desk.output().is_json()) print_outlook(desk, row, *outlook);
   return Exit::done;
 }
 
@@ -224,8 +251,9 @@ Result<Exit> run_resume(Desk& desk) {
   SignalWatch signals(desk.world().catches_signals);
   auto row = session_to_resume(desk, **store);
   if (!row) return forward(row);
-  if (desk.given().has("dry-run")) return dry_run(desk, **store, *row);
-  return go_on(desk, **store, *row, signals);
+  if (!*row) return Exit::interrupted;
+  if (desk.given().has("dry-run")) return dry_run(desk, **store, **row);
+  return go_on(desk, **store, **row, signals);
 }
 
 }  // namespace
@@ -249,7 +277,8 @@ Command resume_command() {
                      .count = Argument::Count::maybe}},
       .options = {{.name = "agent",
                    .value = "FILE",
-                   .summary = "Its agent file, instead of the one it remembers"},
+                   .summary = "Its agent file, instead of the one it remembers",
+                   .by = Completes::file},
                   {.name = "accept-changes",
                    .summary = "Go on although the agent is not as it was"},
                   {.name = "wait",

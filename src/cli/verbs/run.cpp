@@ -2,12 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,7 +22,9 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/store/location.hpp"
 #include "perdure/store/store.hpp"
+#include "place/path.hpp"
 #include "screen/screen.hpp"
 #include "verbs/live_options.hpp"
 
@@ -36,20 +36,14 @@ struct Task {
   std::optional<std::string> prompt{};
 };
 
-bool is_agent_file(Desk& desk, const std::string& word) {
-  if (word.ends_with(".yaml") || word.ends_with(".yml")) return true;
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(std::filesystem::path(desk.world().folder) / word,
-                                          ignored);
-}
-
 // With --model alone the first word may be the prompt already.
 Task task_of(Desk& desk) {
   const std::vector<std::string>& words = desk.given().arguments;
   Task task;
   std::size_t next = 0;
   const bool needs_file = !desk.given().has("model");
-  if (!words.empty() && (needs_file || words.size() == 2 || is_agent_file(desk, words[0]))) {
+  if (!words.empty() &&
+      (needs_file || words.size() == 2 || names_agent_file(words[0], desk.world().folder))) {
     task.file = words[next++];
   }
   if (next < words.size()) task.prompt = words[next];
@@ -82,7 +76,7 @@ void tell_session(Desk& desk, const AgentSession& begun, const std::string& titl
   desk.talk().line({{"Session "},
                     {id, Ink::bold},
                     {title.empty() ? "" : "  " + title},
-                    {fmt::format("  (store: {})", desk.location()), Ink::dim}});
+                    {fmt::format("  (store: {})", shown_location(desk.location())), Ink::dim}});
 }
 
 Result<Exit> run_run(Desk& desk) {
@@ -91,7 +85,7 @@ Result<Exit> run_run(Desk& desk) {
     return fail(ErrorCode::invalid_argument,
                 "which agent? perdure run AGENT.yaml \"…\", or perdure run --model M \"…\"");
   }
-  const AgentSource source = source_of(desk.given(), task.file, desk.world().folder);
+  AgentSource source = source_of(desk.given(), task.file, desk.world().folder);
   auto file = load_agent(source, desk.world().environment);
   if (!file) return forward(file);
   auto budget = dollars_option(desk.given(), "budget");

@@ -43,7 +43,7 @@ constexpr Duration look_at_terminal = std::chrono::milliseconds(500);
 struct Listing {
   std::vector<SessionSummary> rows{};
   std::size_t hidden = 0;  ///< Sub-agents and old ones that were passed over.
-  bool has_more = false;
+  std::string next{};      ///< Where those that follow begin; empty: there are none.
 };
 
 bool is_hidden_row(const SessionSummary& row, Timestamp now) {
@@ -60,18 +60,30 @@ struct Wish {
   bool all = false;
 };
 
+// The place after so many rows of a page, as the end of a shorter one.
+Result<std::string> cursor_after(Store& store, SessionQuery query, std::size_t rows) {
+  if (rows == 0) return query.cursor;
+  query.limit = rows;
+  auto page = store.sessions().list(query);
+  if (!page) return forward(page);
+  return page->next;
+}
+
 Result<Listing> read_listing(Store& store, Wish wish, Timestamp now) {
   Listing listing;
   wish.query.limit = page_rows;
   do {
     auto page = store.sessions().list(wish.query);
     if (!page) return forward(page);
-    for (SessionSummary& row : page->sessions) {
+    for (std::size_t i = 0; i < page->sessions.size(); ++i) {
+      SessionSummary& row = page->sessions[i];
       if (!wish.fits(row)) continue;
       if (!wish.all && is_hidden_row(row, now)) {
         ++listing.hidden;
       } else if (listing.rows.size() == wish.limit) {
-        listing.has_more = true;
+        auto next = cursor_after(store, wish.query, i);
+        if (!next) return forward(next);
+        listing.next = *std::move(next);
         return listing;
       } else {
         listing.rows.push_back(std::move(row));
@@ -102,6 +114,7 @@ Result<Wish> wish_of(Desk& desk) {
   const std::string sort = given.find("sort").value_or("updated");
   wish.query.sort = sort_named(sort);
   wish.query.descending = sort != "title";
+  wish.query.cursor = given.find("after").value_or("");
   return wish;
 }
 
@@ -137,7 +150,9 @@ void say_what_is_missing(Desk& desk, const Listing& listing) {
     desk.talk().line(fmt::format(
         "{} hidden: sub-agents, or finished over 30 days ago; --all shows them.", listing.hidden));
   }
-  if (listing.has_more) desk.talk().line("There are more: --limit, or a filter.");
+  if (!listing.next.empty()) {
+    desk.talk().line(fmt::format("There are more: --limit, a filter, or --after {}", listing.next));
+  }
   const bool is_wanted = std::ranges::any_of(
       listing.rows, [](const SessionSummary& row) { return row.needs_attention(); });
   if (is_wanted) desk.talk().line("What needs attention: perdure pending");
@@ -149,7 +164,9 @@ Result<void> print_once(Desk& desk, Store& store, const Wish& wish) {
   Output& output = desk.output();
   output.begin_list("perdure.sessions/1");
   for (const SessionSummary& row : listing->rows) output.item(as_json(row));
-  output.end_list({{"hidden", listing->hidden}, {"has_more", listing->has_more}});
+  output.end_list({{"hidden", listing->hidden},
+                   {"has_more", !listing->next.empty()},
+                   {"next_cursor", listing->next.empty() ? Json(nullptr) : Json(listing->next)}});
   if (output.is_json()) return {};
   if (!listing->rows.empty()) print_table(desk, *listing);
   say_what_is_missing(desk, *listing);
@@ -172,6 +189,10 @@ Result<Exit> run_sessions(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
   const bool watches = desk.given().has("watch");
+  if (watches && desk.given().has("json")) {
+    return fail(ErrorCode::invalid_argument,
+                "what is watched never ends, and a document must: say --jsonl");
+  }
   do {
     auto seen = (*store)->changes().current();
     if (!seen) return forward(seen);
@@ -191,12 +212,15 @@ Command sessions_command() {
       .name = "sessions",
       .summary = "List sessions, the last changed first",
       .details =
-          "Sub-agents and sessions that ended over 30 days ago are hidden without --all.\n\n"
+          "Sub-agents and sessions that ended over 30 days ago are hidden without --all. `perdure "
+          "ls` "
+          "is the\n"
+          "same command.\n\n"
           "A filter is words that all must fit: state:interrupted tag:prod title:refund* "
-          "tokens:>20000\n"
-          "cost:>0.5 turns:<3 steps:>100 active:<2h age:>7d, or words of the title; a dash in "
-          "front means\n"
-          "\"not\": -tag:test (after --).",
+          "agent:refunds\n"
+          "tokens:>20000 cost:>0.5 turns:<3 steps:>100 active:<2h age:>7d, or words of the title; "
+          "a dash in\n"
+          "front means \"not\": -tag:test (after --).",
       .arguments = {{.name = "FILTER", .summary = "Words as above", .count = Argument::Count::any}},
       .options = {{.name = "all", .summary = "Hide nothing"},
                   {.name = "sort",
@@ -204,6 +228,9 @@ Command sessions_command() {
                    .summary = "updated (default), created, title, turns or cost",
                    .choices = {"updated", "created", "title", "turns", "cost"}},
                   {.name = "limit", .value = "N", .summary = "At most so many; 50 by default"},
+                  {.name = "after",
+                   .value = "CURSOR",
+                   .summary = "Go on after a list that ended with \"There are more\""},
                   {.name = "watch", .summary = "Show it again whenever something changes"}},
       .exits = {Exit::not_found, Exit::unsupported},
       .examples = {{"perdure sessions state:interrupted", "what a crash left behind"},

@@ -16,6 +16,7 @@
 #include "perdure/store/check.hpp"
 #include "perdure/store/doctor.hpp"
 #include "perdure/store/salvage.hpp"
+#include "place/path.hpp"
 #include "screen/progress_bar.hpp"
 #include "screen/words.hpp"
 
@@ -76,13 +77,9 @@ Result<Exit> run_check(Desk& desk) {
   return report->is_sound() ? Exit::done : Exit::damaged;
 }
 
-std::string path_of(Desk& desk, const std::string& text) {
-  return (std::filesystem::path(desk.world().folder) / text).lexically_normal().string();
-}
-
 Result<Exit> run_salvage(Desk& desk) {
-  const std::string from = path_of(desk, desk.given().arguments.at(0));
-  const std::string to = path_of(desk, desk.given().arguments.at(1));
+  const std::string from = whole_path(desk.given().arguments.at(0), desk.world().folder);
+  const std::string to = whole_path(desk.given().arguments.at(1), desk.world().folder);
   auto report = [&] {
     ProgressBar bar(desk.talk(), *desk.world().clock, "salvaging");
     return salvage_store(from, to, bar.follow());
@@ -109,7 +106,7 @@ Result<Exit> run_salvage(Desk& desk) {
 Result<Exit> run_backup(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
-  const std::string to = path_of(desk, desk.given().arguments.front());
+  const std::string to = whole_path(desk.given().arguments.front(), desk.world().folder);
   auto done = [&] {
     ProgressBar bar(desk.talk(), *desk.world().clock, "backing up");
     return (*store)->upkeep().backup(to, bar.follow());

@@ -1,0 +1,15 @@
+// Paths that people write.
+
+#pragma once
+
+#include <string>
+
+namespace perdure::cli {
+
+/// Of a path as it was written in this folder.
+[[nodiscard]] std::string whole_path(const std::string& path, const std::string& folder);
+
+/// Whether the word means an agent file, there or not, rather than something else.
+[[nodiscard]] bool names_agent_file(const std::string& word, const std::string& folder);
+
+}  // namespace perdure::cli

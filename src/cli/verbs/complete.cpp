@@ -1,0 +1,114 @@
+// Completion: a script for a shell, and what that script asks at every Tab.
+
+#include <cstddef>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "command/command.hpp"
+#include "command/help.hpp"
+#include "command/suggestions.hpp"
+#include "command/table.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "place/reference.hpp"
+#include "place/settings.hpp"
+#include "screen/text.hpp"
+#include "screen/words.hpp"
+#include "world.hpp"
+
+namespace perdure::cli {
+namespace {
+
+constexpr std::size_t sessions_told = 200;
+
+Result<Exit> run_completion(Desk& desk) {
+  const std::string& shell = desk.given().arguments.front();
+  if (shell != "bash" && shell != "zsh" && shell != "fish") {
+    return fail(ErrorCode::invalid_argument, "the shell is one of bash, zsh and fish");
+  }
+  desk.screen().bytes(completion_for(shell));
+  return Exit::done;
+}
+
+void tell_word(Desk& desk, const std::string& word, std::string_view what) {
+  desk.screen().bytes(fmt::format("{}\t{}\n", word, visible(what)));
+}
+
+Result<void> tell_calls(Desk& desk, Store& store, const SessionSummary& row,
+                        const std::string& typed) {
+  auto calls = store.ledger().list({.session = row.id});
+  if (!calls) return forward(calls);
+  for (const Call& call : *calls) {
+    const std::string name = call_name(row.id, call.position);
+    if (is_pending(call, row) && name.starts_with(typed)) tell_word(desk, name, call.tool);
+  }
+  return {};
+}
+
+// The one that the line names, or that it would mean.
+Result<std::unique_ptr<Store>> open_meant(Desk& desk, const std::string& place) {
+  const World& world = desk.world();
+  return open_store(place.empty() ? desk.location() : location_from(place, world.folder),
+                    {.create = false, .clock = world.clock, .ids = world.ids});
+}
+
+Result<void> tell_stored(Desk& desk, const Suggestions& found) {
+  auto store = open_meant(desk, found.store);
+  if (!store) return forward(store);
+  const std::string id = found.typed.substr(0, found.typed.find(':'));
+  auto page = (*store)->sessions().list({.id_prefix = id, .limit = sessions_told});
+  if (!page) return forward(page);
+  for (const SessionSummary& row : page->sessions) {
+    if (found.by != Completes::call) {
+      tell_word(desk, row.id.text(), row.title);
+    } else if (auto told = tell_calls(desk, **store, row, found.typed); !told) {
+      return told;
+    }
+  }
+  return {};
+}
+
+Result<Exit> run_complete(Desk& desk) {
+  const Suggestions found = suggestions_for(commands(), desk.given().arguments);
+  for (const Suggestion& each : found.words) tell_word(desk, each.word, each.what);
+  const bool takes_file = found.by == Completes::file || found.by == Completes::session_or_file;
+  const bool is_stored = found.by == Completes::session || found.by == Completes::call ||
+                         found.by == Completes::session_or_file;
+  Result<void> told;
+  if (is_stored) told = tell_stored(desk, found);
+  // Also where there is no store yet.
+  if (takes_file) desk.screen().bytes(":files\n");
+  if (!told) return forward(told);
+  return Exit::done;
+}
+
+}  // namespace
+
+Command completion_command() {
+  return {.name = "completion",
+          .summary = "Print a script that completes commands, options, sessions and calls",
+          .arguments = {{.name = "SHELL",
+                         .summary = "bash, zsh or fish",
+                         .choices = {"bash", "zsh", "fish"}}},
+          .examples = {{"source <(perdure completion bash)", "complete in this shell"}},
+          .run = run_completion};
+}
+
+Command complete_command() {
+  return {.name = "complete",
+          .summary = "Print words for completion scripts",
+          .arguments = {{.name = "WORD",
+                         .summary = "What was typed, after --",
+                         .count = Argument::Count::any}},
+          .is_hidden = true,
+          .run = run_complete};
+}
+
+}  // namespace perdure::cli
