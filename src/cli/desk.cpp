@@ -85,9 +85,10 @@ bool is_missing(const std::string& location) {
   return location.starts_with('/') && !std::filesystem::exists(location, ignored);
 }
 
-std::unexpected<Error> no_store(const std::string& shown_location(location)) {
-  return fail(ErrorCode::not_found,
-              fmt::format("there is no store at {}; name another with --store", shown_location(location)));
+std::unexpected<Error> no_store(const std::string& location) {
+  return fail(
+      ErrorCode::not_found,
+      fmt::format("there is no store at {}; name another with --store", shown_location(location)));
 }
 
 }  // namespace

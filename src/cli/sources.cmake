@@ -11,6 +11,7 @@ set(PERDURE_CLI_SOURCES
     desk.cpp
     exit.cpp
     live/agent_source.cpp
+    live/call_words.cpp
     live/left_open.cpp
     live/line_editor.cpp
     live/live_agent.cpp
@@ -74,4 +75,5 @@ set(PERDURE_CLI_TESTS
     process_test.cpp
     screen/progress_bar_test.cpp
     screen/table_test.cpp
-    screen/text_test.cpp)
+    screen/text_test.cpp
+    verbs/forget_test.cpp)

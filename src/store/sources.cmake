@@ -31,6 +31,7 @@ set(PERDURE_STORE_SOURCES
     memory/arriving.cpp
     memory/departing.cpp
     memory/transfer.cpp
+    kept_versions.cpp
     location.cpp
     open.cpp
     postgres/address.cpp

@@ -29,32 +29,35 @@ std::string two_columns(const Pairs& lines) {
   return text;
 }
 
-std::string option_name(const Option& option) {
-  const std::string letter = option.letter != '\0' ? fmt::format("-{}, ", option.letter) : "";
-  const std::string value = option.value.empty() ? "" : fmt::format(" {}", option.value);
-  return fmt::format("{}--{}{}", letter, option.name, value);
-}
-
 std::string options_text(const std::vector<Option>& options) {
   Pairs lines;
   for (const Option& option : options) {
-    lines.emplace_back(option_name(option), std::string(option.summary));
+    lines.emplace_back(option_text(option), std::string(option.summary));
   }
   return two_columns(lines);
 }
 
 std::string exits_text(const Command& command) {
   Pairs lines;
-  for (const Exit exit : {Exit::done, Exit::failed, Exit::usage}) {
-    lines.emplace_back(std::to_string(std::to_underlying(exit)), std::string(meaning_of(exit)));
-  }
-  for (const Exit exit : command.exits) {
+  for (const Exit exit : exits_of(command)) {
     lines.emplace_back(std::to_string(std::to_underlying(exit)), std::string(meaning_of(exit)));
   }
   return two_columns(lines);
 }
 
 }  // namespace
+
+std::string option_text(const Option& option) {
+  const std::string letter = option.letter != '\0' ? fmt::format("-{}, ", option.letter) : "";
+  const std::string value = option.value.empty() ? "" : fmt::format(" {}", option.value);
+  return fmt::format("{}--{}{}", letter, option.name, value);
+}
+
+std::vector<Exit> exits_of(const Command& command) {
+  std::vector<Exit> exits = {Exit::done, Exit::failed, Exit::usage};
+  exits.insert(exits.end(), command.exits.begin(), command.exits.end());
+  return exits;
+}
 
 std::string overview(const std::vector<Command>& table) {
   Pairs lines;

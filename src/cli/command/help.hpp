@@ -7,8 +7,14 @@
 #include <vector>
 
 #include "command/command.hpp"
+#include "exit.hpp"
 
 namespace perdure::cli {
+
+/// "-o, --output FILE".
+[[nodiscard]] std::string option_text(const Option& option);
+/// All of them, in order.
+[[nodiscard]] std::vector<Exit> exits_of(const Command& command);
 
 /// What `perdure help` says: all commands, a line each.
 [[nodiscard]] std::string overview(const std::vector<Command>& table);

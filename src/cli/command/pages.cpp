@@ -14,18 +14,6 @@
 namespace perdure::cli {
 namespace {
 
-std::string option_text(const Option& option) {
-  const std::string letter = option.letter != '\0' ? fmt::format("-{}, ", option.letter) : "";
-  return fmt::format("{}--{}{}{}", letter, option.name, option.value.empty() ? "" : " ",
-                     option.value);
-}
-
-std::vector<Exit> exits_of(const Command& command) {
-  std::vector<Exit> exits = {Exit::done, Exit::failed, Exit::usage};
-  for (const Exit exit : command.exits) exits.push_back(exit);
-  return exits;
-}
-
 // Whatever man would take for its own. Dashes are made the ASCII ones, so that they can be copied.
 std::string roff(std::string_view text) {
   std::string made;

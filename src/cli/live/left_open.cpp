@@ -11,6 +11,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
+#include "place/reference.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -49,9 +50,7 @@ std::string_view to_string(Fate fate) {
 
 Result<std::vector<LeftCall>> read_left_calls(Store& store, const SessionId& session,
                                               const State& state) {
-  auto calls = store.ledger().list(
-      {.session = session,
-       .states = {CallState::intended, CallState::dispatched, CallState::in_doubt}});
+  auto calls = store.ledger().list(unsettled_calls(session));
   if (!calls) return forward(calls);
   std::vector<LeftCall> left;
   left.reserve(calls->size());

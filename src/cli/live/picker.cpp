@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstddef>
 #include <fmt/format.h>
 #include <numeric>
@@ -31,14 +30,6 @@ constexpr char ctrl_n = '\x0e';
 constexpr char ctrl_p = '\x10';
 constexpr char backspace = '\x7f';
 constexpr char ctrl_h = '\x08';
-
-std::string lowered(std::string_view text) {
-  std::string made(text);
-  std::ranges::transform(made, made.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
-  return made;
-}
 
 /// The terminal hands over each key, for as long as this lives.
 class KeyByKey {

@@ -2,6 +2,7 @@
 
 #include "live/taken_up.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "command/command.hpp"
 #include "desk.hpp"
 #include "live/agent_source.hpp"
+#include "live/call_words.hpp"
 #include "live/left_open.hpp"
 #include "live/live_agent.hpp"
 #include "perdure/agent/agent.hpp"
@@ -104,16 +106,10 @@ void tell_damage(Desk& desk, const State& state) {
 void tell_doubt(Desk& desk, const TakenUp& taken) {
   const std::string names = names_of(taken.left, Fate::waits);
   if (names.empty()) return desk.talk().line({{"In doubt:  ", Ink::dim}, {"nothing."}});
-  std::string call;
-  for (const LeftCall& left : taken.left) {
-    if (left.fate != Fate::waits) continue;
-    call = fmt::format("{}:{}", desk.short_id(left.call.session.text()), left.call.position);
-    break;
-  }
+  const auto first = std::ranges::find(taken.left, Fate::waits, &LeftCall::fate);
   desk.talk().line({{"In doubt:  ", Ink::dim},
-                    {fmt::format("{}; not run again. Settle it: perdure resolve {} --as "
-                                 "succeeded|failed|retry|abandoned --reason \"…\"",
-                                 names, call),
+                    {fmt::format("{}; not run again. Settle it: {}", names,
+                                 settle_command(shown_call(desk, first->call))),
                      Ink::yellow}});
 }
 

@@ -11,6 +11,7 @@
 
 #include "desk.hpp"
 #include "exit.hpp"
+#include "live/call_words.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -62,8 +63,7 @@ std::string command_for(const Waiting& waiting, const std::string& session) {
       if (waiting.tool == "ask_user") return fmt::format("perdure answer {} \"…\"", call);
       return fmt::format("perdure approve {}  (or perdure deny)", call);
     case Waiting::For::decision:
-      return fmt::format("perdure resolve {} --as succeeded|failed|retry|abandoned --reason \"…\"",
-                         call);
+      return settle_command(call);
     case Waiting::For::time:
       return fmt::format("perdure resume {}", session);
   }

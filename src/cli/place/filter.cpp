@@ -3,7 +3,6 @@
 #include "place/filter.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/sessions.hpp"
+#include "screen/text.hpp"
 #include "screen/words.hpp"
 
 namespace perdure::cli {
@@ -39,12 +39,6 @@ std::vector<std::string> split_words(const std::string& line) {
   }
   std::erase(words, "");
   return words;
-}
-
-std::string lower(std::string text) {
-  for (char& letter : text)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return text;
 }
 
 std::unexpected<Error> bad_word(const std::string& word, std::string_view wanted) {
@@ -154,8 +148,8 @@ Result<SessionTest> word_test(const std::string& word, Timestamp now) {
   const std::string plain = is_not ? word.substr(1) : word;
   const auto colon = plain.find(':');
   const bool is_keyed = colon != std::string::npos && plain.find(' ') == std::string::npos;
-  Result<SessionTest> test = [text = lower(plain)](const SessionSummary& row) {
-    return lower(row.title).contains(text) || lower(row.opening).contains(text);
+  Result<SessionTest> test = [text = lowered(plain)](const SessionSummary& row) {
+    return lowered(row.title).contains(text) || lowered(row.opening).contains(text);
   };
   if (is_keyed) test = keyed_test(word, plain.substr(0, colon), plain.substr(colon + 1), now);
   if (!test || !is_not) return test;

@@ -151,6 +151,17 @@ bool is_pending(const Call& call, const SessionSummary& session) {
   return call.state == CallState::intended && session.status == Status::waiting;
 }
 
+CallQuery unsettled_calls(const std::optional<SessionId>& session) {
+  return {.session = session,
+          .states = {CallState::intended, CallState::dispatched, CallState::in_doubt}};
+}
+
+Result<std::vector<Call>> read_pending(Store& store, const SessionSummary& session) {
+  auto calls = store.ledger().list(unsettled_calls(session.id));
+  if (calls) std::erase_if(*calls, [&](const Call& call) { return !is_pending(call, session); });
+  return calls;
+}
+
 Result<Call> find_call(Store& store, const std::string& text) {
   const auto colon = text.rfind(':');
   const auto position = colon == std::string::npos
@@ -159,11 +170,8 @@ Result<Call> find_call(Store& store, const std::string& text) {
   auto session = find_session(store, position ? text.substr(0, colon) : text);
   if (!session) return forward(session);
   if (position) return store.ledger().read(session->id, static_cast<Position>(*position));
-  auto calls = store.ledger().list(
-      {.session = session->id,
-       .states = {CallState::intended, CallState::dispatched, CallState::in_doubt}});
+  auto calls = read_pending(store, *session);
   if (!calls) return forward(calls);
-  std::erase_if(*calls, [&](const Call& call) { return !is_pending(call, *session); });
   if (calls->size() == 1) return std::move(calls->front());
   std::string message = calls->empty() ? fmt::format("no call of {} is pending", text)
                                        : fmt::format("several calls of {} are pending:", text);

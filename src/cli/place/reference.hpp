@@ -9,8 +9,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
@@ -34,6 +36,13 @@ struct PlaceInSession {
 
 /// Fails: as find_session; as Ledger::read; `not_found` if none or several are pending.
 [[nodiscard]] Result<Call> find_call(Store& store, const std::string& text);
+
+/// Calls without an outcome, of one session or of all.
+[[nodiscard]] CallQuery unsettled_calls(const std::optional<SessionId>& session);
+
+/// Those of them that are pending.
+/// Fails: as Ledger::list.
+[[nodiscard]] Result<std::vector<Call>> read_pending(Store& store, const SessionSummary& session);
 
 /// Whether somebody may have to decide about the call: in doubt, left by an owner that is gone, or
 /// not made yet in a session that waits.

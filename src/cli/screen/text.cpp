@@ -130,4 +130,12 @@ std::string json_visible(std::string_view json) {
   return made;
 }
 
+std::string lowered(std::string_view text) {
+  std::string made(text);
+  for (char& letter : made) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return made;
+}
+
 }  // namespace perdure::cli

@@ -24,6 +24,9 @@ enum class Lines : std::uint8_t {
 /// The text in at most so many columns, with "…" at its end if something was cut.
 [[nodiscard]] std::string clipped(std::string_view text, std::size_t columns);
 
+/// With the letters A to Z small, for comparing.
+[[nodiscard]] std::string lowered(std::string_view text);
+
 /// With what a terminal may act on written as \uXXXX: for JSON, where it means the same.
 [[nodiscard]] std::string json_visible(std::string_view json);
 

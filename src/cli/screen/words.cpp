@@ -160,6 +160,10 @@ std::string_view to_string(Standing standing) {
   return faces.at(std::to_underlying(standing)).name;
 }
 
+bool has_ended(Status status) {
+  return status == Status::completed || status == Status::failed || status == Status::cancelled;
+}
+
 std::optional<Standing> standing_from(std::string_view text) {
   for (const Face& face : faces) {
     if (face.name == text) return face.standing;

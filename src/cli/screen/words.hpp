@@ -48,6 +48,8 @@ enum class Standing : std::uint8_t {
 };
 
 [[nodiscard]] Standing standing_of(const SessionSummary& row);
+/// Completed, failed or cancelled.
+[[nodiscard]] bool has_ended(Status status);
 /// As JSON and filters write it: "needs_attention".
 [[nodiscard]] std::string_view to_string(Standing standing);
 [[nodiscard]] std::optional<Standing> standing_from(std::string_view text);

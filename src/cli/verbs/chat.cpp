@@ -252,21 +252,13 @@ Command chat_command() {
                      .summary = "An agent file, or a session; not needed with --model",
                      .count = Argument::Count::maybe,
                      .by = Completes::session_or_file}},
-      .options = {{.name = "title", .value = "TEXT", .summary = "What people call the session"},
-                  {.name = "agent",
-                   .value = "FILE",
-                   .summary = "The session's agent file, instead of the one it remembers",
-                   .by = Completes::file},
-                  {.name = "accept-changes",
-                   .summary = "Go on although the agent is not as it was"},
-                  {.name = "wait",
-                   .value = "TIME",
-                   .summary = "How long to wait for another process that runs it, like 30s"}},
+      .options = {{.name = "title", .value = "TEXT", .summary = "What people call the session"}},
       .exits = {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::unconfirmed,
                 Exit::unsupported, Exit::interrupted, Exit::terminated},
       .examples = {{"perdure chat refunds.yaml", "with the agent of a file"},
                    {"perdure chat @last", "go on with the session that changed last"}},
       .run = run_chat};
+  for (Option& option : take_up_options()) command.options.push_back(std::move(option));
   for (Option& option : model_options()) command.options.push_back(std::move(option));
   return command;
 }

@@ -19,6 +19,33 @@
 namespace perdure::cli {
 namespace {
 
+void print_checkpoints(Desk& desk, const std::vector<Checkpoint>& found) {
+  Table table({{.heading = "VERSION", .is_right = true},
+               {.heading = "POSITION", .is_right = true, .drop = 2},
+               {.heading = "TURNS", .is_right = true},
+               {.heading = "STEPS", .is_right = true, .drop = 1},
+               {.heading = "TOKENS", .is_right = true, .drop = 3},
+               {.heading = "MADE"},
+               {.heading = "REASON", .least = 8},
+               {.heading = "LABEL", .least = 8}});
+  for (const Checkpoint& checkpoint : found) {
+    const Tally& tally = checkpoint.tally;
+    table.add({{"v" + std::to_string(checkpoint.version), Ink::bold},
+               {std::to_string(checkpoint.position)},
+               {std::to_string(tally.turns)},
+               {std::to_string(tally.steps)},
+               {short_count(tally.tokens_in + tally.tokens_out)},
+               {desk.when(checkpoint.at), Ink::dim},
+               {checkpoint.reason},
+               {checkpoint.label}});
+  }
+  if (table.empty()) {
+    desk.talk().line("It has no versions.");
+  } else {
+    table.print(desk.screen());
+  }
+}
+
 Result<Exit> run_checkpoints(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
@@ -30,34 +57,10 @@ Result<Exit> run_checkpoints(Desk& desk) {
       (*store)->log().checkpoints(row->id, {.label = desk.given().find("label").value_or(""),
                                             .limit = static_cast<std::size_t>(*limit)});
   if (!found) return forward(found);
-  Table table({{.heading = "VERSION", .is_right = true},
-               {.heading = "POSITION", .is_right = true, .drop = 2},
-               {.heading = "TURNS", .is_right = true},
-               {.heading = "STEPS", .is_right = true, .drop = 1},
-               {.heading = "TOKENS", .is_right = true, .drop = 3},
-               {.heading = "MADE"},
-               {.heading = "REASON", .least = 8},
-               {.heading = "LABEL", .least = 8}});
   desk.output().begin_list("perdure.checkpoints/1");
-  for (const Checkpoint& checkpoint : *found) {
-    const Tally& tally = checkpoint.tally;
-    desk.output().item(as_json(checkpoint));
-    table.add({{"v" + std::to_string(checkpoint.version), Ink::bold},
-               {std::to_string(checkpoint.position)},
-               {std::to_string(tally.turns)},
-               {std::to_string(tally.steps)},
-               {short_count(tally.tokens_in + tally.tokens_out)},
-               {desk.when(checkpoint.at), Ink::dim},
-               {checkpoint.reason},
-               {checkpoint.label}});
-  }
+  for (const Checkpoint& checkpoint : *found) desk.output().item(as_json(checkpoint));
   desk.output().end_list();
-  if (desk.output().is_json()) return Exit::done;
-  if (table.empty()) {
-    desk.talk().line("It has no versions.");
-  } else {
-    table.print(desk.screen());
-  }
+  if (!desk.output().is_json()) print_checkpoints(desk, *found);
   return Exit::done;
 }
 

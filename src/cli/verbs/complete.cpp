@@ -43,11 +43,11 @@ void tell_word(Desk& desk, const std::string& word, std::string_view what) {
 
 Result<void> tell_calls(Desk& desk, Store& store, const SessionSummary& row,
                         const std::string& typed) {
-  auto calls = store.ledger().list({.session = row.id});
+  auto calls = read_pending(store, row);
   if (!calls) return forward(calls);
   for (const Call& call : *calls) {
     const std::string name = call_name(row.id, call.position);
-    if (is_pending(call, row) && name.starts_with(typed)) tell_word(desk, name, call.tool);
+    if (name.starts_with(typed)) tell_word(desk, name, call.tool);
   }
   return {};
 }

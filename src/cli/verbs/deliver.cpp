@@ -16,6 +16,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/sessions.hpp"
+#include "screen/words.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -43,9 +44,7 @@ Result<void> check_goes_on(const SessionSummary& row) {
                 fmt::format("{} was moved to {}: do it there", row.id.text(), row.moved_to),
                 row.moved_to);
   }
-  const bool is_over = row.status == Status::completed || row.status == Status::failed ||
-                       row.status == Status::cancelled;
-  if (!is_over) return {};
+  if (!has_ended(row.status)) return {};
   return fail(ErrorCode::conflict,
               fmt::format("{} has ended: it is {}. A fork of it can go on: perdure fork {}",
                           row.id.text(), to_string(row.status), row.id.text()));

@@ -14,6 +14,7 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/store/kept_versions.hpp"
 #include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/retention.hpp"
@@ -67,21 +68,14 @@ Result<Keep> keep_of(Desk& desk) {
   return keep;
 }
 
-bool is_kept(const Keep& keep, const Checkpoint& checkpoint, std::uint64_t newer) {
-  if (newer < keep.last || (keep.labelled && !checkpoint.label.empty())) return true;
-  if (keep.since && checkpoint.at >= *keep.since) return true;
-  return keep.every > 0 && checkpoint.version % keep.every == 0;
-}
-
 // How many versions would go.
-Result<std::uint64_t> count_prunable(Store& store, const std::vector<SessionId>& ids,
-                                     const Keep& keep) {
+Result<std::uint64_t> count_going(Store& store, const std::vector<SessionId>& ids,
+                                  const Keep& keep) {
   std::uint64_t count = 0;
   for (const SessionId& id : ids) {
     auto versions = store.log().checkpoints(id, {.limit = limit_max});
     if (!versions) return forward(versions);
-    for (std::size_t i = 0; i < versions->size(); ++i)
-      count += is_kept(keep, (*versions)[i], i) ? 0 : 1;
+    count += count_prunable(*versions, keep);
   }
   return count;
 }
@@ -113,7 +107,7 @@ Result<Exit> run_prune(Desk& desk) {
   if (!keep) return forward(keep);
   auto ids = named_sessions(desk, **store);
   if (!ids) return forward(ids);
-  auto count = count_prunable(**store, *ids, *keep);
+  auto count = count_going(**store, *ids, *keep);
   if (!count) return forward(count);
   const bool is_dry = desk.given().has("dry-run");
   const std::string what =
@@ -241,7 +235,7 @@ Command delete_command() {
           .details =
               "Refused while somebody runs the session or a call of it is unresolved. Forks keep "
               "what they share;\n"
-              "keys that its calls hold stay taken.",
+              "keys that its calls hold stay taken. `perdure rm` is the same command.",
           .arguments = {{.name = "SES",
                          .summary = "A session, or a version of it: SES@v3",
                          .count = Argument::Count::some,

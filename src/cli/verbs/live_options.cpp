@@ -42,8 +42,22 @@ std::vector<Option> model_options() {
            .summary = "Whose model: anthropic, openai (and all that speak like it), or scripted "
                       "(then M is a script)",
            .choices = {"anthropic", "openai", "scripted"}},
-          {.name = "base-url", .value = "URL", .summary = "Where the model's server is"},
+          {.name = "base-url",
+           .value = "URL",
+           .summary = "Where the model's server is; with --model else OPENAI_BASE_URL or "
+                      "ANTHROPIC_BASE_URL"},
           {.name = "budget", .value = "DOLLARS", .summary = "The most the session may spend"}};
+}
+
+std::vector<Option> take_up_options() {
+  return {{.name = "agent",
+           .value = "FILE",
+           .summary = "The session's agent file, instead of the one it remembers",
+           .by = Completes::file},
+          {.name = "accept-changes", .summary = "Go on although the agent is not as it was"},
+          {.name = "wait",
+           .value = "TIME",
+           .summary = "How long to wait for another process that runs it, like 30s"}};
 }
 
 Result<std::optional<std::int64_t>> dollars_option(const Invocation& given, std::string_view name) {

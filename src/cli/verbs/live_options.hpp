@@ -14,6 +14,8 @@ namespace perdure::cli {
 
 /// --model, --provider, --base-url, --budget.
 [[nodiscard]] std::vector<Option> model_options();
+/// --agent, --accept-changes, --wait.
+[[nodiscard]] std::vector<Option> take_up_options();
 
 /// Millionths of a dollar; empty: the option is not given.
 /// Fails: `invalid_argument`.

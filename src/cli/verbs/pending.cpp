@@ -15,6 +15,7 @@
 #include "command/table.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
+#include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/approval.hpp"
@@ -70,8 +71,7 @@ class PendingReader {
 
   Result<void> read(const std::optional<SessionId>& only,
                     const std::function<void(PendingCall)>& take) {
-    CallQuery query{.session = only,
-                    .states = {CallState::intended, CallState::dispatched, CallState::in_doubt}};
+    CallQuery query = unsettled_calls(only);
     for (;;) {
       auto calls = store_.ledger().list(query);
       if (!calls) return forward(calls);
@@ -107,10 +107,6 @@ class PendingReader {
   std::optional<State> state_;  ///< Of that session, once it was needed.
 };
 
-std::string call_text(Desk& desk, const Call& call) {
-  return fmt::format("{}:{}", desk.short_id(call.session.text()), call.position);
-}
-
 void print_pending(Desk& desk, const std::vector<PendingCall>& pending) {
   Table table({{.heading = "CALL"},
                {.heading = "TOOL"},
@@ -121,7 +117,7 @@ void print_pending(Desk& desk, const std::vector<PendingCall>& pending) {
                {.heading = "TITLE", .least = 8, .drop = 3},
                {.heading = "ARGUMENTS", .least = 8, .drop = 4}});
   for (const PendingCall& each : pending) {
-    table.add({{call_text(desk, each.call), Ink::bold},
+    table.add({{shown_call(desk, each.call), Ink::bold},
                {each.call.tool},
                {std::string(to_string(each.call.effect))},
                shown(each.call.state, desk.is_terminal()),
@@ -133,9 +129,8 @@ void print_pending(Desk& desk, const std::vector<PendingCall>& pending) {
   table.print(desk.screen());
 }
 
-std::string_view advice_for(std::string_view waits_for) {
-  if (waits_for == "decision")
-    return "Settle: perdure resolve CALL --as succeeded|failed|retry|abandoned --reason …";
+std::string advice_for(std::string_view waits_for) {
+  if (waits_for == "decision") return "Settle: " + settle_command("CALL");
   if (waits_for == "approval")
     return "Allow:  perdure approve CALL, or perdure deny CALL --reason …";
   if (waits_for == "answer") return "Answer: perdure answer CALL TEXT";

@@ -12,6 +12,7 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/agent_source.hpp"
+#include "live/call_words.hpp"
 #include "live/left_open.hpp"
 #include "live/live_agent.hpp"
 #include "live/picker.hpp"
@@ -156,7 +157,7 @@ void print_outlook(Desk& desk, const SessionSummary& row, const Outlook& outlook
                {.heading = "STATE"},
                {.heading = "ON RESUME", .least = 10}});
   for (const LeftCall& left : outlook.left) {
-    table.add({{fmt::format("{}:{}", desk.short_id(left.call.session.text()), left.call.position)},
+    table.add({{shown_call(desk, left.call)},
                {left.call.tool},
                {std::string(to_string(left.call.effect))},
                shown(left.call.state, desk.is_terminal()),
@@ -275,16 +276,7 @@ Command resume_command() {
                     {.name = "PROMPT",
                      .summary = "What it is told now; -: read from stdin",
                      .count = Argument::Count::maybe}},
-      .options = {{.name = "agent",
-                   .value = "FILE",
-                   .summary = "Its agent file, instead of the one it remembers",
-                   .by = Completes::file},
-                  {.name = "accept-changes",
-                   .summary = "Go on although the agent is not as it was"},
-                  {.name = "wait",
-                   .value = "TIME",
-                   .summary = "How long to wait for another process that runs it, like 30s"},
-                  {.name = "dry-run",
+      .options = {{.name = "dry-run",
                    .summary = "Say what would run again; take nothing over, write nothing"}},
       .exits = {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::in_doubt, Exit::resting,
                 Exit::unconfirmed, Exit::unsupported, Exit::interrupted, Exit::terminated},
@@ -293,6 +285,7 @@ Command resume_command() {
                    {"perdure resume ses_7k2m --dry-run", "what would run again"}},
       .schema = "perdure.run/1",
       .run = run_resume};
+  for (Option& option : take_up_options()) command.options.push_back(std::move(option));
   for (Option& option : model_options()) command.options.push_back(std::move(option));
   return command;
 }

@@ -48,9 +48,7 @@ struct Listing {
 
 bool is_hidden_row(const SessionSummary& row, Timestamp now) {
   if (row.parent && row.parent->lineage == Lineage::child) return true;
-  const bool is_over = row.status == Status::completed || row.status == Status::failed ||
-                       row.status == Status::cancelled;
-  return is_over && !row.needs_attention() && now - row.updated_at > old_age;
+  return has_ended(row.status) && !row.needs_attention() && now - row.updated_at > old_age;
 }
 
 struct Wish {

@@ -97,20 +97,12 @@ void print_card(Desk& desk, const SessionSummary& row, const std::vector<Call>& 
   card.fact("next", next_command(row, pending.size()));
 }
 
-Result<std::vector<Call>> pending_calls(Store& store, const SessionSummary& row) {
-  auto calls = store.ledger().list(
-      {.session = row.id,
-       .states = {CallState::intended, CallState::dispatched, CallState::in_doubt}});
-  if (calls) std::erase_if(*calls, [&](const Call& call) { return !is_pending(call, row); });
-  return calls;
-}
-
 Result<Exit> run_show(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
   auto row = find_session(**store, desk.given().arguments.front());
   if (!row) return forward(row);
-  auto pending = pending_calls(**store, *row);
+  auto pending = read_pending(**store, *row);
   if (!pending) return forward(pending);
   auto mails = (*store)->inbox().list(row->id, mails_shown);
   if (!mails) return forward(mails);

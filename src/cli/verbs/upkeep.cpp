@@ -123,6 +123,19 @@ Result<Exit> run_backup(Desk& desk) {
   return Exit::done;
 }
 
+void print_remark(Desk& desk, const Remark& remark) {
+  const Ink ink = remark.gravity == Gravity::danger    ? Ink::red
+                  : remark.gravity == Gravity::warning ? Ink::yellow
+                                                       : Ink::green;
+  const std::string_view icon = remark.gravity == Gravity::danger    ? "✗"
+                                : remark.gravity == Gravity::warning ? "!"
+                                                                     : "✓";
+  desk.screen().line({{fmt::format("{} {:<8} ", icon, to_string(remark.gravity)), ink},
+                      {fmt::format("{}: {}", remark.topic, remark.what)}});
+  if (!remark.advice.empty())
+    desk.screen().line({{fmt::format("           {}", remark.advice), Ink::dim}});
+}
+
 Result<Exit> run_doctor(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
@@ -149,18 +162,7 @@ Result<Exit> run_doctor(Desk& desk) {
   const Exit exit = is_dangerous ? Exit::failed : Exit::done;
   if (desk.output().is_json()) return exit;
   desk.screen().line(fmt::format("{} ({}, format {})", info.location, info.engine, info.format));
-  for (const Remark& remark : *remarks) {
-    const Ink ink = remark.gravity == Gravity::danger    ? Ink::red
-                    : remark.gravity == Gravity::warning ? Ink::yellow
-                                                         : Ink::green;
-    const std::string_view icon = remark.gravity == Gravity::danger    ? "✗"
-                                  : remark.gravity == Gravity::warning ? "!"
-                                                                       : "✓";
-    desk.screen().line({{fmt::format("{} {:<8} ", icon, to_string(remark.gravity)), ink},
-                        {fmt::format("{}: {}", remark.topic, remark.what)}});
-    if (!remark.advice.empty())
-      desk.screen().line({{fmt::format("           {}", remark.advice), Ink::dim}});
-  }
+  for (const Remark& remark : *remarks) print_remark(desk, remark);
   return exit;
 }
 

@@ -12,6 +12,7 @@
 #include "command/table.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
+#include "live/call_words.hpp"
 #include "live/taken_up.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -20,6 +21,7 @@
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
 #include "screen/screen.hpp"
+#include "verbs/live_options.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -30,11 +32,6 @@ struct Heard {
   std::string next{};
   Exit exit = Exit::done;
 };
-
-std::string settle_command(const std::string& call) {
-  return fmt::format("perdure resolve {} --as succeeded|failed|retry|abandoned --reason \"…\"",
-                     call);
-}
 
 Heard heard_of(const Verdict& verdict, const std::string& session, const std::string& call) {
   if (const auto* landed = std::get_if<Landed>(&verdict)) {
@@ -73,7 +70,7 @@ Result<Heard> ask(Desk& desk, Store& store, const Call& call) {
   auto row = store.sessions().read(call.session);
   if (!row) return forward(row);
   const std::string session = desk.short_id(row->id.text());
-  const std::string name = fmt::format("{}:{}", session, call.position);
+  const std::string name = shown_call(desk, call);
   auto taken = take_up(desk, store, *row);
   if (!taken) return forward(taken);
   auto verdict = verify_call(taken->resumed.session.session(), call.position);
@@ -114,15 +111,7 @@ Command verify_command() {
           .arguments = {{.name = "CALL",
                          .summary = "The call: SES:12, or SES if only one is pending",
                          .by = Completes::call}},
-          .options = {{.name = "agent",
-                       .value = "FILE",
-                       .summary = "The session's agent file, instead of the one it remembers",
-                       .by = Completes::file},
-                      {.name = "accept-changes",
-                       .summary = "Go on although the agent is not as it was"},
-                      {.name = "wait",
-                       .value = "TIME",
-                       .summary = "How long to wait for another process that runs it, like 30s"}},
+          .options = take_up_options(),
           .exits = {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::in_doubt,
                     Exit::unconfirmed, Exit::unsupported},
           .examples = {{"perdure verify ses_7k2m:12", "one call of a session"},

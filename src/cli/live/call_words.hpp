@@ -1,0 +1,19 @@
+// A call in what people read, and may copy.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "desk.hpp"
+#include "perdure/store/ledger.hpp"
+
+namespace perdure::cli {
+
+/// "SES:12", as the desk shows ids.
+[[nodiscard]] std::string shown_call(const Desk& desk, const Call& call);
+
+/// The command that settles a call in doubt.
+[[nodiscard]] std::string settle_command(std::string_view call);
+
+}  // namespace perdure::cli
