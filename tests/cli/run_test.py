@@ -210,6 +210,15 @@ class RunTest(unittest.TestCase):
         self.assertFalse(plan["in_use"])
         self.assertIn("agent.yaml", plan["agent_error"])
 
+    def test_a_fork_repeats_what_is_done_once_only_if_it_is_told_to(self):
+        agent = self.folder.write_agent(CALL, tool(DONE, repeat="once_per_session"))
+        self.assertEqual(self.folder.run("run", agent, "Do it", "--title", "First").returncode, 0)
+        for title, options, done in (("Again", [], 1), ("Fresh", ["--fresh-effects"], 2)):
+            self.folder.run("fork", "First@1.0", "--title", title, *options)
+            said = self.folder.run("resume", title)
+            self.assertEqual((said.returncode, said.stdout), (0, "It is done.\n"), said.stderr)
+            self.assertEqual(self.book(), ["did"] * done, title)
+
     def test_what_a_fork_set_counts_until_its_agent_file_changes(self):
         server = self.serve([{"text": "Good day."}, {"text": "And you?"}])
         agent = self.write_served_agent(server, "Be brief.")
