@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "command/command.hpp"
 #include "command/help.hpp"
@@ -20,10 +21,30 @@
 namespace perdure::cli {
 namespace {
 
+constexpr std::string_view guarantees =
+    R"(What holds through a kill, in short; docs/guarantees.md has each with its conditions and its test.
+
+  durable      What was acknowledged survives the death of the process, and of the machine.
+  atomic       Messages, plan, money and calls of a step are recorded together, or not at all.
+  paid once    An answer of the model is recorded before anything acts on it, and not bought again.
+  effects      A call whose tool honours our key, or can be asked, takes effect once. Another one
+               that may have had an effect is left in doubt, and never made again by itself.
+  one writer   A session has one owner at a time; an outdated one writes nothing.
+  resumable    A resumed session is what it was at its last commit: prompt, tools, plan, budget, all.
+  versions     Every version can be read, compared and forked from, until it is pruned.
+  readable     A damaged session still opens as far as it can be read; damage is named: perdure check.
+
+What this rests on here: perdure doctor
+)";
+
 Result<Exit> run_help(Desk& desk) {
   const auto& words = desk.given().arguments;
   if (words.empty()) {
     desk.screen().bytes(overview(commands()));
+    return Exit::done;
+  }
+  if (words.front() == "guarantees") {
+    desk.screen().bytes(guarantees);
     return Exit::done;
   }
   const Command* command = find_command(words.front());
@@ -84,11 +105,12 @@ Command help_command() {
   return {.name = "help",
           .summary = "Say how the program or a command is used",
           .arguments = {{.name = "COMMAND",
-                         .summary = "The command",
+                         .summary = "The command; or guarantees: what holds through a kill",
                          .count = Argument::Count::maybe,
                          .by = Completes::command}},
           .exits = {Exit::not_found},
-          .examples = {{"perdure help show", "how `show` is used"}},
+          .examples = {{"perdure help show", "how `show` is used"},
+                       {"perdure help guarantees", "what can be relied on"}},
           .run = run_help};
 }
 
