@@ -8,11 +8,14 @@
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <iterator>
 #include <string>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -316,6 +319,44 @@ TEST_F(FileToolsTest, VerifyDoesNotGuess) {
   EXPECT_THAT(verify("write_file", args, past), StartsWith("landed")) << "it is as it should be";
   const std::string edit = R"({"path": "a.txt", "old_text": "n", "new_text": "nn"})";
   EXPECT_THAT(verify("edit_file", edit, past), StartsWith("unclear"));
+}
+
+// The kernel's clock for files lags by up to a tick behind the one that calls are dispatched by.
+TEST_F(FileToolsTest, VerifyAllowsForTheKernelsClock) {
+  const std::string args = R"({"path": "a.txt", "content": "new"})";
+  struct stat status{};
+  ASSERT_EQ(::stat(folder_.file("root/a.txt").c_str(), &status), 0);
+  const Timestamp changed(
+      std::chrono::duration_cast<Duration>(std::chrono::seconds(status.st_ctim.tv_sec) +
+                                           std::chrono::nanoseconds(status.st_ctim.tv_nsec)));
+  EXPECT_THAT(verify("write_file", args, changed + Duration(10)), StartsWith("unclear"));
+  EXPECT_EQ(verify("write_file", args, changed + Duration(1000)), "not landed");
+}
+
+// As anybody who may write in the folder, and may not give files away.
+TEST_F(FileToolsTest, NobodyReadsWhatOnlyItsOwnerCould) {
+  put("root/private", "PRIVATE");
+  fs::permissions(folder_.path() / "root/private", fs::perms(0640));
+  fs::permissions(folder_.path() / "root", fs::perms(0777));
+  fs::permissions(folder_.path(), fs::perms(0755));
+  const ToolSpec made = tool("write_file");
+  const Json args = parse_json(R"({"path": "private", "content": "new"})").value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::umask(0);
+    const bool is_root = ::geteuid() == 0;
+    const bool is_dropped =
+        !is_root || (::setgroups(0, nullptr) == 0 && ::setgid(65534) == 0 && ::setuid(65534) == 0);
+    ::_exit(is_dropped && call(made, args).starts_with("written") ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  EXPECT_EQ(get("root/private"), "new");
+  struct stat now{};
+  ASSERT_EQ(::stat(folder_.file("root/private").c_str(), &now), 0);
+  const mode_t expected = ::geteuid() == 0 ? 0600 : 0640;
+  EXPECT_EQ(now.st_mode & 0777U, expected) << "another group is as all others were";
 }
 
 }  // namespace

@@ -31,6 +31,8 @@ namespace perdure::files {
 namespace {
 
 constexpr const char* key_attribute = "user.perdure.key";
+// Files get the time of the kernel's last tick, which may be before the time that a clock tells.
+constexpr Duration tick_max{20};
 
 std::unexpected<Error> cannot(std::string_view what, const std::string& name,
                               std::string subject = {}) {
@@ -57,14 +59,20 @@ Timestamp time_of(const timespec& time) {
                    Duration(time.tv_nsec / 1'000'000));
 }
 
-// Whose it is and who may read it stay as they were.
+// Whose it is and who may read it stay as they were, as far as we may say so; nobody may who could
+// not before.
 void take_over(const Descriptor& file, const struct stat& old) {
   struct stat fresh{};
-  const bool is_same =
-      ::fstat(file.get(), &fresh) == 0 && fresh.st_uid == old.st_uid && fresh.st_gid == old.st_gid;
-  if (!is_same && ::fchown(file.get(), old.st_uid, old.st_gid) != 0) return;
+  if (::fstat(file.get(), &fresh) != 0) return;
+  const bool is_same = fresh.st_uid == old.st_uid && fresh.st_gid == old.st_gid;
+  const bool is_given = is_same || ::fchown(file.get(), old.st_uid, old.st_gid) == 0;
   // Not the bits that let others act as its owner: its content is new.
-  ::fchmod(file.get(), old.st_mode & 0777U);
+  mode_t mode = old.st_mode & 0777U;
+  // Another group than it had: its members are as all others were.
+  const bool has_group = is_given || fresh.st_gid == old.st_gid ||
+                         ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0;
+  if (!has_group) mode = (mode & 0707U) | ((mode & 07U) << 3U);
+  ::fchmod(file.get(), mode);
 }
 
 bool has_key(const Descriptor& file, const std::string& key) {
@@ -89,7 +97,8 @@ Result<void> replace_file(const Leaf& leaf, std::string_view bytes, const std::s
   const std::string temporary = temporary_name(key);
   ::unlinkat(leaf.folder.get(), temporary.c_str(), 0);  // Of an attempt that died.
   const Descriptor file(::openat(leaf.folder.get(), temporary.c_str(),
-                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                 is_there ? 0600 : 0666));
   if (!file.is_open()) return cannot("cannot write in the folder of", leaf.name);
   if (is_there) take_over(file, old);
   auto written = write_all(file, leaf.name, bytes);
@@ -114,6 +123,7 @@ Result<void> replace_file(const Leaf& leaf, std::string_view bytes, const std::s
 Result<Trace> trace_of(const Leaf& leaf, const std::string& key, Timestamp since,
                        std::size_t bytes_max) {
   Trace trace;
+  since -= tick_max;
   struct stat status{};
   const auto look = [&](const std::string& name) {
     return ::fstatat(leaf.folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;

@@ -30,7 +30,7 @@ struct Trace {
   std::optional<std::string> content{};  ///< Empty: there is no file.
   bool has_key = false;                  ///< It was put there under this key.
   bool is_under_way = false;             ///< The new content is beside it, under its own name.
-  bool is_changed = false;               ///< File or folder changed at or after `since`.
+  bool is_changed = false;               ///< File or folder may have changed at or after `since`.
 };
 
 /// Fails: `unavailable`.
