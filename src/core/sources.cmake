@@ -10,6 +10,7 @@ set(PERDURE_CORE_SOURCES
     json.cpp
     json_number.cpp
     json_parser.cpp
+    json_pointer.cpp
     json_text.cpp
     poly1305.cpp
     random_ids.cpp
@@ -26,6 +27,7 @@ set(PERDURE_CORE_TESTS
     id_source_test.cpp
     id_test.cpp
     json_parser_test.cpp
+    json_pointer_test.cpp
     json_test.cpp
     poly1305_test.cpp
     raw_json_test.cpp

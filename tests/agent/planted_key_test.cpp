@@ -11,6 +11,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/talks.hpp"
@@ -21,6 +22,7 @@
 #include "doubles/temp_folder.hpp"
 #include "models/model_server.hpp"
 #include "perdure/core/base64.hpp"
+#include "perdure/core/json.hpp"
 
 namespace perdure::agents {
 namespace {
@@ -76,6 +78,36 @@ std::string shouting_script() {
                  R"(, "token": {"secret_ref": "TOKEN"}}}]})";
   }
   return R"({"responses": [)" + responses + "]}";
+}
+
+// An agent whose key and secret lie in its own root, and whose shell is passed the secret.
+constexpr std::string_view curious_agent = R"(name: curious
+model: {provider: openai, id: m, key: {file: sub/.key}}
+roots: [{path: ., writable: true}]
+secrets: {TOKEN: {file: token}}
+tools: {files: {}, shell: {pass_env: [TALKER_SECRET]}}
+permissions: {read: allow, write: allow}
+)";
+
+// The model looks for them, by all its tools, one after the other.
+std::string curious_script() {
+  const std::vector<std::pair<std::string, Json>> calls = {
+      {"read_file", Json::Object{{"path", "sub/.key"}}},
+      {"read_file", Json::Object{{"path", "sub/../token"}}},
+      {"search_files", Json::Object{{"pattern", "planted"}}},
+      {"search_files", Json::Object{{"pattern", "."}, {"path", "sub"}}},
+      {"shell", Json::Object{{"command", "cat sub/.key token; cat \"$PWD\"/sub/.key; env"}}},
+      {"shell", Json::Object{{"command", "mv sub elsewhere; cp token other; ls -l; base64 token"}}},
+      {"shell", Json::Object{{"command", "cat */.key other; env | base64; cat given"}}},
+      {"read_file", Json::Object{{"path", "elsewhere/.key"}}},
+      {"read_file", Json::Object{{"path", "given"}}}};
+  Json::Array responses;
+  for (const auto& [name, args] : calls) {
+    responses.emplace_back(
+        Json::Object{{"calls", Json::Array{Json::Object{{"name", name}, {"args", args}}}}});
+  }
+  responses.emplace_back(Json::Object{{"text", "I found nothing."}});
+  return Json(Json::Object{{"responses", responses}}).text();
 }
 
 class PlantedKey : public testing::TestWithParam<Backend> {
@@ -141,6 +173,39 @@ TEST_P(PlantedKey, IsFoundInNoStoreNoOutputAndNoFile) {
       EXPECT_FALSE(has(*where, key));
       EXPECT_FALSE(has(*where, secret));
     }
+  }
+}
+
+TEST_P(PlantedKey, IsNotFoundByAModelThatLooksForIt) {
+  Talks talks(GetParam(), "chat");
+  const std::filesystem::path root = talks.folder().path() / "root";
+  std::filesystem::create_directories(root / "sub");
+  std::ofstream(root / "agent.yaml") << curious_agent;
+  std::ofstream(root / "sub/.key") << key << "\n";
+  std::ofstream(root / "token") << secret << "\n";
+  std::ofstream(root / "given") << "somebody wrote it down: " << key << "\n";
+  std::ofstream(talks.folder().file("script")) << curious_script();
+  const auto talker =
+      talks.start("final", {"say=" + marker, "holds=1", "agent=" + (root / "agent.yaml").string(),
+                            "script=" + talks.folder().file("script")});
+  while (const auto line = talker->read_line()) {
+    said += *line + "\n";
+    if (line->starts_with("ended ") || line->starts_with("failed ")) break;
+  }
+  const std::string store = store_of(talks);
+  talker->kill();
+  EXPECT_TRUE(talker->wait().was_killed());
+  talks.home().settle();
+
+  EXPECT_THAT(said, HasSubstr("I found nothing."));
+  EXPECT_THAT(said, HasSubstr("is not for this tool"));
+  EXPECT_THAT(said, HasSubstr("TALKER_SECRET=[secret "));
+  EXPECT_THAT(said, HasSubstr("somebody wrote it down: [secret model.key]"));
+  EXPECT_TRUE(std::filesystem::exists(root / "sub/.key"));
+  EXPECT_TRUE(has(store, marker));
+  for (const std::string* where : std::initializer_list<const std::string*>{&store, &said}) {
+    EXPECT_FALSE(has(*where, key));
+    EXPECT_FALSE(has(*where, secret));
   }
 }
 

@@ -1,7 +1,10 @@
 // An agent over a real provider, as a command line would run it:
 //
 //   agent_talker location=L folder=F url=U format=anthropic|chat | script=FILE
-//                [say=TEXT] [key=environment|file] [holds=1]
+//                [say=TEXT] [key=environment|file] [holds=1] [agent=FILE]
+//
+// With `agent` its tools and rules are those of an agent file; the model is still the one of the
+// other words.
 //
 // It tells all that an observer hears, and errors, on its output. SIGINT stops the turn. The key is
 // in the variable TALKER_KEY, or in the file `key` of the folder; the secret of its tools in
@@ -34,7 +37,9 @@
 
 #include "agent/words.hpp"
 #include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/agent_parts.hpp"
 #include "perdure/agent/api_key.hpp"
 #include "perdure/agent/exec_tool.hpp"
 #include "perdure/agent/permissions.hpp"
@@ -154,16 +159,29 @@ Result<std::unique_ptr<Provider>> make_model(const Words& words, const Environme
   return make_chat_completions({.http = http}, services);
 }
 
-Result<TurnReport> run(const Words& words, const Environment& environment, Store& store,
-                       const std::stop_token& stop) {
+Result<AgentSpec> make_spec(const Words& words, const Environment& environment) {
+  if (!words.text("agent").empty()) {
+    const auto file = read_agent_file(words.text("agent"));
+    if (!file) return fail(file.error().code, file.error().message);
+    return make_agent_spec(
+        *file, {.environment = environment, .state_folder = words.text("folder") + "/state"},
+        {.clock = system_clock(), .ids = random_ids()});
+  }
   auto tools = make_tools(words.text("folder"), environment);
   if (!tools) return forward(tools);
   AgentSpec spec{.setup = {.system_prompt = "Be brief.", .model = "m"}, .tools = *std::move(tools)};
   spec.permissions.write = Permit::allow;
   spec.limits.iterations = 3;
-  spec.prices.set("m", {.input = 1'000'000, .output = 1'000'000});
-  spec.make_provider = [&](const Setup&) { return make_model(words, environment); };
-  auto agent = Agent::start(store, std::move(spec));
+  return spec;
+}
+
+Result<TurnReport> run(const Words& words, const Environment& environment, Store& store,
+                       const std::stop_token& stop) {
+  auto spec = make_spec(words, environment);
+  if (!spec) return forward(spec);
+  spec->prices.set("m", {.input = 1'000'000, .output = 1'000'000});
+  spec->make_provider = [&](const Setup&) { return make_model(words, environment); };
+  auto agent = Agent::start(store, *std::move(spec));
   if (!agent) return forward(agent);
   const SessionId id = SessionId::parse("the-session").value();
   auto resumed = (*agent)->resume(id);

@@ -97,6 +97,50 @@ TEST_F(ShellTest, SeesNeitherWhatIsHiddenNorOtherProcessesNorOurEnvironment) {
   ::unsetenv("PLANTED_API_KEY");
 }
 
+TEST_F(ShellTest, MovesNothingThatIsHiddenOrOnlyRead) {
+  fs::create_directories(folder_.path() / "work/a/b");
+  std::ofstream(folder_.path() / "work/a/b/key") << "PRIVATE\n";
+  std::ofstream(folder_.path() / "work/agent.yaml") << "name: a\n";
+  spec_.hidden = {folder_.file("work/a/b/key")};
+  spec_.read_only = {folder_.file("work/agent.yaml")};
+  for (const std::string command :
+       {"mv a c", "mv a/b c", "mv a/b/key c", "rm -rf a", "ln a/b/key c", "echo x > agent.yaml",
+        "rm -f agent.yaml", "mv agent.yaml c", "echo x > d; mv -f d agent.yaml"}) {
+    EXPECT_THAT(run(command), StartsWith("error: ")) << command;
+    EXPECT_THAT(run("cat a/b/key c c/key c/b/key 2>&1"), Not(HasSubstr("PRIVATE"))) << command;
+  }
+  EXPECT_EQ(text_of("work/a/b/key"), "PRIVATE\n");
+  EXPECT_EQ(text_of("work/agent.yaml"), "name: a\n");
+  EXPECT_EQ(run("cat agent.yaml; echo x > a/b/other; mkdir a/new && cat a/b/other"),
+            "done: name: a\nx\n");
+}
+
+TEST_F(ShellTest, HidesWhatLinksLeadToAndWhatIsHiddenTwice) {
+  fs::create_directories(folder_.path() / "work/hidden");
+  std::ofstream(folder_.path() / "work/hidden/key") << "PRIVATE\n";
+  std::ofstream(folder_.path() / "work/token") << "PRIVATE\n";
+  fs::create_symlink(folder_.path() / "work", folder_.path() / "link");
+  fs::create_symlink("token", folder_.path() / "work/to-token");
+  spec_.roots.front().path = folder_.file("link");
+  spec_.hidden = {folder_.file("link/hidden"), folder_.file("work/hidden/key"),
+                  folder_.file("link/to-token"), folder_.file("work/not-there")};
+  spec_.read_only = {folder_.file("link/hidden/key")};
+  const std::string said =
+      run("cat token to-token hidden/key; ls -A hidden; echo x > own; cat own");
+  EXPECT_THAT(said, Not(HasSubstr("PRIVATE")));
+  EXPECT_THAT(said, HasSubstr("x\n"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "work/not-there"));
+}
+
+TEST_F(ShellTest, ARootThatIsOnlyReadStaysSoBesideWhatIsHidden) {
+  fs::create_directories(folder_.path() / "work/a/reference");
+  std::ofstream(folder_.path() / "work/a/key") << "PRIVATE\n";
+  spec_.roots = {{.path = folder_.file("work"), .is_writable = true},
+                 {.path = folder_.file("work/a/reference")}};
+  spec_.hidden = {folder_.file("work/a/key")};
+  EXPECT_THAT(run("echo x > a/reference/file"), HasSubstr("Read-only"));
+}
+
 TEST_F(ShellTest, HasNoNetworkUnlessItIsAllowed) {
   const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -155,6 +199,40 @@ TEST_F(ShellTest, WhereThereCanBeNoSandboxItRefuses) {
   spec_.bubblewrap = "no-such-bwrap";
   EXPECT_THAT(run("touch ran"), HasSubstr("there is no program no-such-bwrap"));
   EXPECT_FALSE(fs::exists(folder_.path() / "work/ran"));
+}
+
+// Stands in for bubblewrap: does `first` when it is run for the first time, then runs the command.
+std::string stand_in(const TempFolder& folder, const std::string& first) {
+  std::ofstream(folder.path() / "stand-in")
+      << "#!/bin/sh\nif mkdir " << folder.file("first") << " 2>/dev/null; then " << first
+      << "; fi\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n";
+  fs::permissions(folder.path() / "stand-in", fs::perms(0755));
+  return folder.file("stand-in");
+}
+
+TEST_F(ShellTest, ATrialThatWasKilledSaysNothingAboutTheNextOne) {
+  spec_.bubblewrap = stand_in(folder_, "kill -9 $$");
+  const auto tool = make_shell_tool(spec_);
+  const Json args(Json::Object{{"command", "echo here"}});
+  const CallContext context{.session = SessionId::parse("s").value(), .call = 1, .args = args};
+  const ToolOutcome first = tool->tool.run(context);
+  ASSERT_TRUE(std::holds_alternative<Failed>(first));
+  EXPECT_THAT(std::get<Failed>(first).why, HasSubstr("it may be called again"));
+  const ToolOutcome second = tool->tool.run(context);
+  ASSERT_TRUE(std::holds_alternative<Succeeded>(second)) << std::get<Failed>(second).why;
+  EXPECT_EQ(std::get<Succeeded>(second).content, "here\n");
+}
+
+TEST_F(ShellTest, ATrialDoesNotEndAnother) {
+  const Fifo started(folder_.file("started"));
+  const Fifo go(folder_.file("go"));
+  spec_.bubblewrap =
+      stand_in(folder_, "echo ready > " + started.path() + "; read go < " + go.path());
+  auto first = std::async(std::launch::async, [&] { return run("echo one"); });
+  EXPECT_EQ(started.read_line(), "ready");
+  EXPECT_EQ(run("echo two"), "done: two\n");
+  go.write_line("go");
+  EXPECT_EQ(first.get(), "done: one\n");
 }
 
 TEST_F(ShellTest, WithoutASandboxItRunsAsWeDo) {

@@ -78,6 +78,8 @@ struct AgentTools {
 struct AgentFile {
   std::string name{};
   std::string folder{};  ///< Of the file, a whole path.
+  /// Whole paths of all that was read: the file, its prompt, its script.
+  std::vector<std::string> sources{};
   ModelSpec model{};
   std::string system_prompt{};
   std::vector<FileRoot> roots{};

@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
@@ -30,6 +31,9 @@ struct AgentPlace {
   Environment environment{};
   /// As ExecSpec's: of this machine alone, and the same for every process that may take a session up.
   std::string state_folder{};
+  /// Whole paths that no tool for files and no sandboxed command sees: the files of the store, for
+  /// one, where whoever writes approves its own calls.
+  std::vector<std::string> hidden{};
 };
 
 /// The agent of a file, whole: for Agent::start. A key is read when a session is first run.
@@ -38,7 +42,9 @@ struct AgentPlace {
                                                 const ModelServices& services);
 
 /// Paths that permissions deny are hidden from the tools for files; those that are asked about are
-/// passed over by a search that was not asked about.
+/// passed over by a search that was not asked about. The files of the key and of secrets, the state
+/// folder and what `place` hides are hidden from tools for files and from sandboxed commands; what
+/// the agent is made of (its file, its prompt, its script, its programs) is only read by them.
 /// Fails: `not_found` for a program or a variable that is not there; `invalid_argument` as the tools
 /// say, or for two tools of one name.
 [[nodiscard]] Result<Toolbox> make_toolbox(const AgentFile& file, const AgentPlace& place);

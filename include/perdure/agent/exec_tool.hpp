@@ -37,7 +37,8 @@
 namespace perdure {
 
 struct ExecSpec {
-  /// Name, description, schema and declarations; `run`, `verify` and `end_leftovers` are filled in.
+  /// Name, description, schema and declarations; `run`, `verify`, `end_leftovers` and the folder of
+  /// its paths are filled in.
   ToolSpec spec{};
   /// A name in /usr/local/bin, /usr/bin or /bin, or a whole path; then its arguments, as they are.
   std::vector<std::string> command{};

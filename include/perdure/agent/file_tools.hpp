@@ -16,22 +16,20 @@
 #include <string>
 #include <vector>
 
+#include "perdure/agent/file_root.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {
 
-struct FileRoot {
-  std::string name{};  ///< Not needed if there is one root only.
-  std::string path{};  ///< A whole path. It may be a link: it is the user's.
-  bool is_writable = false;
-};
-
 struct FileToolsSpec {
   std::vector<FileRoot> roots{};
-  /// Patterns as those of PermitRule: what the tools neither open, nor list, nor search. For paths
-  /// that are denied.
+  /// Patterns as those of PermitRule: what the tools neither open, nor list, nor search, nor write.
+  /// For paths that are denied, and whatever a model must not see. Whole ones are for whole paths;
+  /// links in them are followed once, when the tools are made.
   std::vector<std::string> hidden{};
+  /// Such patterns, too: what is read and never written.
+  std::vector<std::string> read_only{};
   /// Such patterns, too: what is read only by a call that names it. A search of a folder passes it
   /// over, and says so. For paths that are asked about, which permissions do when a call names them.
   std::vector<std::string> asked{};

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/agent/path_args.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -31,7 +32,8 @@ enum class Permit : std::uint8_t { allow, ask, deny };
 struct PermitRule {
   /// For tools: a name, `*` stands for any letters ("mcp__files__*"). For paths: `*` and `?` stay
   /// within a part, `**` is any parts ("src/**" is src and all below it). Relative patterns are
-  /// for paths within the agent's roots, absolute ones for absolute paths.
+  /// for names within the agent's roots, absolute ones for whole paths; a path has both
+  /// (path_args.hpp), however it was written.
   std::string pattern{};
   Permit permit = Permit::ask;
 };
@@ -52,11 +54,10 @@ struct PermitDecision {
   bool operator==(const PermitDecision&) const = default;
 };
 
-/// `path_args` are JSON pointers to the arguments that are paths, or lists of them; one that is not
-/// there names no path. A path that leads above its root is denied.
+/// A path that leads out of its root is denied. Where there are rules for paths that do not allow,
+/// and an argument of `path_args` is not there or is no path, somebody is asked.
 [[nodiscard]] PermitDecision decide_permit(const Permissions& permissions, const Tool& tool,
-                                           const std::vector<std::string>& path_args,
-                                           const Json& args);
+                                           const PathArgs& path_args, const Json& args);
 
 /// The path without `.`, `..`, doubled and trailing slashes; "." for the root itself.
 /// Fails: `invalid_argument` for an empty path, one that leads above its root, a zero byte.

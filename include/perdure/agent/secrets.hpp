@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,9 @@ struct SecretSpec {
   std::string file{};      ///< a file: all of it, less one line end.
 };
 
+/// By name.
+using SecretValues = std::map<std::string, std::string>;
+
 /// Any number of threads may use one.
 class Secrets {
  public:
@@ -37,6 +41,8 @@ class Secrets {
   /// The string, as it is now.
   /// Fails: `not_found` if there is none, or it is empty; the message has the name and no more.
   [[nodiscard]] Result<std::string> read(const std::string& name) const;
+  /// All that can be read now.
+  [[nodiscard]] SecretValues read_all() const;
 
  private:
   std::map<std::string, SecretSpec> by_name_;
@@ -48,9 +54,12 @@ class Secrets {
 /// Fails: `invalid_argument` for a name that `secrets` does not have.
 [[nodiscard]] Result<ToolSpec> with_secrets(ToolSpec spec, const Secrets& secrets);
 
+/// The tool, with secrets taken out of whatever it answers; they are asked for after each call. One
+/// that its session answers is returned as it is.
+[[nodiscard]] ToolSpec without_secrets(ToolSpec spec, std::function<SecretValues()> values);
+
 /// The text with `[secret NAME]` in the place of every secret, in the forms above. Secrets shorter
 /// than 4 bytes are left: they are in every text.
-[[nodiscard]] std::string scrubbed(std::string text,
-                                   const std::map<std::string, std::string>& secrets);
+[[nodiscard]] std::string scrubbed(std::string text, const SecretValues& secrets);
 
 }  // namespace perdure

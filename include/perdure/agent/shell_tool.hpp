@@ -31,7 +31,11 @@ struct ShellSpec {
   std::string name = "shell";
   /// Commands begin in the first. Paths in commands are those of the machine.
   std::vector<FileRoot> roots{};
-  std::vector<std::string> hidden{};  ///< Whole paths, of files or folders.
+  /// Whole paths, of files or folders. They are empty, and no command can move them or what they
+  /// are in. One that is not there when a command begins is not hidden from it.
+  std::vector<std::string> hidden{};
+  std::vector<std::string>
+      read_only{};  ///< Such paths, in writable roots: never written nor moved.
   bool has_network = false;
   Sandbox sandbox = Sandbox::bubblewrap;
   std::string bubblewrap = "bwrap";  ///< A name, or a whole path.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "perdure/agent/json_schema.hpp"
+#include "perdure/agent/path_args.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -17,9 +18,7 @@ namespace perdure {
 /// A tool as it is given to an agent.
 struct ToolSpec {
   Tool tool{};
-  /// JSON pointers to arguments that are paths, or lists of paths ("/path"): what rules for paths
-  /// look at.
-  std::vector<std::string> path_args{};
+  PathArgs path_args{};  ///< What rules for paths look at.
   /// The secrets that its arguments may name (secrets.hpp).
   std::vector<std::string> secrets{};
   /// Asking it the same again is what it is for: it waits, or watches something.

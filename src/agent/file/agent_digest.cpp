@@ -125,7 +125,7 @@ Json program_part(const AgentProgram& program) {
                       {"env", variables_of(exec.environment)},
                       {"pass_env", set_of(program.pass_env)},
                       {"folder", exec.folder},
-                      {"path_args", set_of(exec.spec.path_args)},
+                      {"path_args", set_of(exec.spec.path_args.pointers)},
                       {"poll", exec.spec.is_poll},
                       {"output_bytes_max", exec.output_bytes_max}};
 }

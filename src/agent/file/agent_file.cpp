@@ -112,6 +112,7 @@ void read_prompt(Reading& reading, AgentFile& to) {
 }  // namespace
 
 std::string Reading::content(std::string_view pointer, const std::string& path) {
+  sources_.push_back((folder_ / path).lexically_normal().string());
   auto text = read_(folder_ / path);
   if (!text) {
     found(pointer, text.error().message);
@@ -138,12 +139,15 @@ Result<AgentFile> parse_agent(std::string_view text, const std::filesystem::path
   AgentFile file;
   file.name = *document.value.find("name")->as_string();
   std::error_code error;
-  file.folder = std::filesystem::absolute(path, error).lexically_normal().parent_path().string();
+  const auto whole = std::filesystem::absolute(path, error).lexically_normal();
+  file.folder = whole.parent_path().string();
   agent_file::Reading reading(document, file.folder, read);
   file.model = agent_file::read_model(reading);
   agent_file::read_prompt(reading, file);
   agent_file::read_tools(reading, file);
   agent_file::read_rules(reading, file);
+  file.sources = reading.sources();
+  file.sources.insert(file.sources.begin(), whole.string());
   if (auto findings = std::move(reading).findings(); !findings.empty()) {
     return agent_file::refuse(path, std::move(findings));
   }

@@ -191,7 +191,7 @@ TEST(AgentFileTest, ProgramsAreReadWithAllTheyDeclare) {
   EXPECT_EQ(program.exec.spec.secrets, std::vector<std::string>{"BANK"});
   EXPECT_EQ(program.exec.environment.at("MODE"), "live");
   EXPECT_EQ(program.pass_env, std::vector<std::string>{"REGION"});
-  EXPECT_EQ(program.exec.spec.path_args, std::vector<std::string>{"/file"});
+  EXPECT_EQ(program.exec.spec.path_args.pointers, std::vector<std::string>{"/file"});
   EXPECT_TRUE(program.exec.spec.is_poll);
   EXPECT_EQ(program.exec.output_bytes_max, 1000U);
 }

@@ -3,7 +3,6 @@
 #include "perdure/agent/agent_parts.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
 #include <iterator>
 #include <map>
@@ -13,12 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "file/agent_paths.hpp"
+#include "file/private_values.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/api_key.hpp"
 #include "perdure/agent/environment.hpp"
 #include "perdure/agent/exec_tool.hpp"
 #include "perdure/agent/file_tools.hpp"
+#include "perdure/agent/path_args.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/prices.hpp"
 #include "perdure/agent/provider.hpp"
@@ -34,23 +36,17 @@
 namespace perdure {
 namespace {
 
-std::string whole_path(const AgentFile& file, const std::string& path) {
-  std::string whole = (std::filesystem::path(file.folder) / path).lexically_normal().string();
-  if (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
-  return whole;
-}
+using agent_file::guarded_paths;
+using agent_file::GuardedPaths;
+using agent_file::private_values;
+using agent_file::whole_command;
+using agent_file::whole_path;
+using agent_file::whole_roots;
+using agent_file::whole_secrets;
 
-std::vector<FileRoot> whole_roots(const AgentFile& file) {
-  std::vector<FileRoot> roots = file.roots;
-  for (FileRoot& root : roots) root.path = whole_path(file, root.path);
-  return roots;
-}
-
-// A program that is a mere name is looked up; one with a slash is a path.
-std::vector<std::string> whole_command(const AgentFile& file, std::vector<std::string> command) {
-  const bool is_path = !command.empty() && command.front().find('/') != std::string::npos;
-  if (is_path) command.front() = whole_path(file, command.front());
-  return command;
+template <typename T>
+void append(std::vector<T>& all, std::vector<T> more) {
+  std::ranges::move(more, std::back_inserter(all));
 }
 
 Result<void> pass(const std::vector<std::string>& names, const Environment& environment,
@@ -76,45 +72,49 @@ Result<ToolSpec> make_program(const AgentFile& file, const AgentProgram& program
   exec.verify = whole_command(file, std::move(exec.verify));
   exec.folder = whole_path(file, exec.folder);
   exec.state_folder = place.state_folder;
+  exec.spec.path_args.place.roots = named_roots(whole_roots(file));
   const std::string name = exec.spec.tool.name;
   auto passed = pass(program.pass_env, place.environment, name, exec.environment);
   if (!passed) return forward(passed);
   auto tool = make_exec_tool(std::move(exec));
   if (!tool) return forward(tool);
-  return with_secrets(*std::move(tool), secrets);
+  auto filled = with_secrets(*std::move(tool), secrets);
+  if (!filled) return filled;
+  return without_secrets(*std::move(filled), private_values(file, place, program.pass_env));
 }
 
 Result<ToolSpec> make_shell(const AgentFile& file, const AgentPlace& place) {
   ShellSpec shell = file.tools.shell->shell;
   shell.roots = whole_roots(file);
   for (std::string& path : shell.hidden) path = whole_path(file, path);
+  GuardedPaths guarded = guarded_paths(file, place);
+  append(shell.hidden, std::move(guarded.hidden));
+  append(shell.read_only, std::move(guarded.read_only));
   shell.state_folder = place.state_folder;
   auto passed = pass(file.tools.shell->pass_env, place.environment, shell.name, shell.environment);
   if (!passed) return forward(passed);
-  return make_shell_tool(std::move(shell));
+  auto tool = make_shell_tool(std::move(shell));
+  if (!tool) return tool;
+  return without_secrets(*std::move(tool), private_values(file, place, file.tools.shell->pass_env));
 }
 
-Result<std::vector<ToolSpec>> make_files(const AgentFile& file) {
+Result<std::vector<ToolSpec>> make_files(const AgentFile& file, const AgentPlace& place) {
   FileToolsSpec files = *file.tools.files;
   files.roots = whole_roots(file);
   for (const PermitRule& rule : file.permissions.paths) {
-    if (rule.pattern.starts_with('/')) continue;
     if (rule.permit == Permit::deny) files.hidden.push_back(rule.pattern);
     if (rule.permit == Permit::ask) files.asked.push_back(rule.pattern);
   }
-  return make_file_tools(files);
-}
-
-void append(std::vector<ToolSpec>& tools, std::vector<ToolSpec> more) {
-  std::ranges::move(more, std::back_inserter(tools));
-}
-
-Result<Secrets> make_secrets(const AgentFile& file, const Environment& environment) {
-  std::vector<SecretSpec> secrets = file.secrets;
-  for (SecretSpec& secret : secrets) {
-    if (!secret.file.empty()) secret.file = whole_path(file, secret.file);
+  const GuardedPaths guarded = guarded_paths(file, place);
+  // With all that is in it, if it is a folder.
+  for (const std::string& path : guarded.hidden) files.hidden.push_back(path + "/**");
+  files.read_only = guarded.read_only;
+  auto tools = make_file_tools(files);
+  if (!tools) return tools;
+  for (ToolSpec& tool : *tools) {
+    tool = without_secrets(std::move(tool), private_values(file, place, {}));
   }
-  return Secrets::of(std::move(secrets), environment);
+  return tools;
 }
 
 Result<ApiKey> read_key(const AgentFile& file, const Environment& environment) {
@@ -128,11 +128,11 @@ Result<ApiKey> read_key(const AgentFile& file, const Environment& environment) {
 }  // namespace
 
 Result<Toolbox> make_toolbox(const AgentFile& file, const AgentPlace& place) {
-  const auto secrets = make_secrets(file, place.environment);
+  const auto secrets = Secrets::of(whole_secrets(file), place.environment);
   if (!secrets) return fail(secrets.error().code, secrets.error().message);
   std::vector<ToolSpec> tools;
   if (file.tools.files) {
-    auto files = make_files(file);
+    auto files = make_files(file, place);
     if (!files) return forward(files);
     append(tools, *std::move(files));
   }

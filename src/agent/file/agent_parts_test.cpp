@@ -168,6 +168,121 @@ permissions: {paths: {"closed.*": ask, "diary/**": ask}}
             "diary/monday.txt:1: needle\n");
 }
 
+TEST_F(AgentPartsTest, NoToolForFilesSeesKeysNorWritesTheAgent) {
+  write("work/.key", "needle of a key");
+  std::filesystem::create_directories(folder_.path() / "work/deep");
+  write("work/deep/token", "needle of a secret");
+  write("work/store.db", "needle");
+  write("work/prompt.md", "Hello.");
+  write("work/tool.sh", "#!/bin/sh\n");
+  std::filesystem::permissions(folder_.path() / "work/tool.sh", std::filesystem::perms::owner_all);
+  // However one gets there.
+  std::filesystem::create_directory_symlink("work", folder_.path() / "link");
+  for (const std::string way : {"work", "link"}) {
+    const std::string other = way == "work" ? "link" : "work";
+    AgentPlace there = place();
+    there.hidden = {(folder_.path() / other / "store.db").string()};
+    const AgentFile made = spec("roots: [{path: " + way + R"(, writable: true}]
+system_prompt: {file: )" + other + R"(/prompt.md}
+secrets: {T: {file: )" + other + R"(/deep/token}}
+tools: {files: {}, exec: {t: {description: d, command: [)" +
+                                    other + R"(/tool.sh]}}}
+)",
+                                "{provider: anthropic, id: m, key: {file: " + other + "/.key}}");
+    const auto tools = make_toolbox(made, there);
+    ASSERT_TRUE(tools) << tools.error().message;
+    for (const std::string path : {".key", "./deep//token", "store.db", "deep/../.key"}) {
+      const std::string named = R"({"path":")" + path + R"(")";
+      EXPECT_THAT(run(*tools, "read_file", named + "}"), HasSubstr("is not for this tool"));
+      EXPECT_THAT(run(*tools, "write_file", named + R"(,"content":""})"),
+                  HasSubstr("is not for this tool"));
+      EXPECT_THAT(run(*tools, "edit_file", named + R"(,"old_text":"n","new_text":""})"),
+                  HasSubstr("is not for this tool"));
+    }
+    EXPECT_EQ(run(*tools, "search_files", R"({"pattern":"needle"})"),
+              "closed.txt:1: needle\nopen.txt:1: needle\n");
+    EXPECT_EQ(run(*tools, "list_files", R"({"path":"deep"})"), "[the folder is empty]");
+    EXPECT_THAT(run(*tools, "list_files", "{}"), testing::Not(HasSubstr("key")));
+    for (const std::string path : {"prompt.md", "tool.sh"}) {
+      const std::string named = R"({"path":")" + path + R"(")";
+      EXPECT_THAT(run(*tools, "write_file", named + R"(,"content":""})"),
+                  HasSubstr("is only read"));
+      EXPECT_THAT(run(*tools, "edit_file", named + R"(,"old_text":"l","new_text":""})"),
+                  HasSubstr("is only read"));
+      EXPECT_THAT(run(*tools, "read_file", named + "}"), testing::Not(HasSubstr("not for")));
+    }
+  }
+}
+
+TEST_F(AgentPartsTest, AnAgentDoesNotWriteItsOwnFile) {
+  const auto tools =
+      make_toolbox(spec("roots: [{path: ., writable: true}]\ntools: {files: {}}\n"), place());
+  ASSERT_TRUE(tools) << tools.error().message;
+  const std::string edit = R"({"path":"agent.yaml","old_text":"name: a","new_text":"name: b"})";
+  EXPECT_EQ(run(*tools, "edit_file", edit), "agent.yaml is only read");
+  EXPECT_THAT(run(*tools, "read_file", R"({"path":"agent.yaml"})"), HasSubstr("name: a"));
+}
+
+TEST_F(AgentPartsTest, WholePathsThatAreDeniedAreHiddenToo) {
+  const std::string folder = (folder_.path() / "work").string();
+  const auto tools = make_toolbox(spec("roots: [{path: work}]\ntools: {files: {}}\npermissions: "
+                                       "{paths: {\"" +
+                                       folder + "/closed.*\": deny}}\n"),
+                                  place());
+  ASSERT_TRUE(tools) << tools.error().message;
+  EXPECT_EQ(run(*tools, "search_files", R"({"pattern":"needle"})"), "open.txt:1: needle\n");
+}
+
+TEST_F(AgentPartsTest, ThePathsOfAProgramAreThoseOfItsFolder) {
+  const AgentFile made = spec(R"(roots: [{path: .}]
+tools:
+  exec:
+    show: {description: d, command: [cat], side_effects: [read], folder: work, path_args: [/file]}
+permissions: {paths: {"work/closed.*": deny}}
+)");
+  const auto tools = make_toolbox(made, place());
+  ASSERT_TRUE(tools) << tools.error().message;
+  const CheckedTool* tool = tools->find("show");
+  const auto permit = [&](const std::string& path) {
+    return decide_permit(made.permissions, tool->spec.tool, tool->spec.path_args,
+                         Json(Json::Object{{"file", path}}))
+        .permit;
+  };
+  EXPECT_EQ(permit("closed.txt"), Permit::deny);
+  EXPECT_EQ(permit("../work/closed.txt"), Permit::deny);
+  EXPECT_EQ(permit((folder_.path() / "work/closed.txt").string()), Permit::deny);
+  EXPECT_EQ(permit("open.txt"), Permit::allow);
+}
+
+TEST_F(AgentPartsTest, WhatToolsArePassedIsNotInTheirAnswers) {
+  variables_ = {{"MY_TOKEN", "tok-1"},
+                {"OTHER", "v3ry-private"},
+                {"MODE", "production"},
+                {"KEY", "sk-planted-1"},
+                {"HOME", folder_.path().string()}};
+  write("work/.env", "KEY=sk-planted-1\n");
+  const AgentFile made = spec(R"(roots: [{path: work}]
+tools:
+  files: {}
+  shell: {sandbox: none, pass_env: [MY_TOKEN, OTHER, MODE, HOME]}
+  exec:
+    show:
+      description: d
+      command: [sh, -c, "echo $MY_TOKEN $OTHER $MODE $HOME; cat work/.env"]
+      side_effects: [read]
+      pass_env: [MY_TOKEN, OTHER, MODE, HOME]
+)",
+                              "{provider: anthropic, id: m, key: {env: KEY}}");
+  const auto tools = make_toolbox(made, place());
+  ASSERT_TRUE(tools) << tools.error().message;
+  const std::string expected = "[secret MY_TOKEN] [secret OTHER] production " +
+                               folder_.path().string() + "\nKEY=[secret model.key]\n";
+  EXPECT_EQ(run(*tools, "show", "{}"), expected);
+  EXPECT_EQ(run(*tools, "shell", R"({"command":"echo $MY_TOKEN $OTHER $MODE $HOME; cat .env"})"),
+            expected);
+  EXPECT_EQ(run(*tools, "read_file", R"({"path":".env"})"), "KEY=[secret model.key]\n");
+}
+
 TEST_F(AgentPartsTest, TheAgentIsTheOneOfTheFile) {
   const AgentFile made = spec(R"(system_prompt: Hello.
 roots: [{path: work}]

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_pointer.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure::agent_file {
@@ -115,9 +116,7 @@ std::optional<std::int64_t> Fields::micros(std::string_view key) const {
 }
 
 std::string pointer_to(std::string_view pointer, std::string_view member) {
-  std::string longer = std::string(pointer) + '/';
-  for (const char c : member) longer += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return longer;
+  return std::string(pointer) + '/' + pointer_part(member);
 }
 
 }  // namespace perdure::agent_file

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "file/findings.hpp"
 #include "file/yaml_document.hpp"
@@ -27,6 +28,8 @@ class Reading {
   /// The file's content; empty, and found to be wrong, if it cannot be had.
   [[nodiscard]] std::string content(std::string_view pointer, const std::string& path);
 
+  /// The files whose content was asked for.
+  [[nodiscard]] const std::vector<std::string>& sources() const { return sources_; }
   [[nodiscard]] const Json& value() const { return document_.value; }
   [[nodiscard]] Findings findings() && { return std::move(findings_); }
 
@@ -35,6 +38,7 @@ class Reading {
   std::filesystem::path folder_;
   const FileReader& read_;
   Findings findings_;
+  std::vector<std::string> sources_;
 };
 
 }  // namespace perdure::agent_file

@@ -6,9 +6,11 @@ list(
   file/agent_digest.cpp
   file/agent_file.cpp
   file/agent_parts.cpp
+  file/agent_paths.cpp
   file/fields.cpp
   file/model_section.cpp
   file/plain_scalar.cpp
+  file/private_values.cpp
   file/rules_section.cpp
   file/schema_findings.cpp
   file/tools_section.cpp

@@ -119,7 +119,7 @@ AgentProgram program_from(const std::string& name, const Fields& fields) {
   fields.read("env", exec.environment);
   fields.read("pass_env", made.pass_env);
   exec.folder = fields.word("folder", ".");
-  fields.read("path_args", exec.spec.path_args);
+  fields.read("path_args", exec.spec.path_args.pointers);
   fields.read("poll", exec.spec.is_poll);
   fields.read("output_bytes_max", exec.output_bytes_max);
   return made;

@@ -24,6 +24,7 @@
 #include "file/findings.hpp"
 #include "file/plain_scalar.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_pointer.hpp"
 
 namespace perdure::agent_file {
 namespace {
@@ -204,18 +205,9 @@ class Builder : public YAML::EventHandler {
   YamlDocument document_;
 };
 
-std::string unescaped(std::string_view token) {
-  std::string name;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    const bool is_escape = token[i] == '~' && i + 1 < token.size();
-    name += is_escape ? (token[++i] == '1' ? '/' : '~') : token[i];
-  }
-  return name;
-}
-
 std::optional<std::size_t> index_of(const Json& value, std::string_view token) {
   if (const auto* object = value.as_object()) {
-    const auto found = std::ranges::find(*object, unescaped(token), &Json::Member::first);
+    const auto found = std::ranges::find(*object, pointer_name(token), &Json::Member::first);
     if (found == object->end()) return std::nullopt;
     return static_cast<std::size_t>(found - object->begin());
   }

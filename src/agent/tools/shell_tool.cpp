@@ -1,6 +1,4 @@
-// The order of bubblewrap's arguments is the order of its mounts: first all of the machine,
-// read-only, then what is replaced, then the roots (which may lie in what was replaced), then what
-// is hidden.
+// Commands, each a program of its own; and whether there can be a sandbox for them.
 
 #include "perdure/agent/shell_tool.hpp"
 
@@ -13,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -25,6 +24,7 @@
 #include "perdure/store/entry.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
+#include "tools/sandbox.hpp"
 
 namespace perdure {
 namespace {
@@ -59,72 +59,42 @@ class ShellTool {
     return fmt::format("{}#{}", session.text(), call);
   }
 
-  // Whether there can be a sandbox is found out once, with a command that does nothing.
+  // Whether there can be a sandbox is found out with a command that does nothing; once, unless that
+  // came to no end of its own.
   [[nodiscard]] std::string refusal() const {
     if (spec_.sandbox == Sandbox::none) return {};
     const std::lock_guard lock(mutex_);
-    if (!refusal_) refusal_ = tried();
-    return *refusal_;
-  }
-  [[nodiscard]] std::string tried() const {
+    if (refusal_) return *refusal_;
     const auto found = find_program(spec_.bubblewrap);
-    std::string why = found ? "" : found.error().message;
-    if (found) {
-      const auto end = run_program(program_of({"/bin/true"}, "try " + spec_.name), {});
-      const bool works = end && end->how == ProgramEnd::How::exited && end->code == 0;
-      if (works) return {};
-      why = end ? end->errors : end.error().message;
-    }
+    if (!found) return *(refusal_ = no_sandbox(found.error().message));
+    const auto end = run_program(program_of({"/bin/true"}, trial_name()), {});
+    const bool has_exited = end && end->how == ProgramEnd::How::exited;
+    if (has_exited) return *(refusal_ = end->code == 0 ? "" : no_sandbox(end->errors));
+    return fmt::format(
+        "Commands are run in a sandbox only, and whether there can be one could not be found out: "
+        "{}. Nothing was run; it may be called again.",
+        end ? "the trial was ended by somebody" : end.error().message);
+  }
+  static std::string no_sandbox(const std::string& why) {
     return fmt::format(
         "Commands are run in a sandbox only, and there can be none here: {}. Nothing was run. "
-        "Whoever "
-        "set this agent up can install bubblewrap, allow user namespaces, or write `sandbox: "
-        "none`.",
+        "Whoever set this agent up can install bubblewrap, allow user namespaces, or write "
+        "`sandbox: none`.",
         why);
   }
-
-  [[nodiscard]] std::vector<std::string> sandboxed(const std::vector<std::string>& command) const {
-    std::vector<std::string> argv = {find_program(spec_.bubblewrap).value_or(spec_.bubblewrap),
-                                     "--die-with-parent",
-                                     "--new-session",
-                                     "--unshare-pid",
-                                     "--unshare-ipc",
-                                     "--unshare-uts",
-                                     "--unshare-cgroup-try",
-                                     "--cap-drop",
-                                     "ALL",
-                                     "--ro-bind",
-                                     "/",
-                                     "/",
-                                     "--proc",
-                                     "/proc",
-                                     "--dev",
-                                     "/dev",
-                                     "--tmpfs",
-                                     "/tmp",
-                                     "--tmpfs",
-                                     "/run"};
-    if (!spec_.has_network) argv.emplace_back("--unshare-net");
-    for (const FileRoot& root : spec_.roots) {
-      argv.insert(argv.end(), {root.is_writable ? "--bind" : "--ro-bind", root.path, root.path});
-    }
-    for (const std::string& path : spec_.hidden) {
-      std::error_code ignored;
-      if (std::filesystem::is_directory(path, ignored)) {
-        argv.insert(argv.end(), {"--tmpfs", path, "--remount-ro", path});
-      } else if (std::filesystem::exists(path, ignored)) {
-        argv.insert(argv.end(), {"--ro-bind", "/dev/null", path});
-      }
-    }
-    argv.insert(argv.end(), {"--chdir", spec_.roots.front().path, "--"});
-    argv.insert(argv.end(), command.begin(), command.end());
-    return argv;
+  // No other trial's: whoever ends ends all of its name.
+  [[nodiscard]] std::string trial_name() const {
+    const auto self = find_process(::getpid()).value_or(ProcessName{});
+    return fmt::format("try {} {} {} {}", self.pid, self.started, self.kernel, fmt::ptr(this));
   }
 
   [[nodiscard]] ProgramSpec program_of(std::vector<std::string> command,
                                        const std::string& call) const {
     ProgramSpec program{
-        .argv = spec_.sandbox == Sandbox::none ? std::move(command) : sandboxed(command),
+        .argv = spec_.sandbox == Sandbox::none
+                    ? std::move(command)
+                    : sandboxed(spec_, find_program(spec_.bubblewrap).value_or(spec_.bubblewrap),
+                                command),
         .folder = spec_.roots.front().path,
         .output_bytes_max = spec_.output_bytes_max,
         .errors_bytes_max = spec_.output_bytes_max,
@@ -169,8 +139,10 @@ std::string problem_of(const ShellSpec& spec) {
   for (const FileRoot& root : spec.roots) {
     if (!root.path.starts_with('/')) return "its roots must be whole paths, not " + root.path;
   }
-  for (const std::string& path : spec.hidden) {
-    if (!path.starts_with('/')) return "what it hides must be whole paths, not " + path;
+  for (const auto* paths : {&spec.hidden, &spec.read_only}) {
+    for (const std::string& path : *paths) {
+      if (!path.starts_with('/')) return "what it hides must be whole paths, not " + path;
+    }
   }
   if (!spec.state_folder.starts_with('/')) return "its state folder must be a whole path";
   return {};
@@ -184,6 +156,10 @@ Result<ToolSpec> make_shell_tool(ShellSpec spec) {
                 spec.name);
   }
   spec.hidden.push_back(spec.state_folder);
+  for (FileRoot& root : spec.roots) {
+    std::error_code error;  // A root that is not there is missed by the first command.
+    if (auto real = std::filesystem::canonical(root.path, error); !error) root.path = real.string();
+  }
   Tool tool{
       .name = spec.name,
       .description = fmt::format("Runs a command of /bin/sh in {}{}.", spec.roots.front().path,

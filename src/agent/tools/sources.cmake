@@ -4,6 +4,7 @@ list(
   APPEND
   PERDURE_AGENT_SOURCES
   tools/check/call_check.cpp
+  tools/check/path_names.cpp
   tools/check/paths.cpp
   tools/check/permissions.cpp
   tools/check/toolbox.cpp
@@ -19,6 +20,7 @@ list(
   tools/process/leftovers.cpp
   tools/process/program.cpp
   tools/process/spawn.cpp
+  tools/sandbox.cpp
   tools/schema/applicators.cpp
   tools/schema/compiler.cpp
   tools/schema/decimal.cpp
@@ -31,6 +33,7 @@ list(
   tools/schema/pattern_sets.cpp
   tools/schema/pattern_syntax.cpp
   tools/schema/value_text.cpp
+  tools/scrubbing.cpp
   tools/secrets.cpp
   tools/session/ask_tool.cpp
   tools/session/note_tools.cpp

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "desk.hpp"
 #include "exit.hpp"
@@ -79,6 +80,18 @@ Result<void> check_key(const AgentFile& file, const World& world, const ModelSer
               "authority");
 }
 
+// Whoever writes these approves its own calls. On a server, and in memory, there are none.
+std::vector<std::string> files_of_store(const std::string& location) {
+  if (location == "memory:" || location.find("://") != std::string::npos) return {};
+  std::error_code ignored;  // A link leads to a file with neighbours of its own.
+  const std::string real = std::filesystem::weakly_canonical(location, ignored).string();
+  std::vector<std::string> files = {location};
+  for (const std::string end : {"", "-wal", "-shm", "-journal", "-lock"}) {
+    files.push_back(real + end);
+  }
+  return files;
+}
+
 std::unique_ptr<AgentObserver> observer_for(Desk& desk, const LiveSession& live) {
   if (desk.given().has("jsonl")) return std::make_unique<TurnEvents>(desk);
   if (desk.given().has("json")) return std::make_unique<AgentObserver>();
@@ -104,8 +117,11 @@ Result<std::unique_ptr<Agent>> start_agent(Desk& desk, Store& store, const Agent
   const std::string folder = state_folder(world);
   std::error_code ignored;  // Whoever needs it says so.
   std::filesystem::create_directories(folder, ignored);
-  auto spec =
-      make_agent_spec(file, {.environment = world.environment, .state_folder = folder}, services);
+  auto spec = make_agent_spec(file,
+                              {.environment = world.environment,
+                               .state_folder = folder,
+                               .hidden = files_of_store(desk.location())},
+                              services);
   if (!spec) return forward(spec);
   spec->make_provider =
       [make = spec->make_provider](const Setup& setup) -> Result<std::unique_ptr<Provider>> {

@@ -34,7 +34,7 @@ Toolbox toolbox() {
                             "properties": {"path": {"type": "string"}}})"),
       spec("write_file", R"({"properties": {"path": {"type": "string"}}})", {.write = true}),
       spec("wait", "{}")};
-  specs[0].path_args = {"/path"};
+  specs[0].path_args.pointers = {"/path"};
   specs[2].is_poll = true;
   specs[2].secrets = {"TOKEN"};
   return Toolbox::of(specs).value();

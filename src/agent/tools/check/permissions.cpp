@@ -2,7 +2,7 @@
 
 #include "perdure/agent/permissions.hpp"
 
-#include <cstddef>
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -10,10 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/agent/path_args.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_pointer.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "tools/check/pointer.hpp"
 #include "tools/check/wildcard.hpp"
 
 namespace perdure {
@@ -58,27 +59,60 @@ struct PathsDecision {
   bool are_allowed = false;  ///< There are paths, and a rule allows each of them.
 };
 
-PermitDecision of_path(const Permissions& rules, const std::string& given, bool& is_allowed) {
-  const auto path = plain_path(given);
-  if (!path) return {Permit::deny, fmt::format("\"{}\": {}", given, path.error().message)};
+struct GivenPaths {
+  std::vector<std::string> paths{};
+  bool is_all = true;  ///< False: an argument that is a path is not there, or is none.
+};
+
+GivenPaths paths_in(const Json& args, const PathArgs& path_args) {
+  GivenPaths given;
+  for (const std::string& pointer : path_args.pointers) {
+    const Json* found = find_by_pointer(args, pointer);
+    if (found == nullptr && path_args.otherwise) {
+      given.paths.push_back(*path_args.otherwise);
+      continue;
+    }
+    const Json::Array single = found == nullptr ? Json::Array{} : Json::Array{*found};
+    const Json::Array& list = found != nullptr && found->is_array() ? *found->as_array() : single;
+    given.is_all = given.is_all && !list.empty();
+    for (const Json& each : list) {
+      const auto* path = each.as_string();
+      if (path != nullptr) given.paths.push_back(*path);
+      given.is_all = given.is_all && path != nullptr;
+    }
+  }
+  return given;
+}
+
+PermitDecision of_path(const Permissions& rules, const PathPlace& place, const std::string& given,
+                       bool& is_allowed) {
+  const auto names = path_names(given, place);
+  if (!names) return {Permit::deny, fmt::format("\"{}\": {}", given, names.error().message)};
   PermitDecision strictest{.permit = Permit::allow};
   for (const auto& [pattern, permit] : rules.paths) {
-    if (!fits_path(pattern, *path)) continue;
+    const auto fits = [&pattern](const std::string& name) { return fits_path(pattern, name); };
+    const auto name = std::ranges::find_if(*names, fits);
+    if (name == names->end()) continue;
     is_allowed = true;
     if (permit <= strictest.permit) continue;
     strictest = {permit,
-                 fmt::format("the rule for paths \"{}\", which \"{}\" fits", pattern, *path)};
+                 fmt::format("the rule for paths \"{}\", which \"{}\" fits", pattern, *name)};
   }
   return strictest;
 }
 
-PathsDecision by_paths(const Permissions& rules, const std::vector<std::string>& path_args,
-                       const Json& args) {
-  const std::vector<std::string> paths = paths_in(args, path_args);
-  PathsDecision decision{.are_allowed = !paths.empty()};
-  for (const std::string& path : paths) {
+PathsDecision by_paths(const Permissions& rules, const PathArgs& path_args, const Json& args) {
+  const GivenPaths given = paths_in(args, path_args);
+  PathsDecision decision{.are_allowed = given.is_all && !given.paths.empty()};
+  const bool is_ruled = std::ranges::any_of(
+      rules.paths, [](const PermitRule& rule) { return rule.permit != Permit::allow; });
+  if (!given.is_all && is_ruled) {
+    decision.strictest = {Permit::ask, "there are rules for paths, and it does not say its path"};
+  }
+  for (const std::string& path : given.paths) {
     bool is_allowed = false;
-    decision.strictest = stricter(decision.strictest, of_path(rules, path, is_allowed));
+    decision.strictest =
+        stricter(decision.strictest, of_path(rules, path_args.place, path, is_allowed));
     decision.are_allowed = decision.are_allowed && is_allowed;
   }
   return decision;
@@ -98,32 +132,8 @@ std::string_view to_string(Permit permit) {
   return "deny";
 }
 
-const Json* find_by_pointer(const Json& value, std::string_view pointer) {
-  const Json* at = &value;
-  while (at != nullptr && pointer.starts_with('/')) {
-    pointer.remove_prefix(1);
-    const std::size_t end = pointer.find('/');
-    at = at->find(pointer.substr(0, end));
-    pointer = end == std::string_view::npos ? std::string_view() : pointer.substr(end);
-  }
-  return at;
-}
-
-std::vector<std::string> paths_in(const Json& args, const std::vector<std::string>& path_args) {
-  std::vector<std::string> paths;
-  for (const std::string& pointer : path_args) {
-    const Json* found = find_by_pointer(args, pointer);
-    if (found == nullptr) continue;
-    const Json::Array single = {*found};
-    for (const Json& each : found->is_array() ? *found->as_array() : single) {
-      if (const auto* path = each.as_string()) paths.push_back(*path);
-    }
-  }
-  return paths;
-}
-
 PermitDecision decide_permit(const Permissions& permissions, const Tool& tool,
-                             const std::vector<std::string>& path_args, const Json& args) {
+                             const PathArgs& path_args, const Json& args) {
   const PathsDecision paths = by_paths(permissions, path_args, args);
   const PermitDecision touch = by_touch(permissions, tool, paths.are_allowed);
   const auto name = by_name(permissions, tool);

@@ -101,7 +101,7 @@ TEST(PermissionsTest, AreAsTheTableSays) {
     Json::Array list;
     for (const std::string& path : paths) list.emplace_back(path);
     const Json args(Json::Object{{"paths", list}});
-    const auto decision = decide_permit(rules, tool, {"/paths"}, args);
+    const auto decision = decide_permit(rules, tool, {.pointers = {"/paths"}}, args);
     EXPECT_EQ(to_string(decision.permit), to_string(expected)) << what << ": " << decision.why;
     EXPECT_EQ(decision.why.empty(), expected == allow) << what;
   }
@@ -110,9 +110,84 @@ TEST(PermissionsTest, AreAsTheTableSays) {
 TEST(PermissionsTest, LookAtPathsInAnyPlace) {
   const Permissions rules{.paths = {{"x", deny}}};
   const Tool tool{.name = "edit", .side_effects = reads};
-  const Json args = parse_json(R"({"a": {"b": "x"}, "c": 5})").value();
-  EXPECT_EQ(decide_permit(rules, tool, {"/a/b"}, args).permit, deny);
-  EXPECT_EQ(decide_permit(rules, tool, {"/c", "/d"}, args).permit, allow);
+  const Json args =
+      parse_json(R"({"a": {"b": "x"}, "c/d": "x", "e~f": "x", "l": [{"p": "y"}, {"p": "x"}]})")
+          .value();
+  for (const std::string pointer : {"/a/b", "/c~1d", "/e~0f", "/l/1/p"}) {
+    EXPECT_EQ(decide_permit(rules, tool, {.pointers = {pointer}}, args).permit, deny) << pointer;
+  }
+  EXPECT_EQ(decide_permit(rules, tool, {.pointers = {"/l/0/p"}}, args).permit, allow);
+}
+
+TEST(PermissionsTest, AskAboutAPathThatIsNotSaid) {
+  const Tool tool{.name = "edit", .side_effects = reads};
+  const Json args = parse_json(R"({"a": "x", "n": 5, "none": [], "some": ["y", 5]})").value();
+  const Permissions denies{.paths = {{"secret", deny}, {"**", allow}}};
+  for (const std::string pointer : {"/b", "/a/b", "/n", "/none", "/some"}) {
+    const auto decision = decide_permit(denies, tool, {.pointers = {pointer}}, args);
+    EXPECT_EQ(decision.permit, ask) << pointer;
+    EXPECT_EQ(decision.why, "there are rules for paths, and it does not say its path");
+  }
+  EXPECT_EQ(decide_permit(denies, tool, {.pointers = {"/a", "/b"}}, args).permit, ask);
+  const Permissions allows{.paths = {{"**", allow}}};
+  EXPECT_EQ(decide_permit(allows, tool, {.pointers = {"/b"}}, args).permit, allow);
+  EXPECT_EQ(
+      decide_permit(allows, {.name = "edit", .side_effects = writes}, {.pointers = {"/b"}}, args)
+          .permit,
+      ask)
+      << "no path that is not said is allowed";
+  const Permissions closed{.paths = {{"**", deny}}};
+  EXPECT_EQ(decide_permit(closed, tool, {.pointers = {"/b"}, .otherwise = "."}, args).permit, deny);
+  EXPECT_EQ(decide_permit(denies, tool, {.pointers = {"/b"}, .otherwise = "."}, args).permit,
+            allow);
+}
+
+struct Spelling {
+  std::string path;
+  std::string pattern;
+  Permit expected;
+};
+
+void expect_spellings(const PathPlace& place, const std::vector<Spelling>& rows) {
+  const Tool tool{.name = "edit", .side_effects = reads};
+  for (const auto& [path, pattern, expected] : rows) {
+    const Json args(Json::Object{{"path", path}});
+    const auto decision = decide_permit({.paths = {{pattern, deny}}}, tool,
+                                        {.pointers = {"/path"}, .place = place}, args);
+    EXPECT_EQ(to_string(decision.permit), to_string(expected)) << path << " and " << pattern;
+  }
+}
+
+TEST(PermissionsTest, NoSpellingOfAPathEvadesARule) {
+  const PathPlace in_a_folder{.folder = "/work/sub", .roots = {{.path = "/work"}}};
+  expect_spellings(in_a_folder, {{"../secret/a", "secret/**", deny},
+                                 {"..//secret/./a", "secret/**", deny},
+                                 {"/work/secret/a", "secret/**", deny},
+                                 {"//work//secret/", "secret/**", deny},
+                                 {"/work/sub/../secret/a", "secret/**", deny},
+                                 {"/work", ".", deny},
+                                 {"../secret/a", "/work/secret/**", deny},
+                                 {"secret/a", "secret/**", allow},
+                                 {"secret/a", "sub/secret/**", deny},
+                                 {"/workshop/secret/a", "secret/**", allow},
+                                 {"../../etc/x", "y", deny},
+                                 {"/etc/x", "**", allow},
+                                 {"/etc/x", "/etc/**", deny}});
+  const PathPlace named{
+      .folder = "/work/a",
+      .roots = {{.name = "a", .path = "/work/a"}, {.name = "b", .path = "/work/b"}}};
+  expect_spellings(named, {{"../b/x", "b/x", deny},
+                           {"/work/b/x", "b/x", deny},
+                           {"x", "b/x", allow},
+                           {"x", "a/x", deny}});
+  const PathPlace without_roots{.folder = "/work"};
+  expect_spellings(without_roots, {{"secret/a", "secret/**", deny},
+                                   {"/work/secret/a", "secret/**", deny},
+                                   {"../work/secret/a", "secret/**", deny}});
+  const PathPlace of_file_tools{.roots = {{.path = "/work"}}};
+  expect_spellings(of_file_tools, {{"secret/a", "/work/secret/**", deny},
+                                   {"secret/a", "secret/**", deny},
+                                   {"../secret/a", "x", deny}});
 }
 
 TEST(PathPatternTest, FitsPartByPart) {

@@ -125,7 +125,7 @@ ToolSpec read_tool(const SharedRoots& roots) {
             .input_schema = std::string(read_schema),
             .side_effects = SideEffects{.read = true}};
   tool.run = [roots](const CallContext& context) { return read_file(*roots, context.args); };
-  return {.tool = std::move(tool), .path_args = {"/path"}};
+  return {.tool = std::move(tool), .path_args = roots->path_args()};
 }
 
 ToolSpec list_tool(const SharedRoots& roots) {
@@ -134,7 +134,7 @@ ToolSpec list_tool(const SharedRoots& roots) {
             .input_schema = std::string(list_schema),
             .side_effects = SideEffects{.read = true}};
   tool.run = [roots](const CallContext& context) { return list_files(*roots, context.args); };
-  return {.tool = std::move(tool), .path_args = {"/path"}};
+  return {.tool = std::move(tool), .path_args = roots->path_args(".")};
 }
 
 }  // namespace perdure::files

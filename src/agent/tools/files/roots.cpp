@@ -11,9 +11,11 @@
 #include <dirent.h>
 #include <expected>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <linux/openat2.h>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/stat.h>
@@ -24,6 +26,7 @@
 #include <vector>
 
 #include "perdure/agent/file_tools.hpp"
+#include "perdure/agent/path_args.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/core/error.hpp"
 #include "tools/process/descriptor.hpp"
@@ -82,6 +85,18 @@ std::string problem_of(const std::vector<FileRoot>& roots) {
   return {};
 }
 
+// A whole pattern means the files, whichever links lead there.
+void add_real(std::vector<std::string>& patterns) {
+  std::vector<std::string> real;
+  for (const std::string& pattern : patterns) {
+    if (!pattern.starts_with('/')) continue;
+    std::error_code error;
+    std::string path = std::filesystem::weakly_canonical(pattern, error).string();
+    if (!error && path != pattern) real.push_back(std::move(path));
+  }
+  patterns.insert(patterns.end(), real.begin(), real.end());
+}
+
 }  // namespace
 
 Result<Roots> Roots::open(FileToolsSpec spec) {
@@ -89,6 +104,10 @@ Result<Roots> Roots::open(FileToolsSpec spec) {
     return fail(ErrorCode::invalid_argument, problem);
   }
   Roots roots(std::move(spec));
+  roots.place_.roots = named_roots(roots.spec_.roots);
+  for (auto* patterns : {&roots.spec_.hidden, &roots.spec_.read_only, &roots.spec_.asked}) {
+    add_real(*patterns);
+  }
   for (const FileRoot& root : roots.spec_.roots) {
     Descriptor folder(::open(root.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!folder.is_open()) {
@@ -107,7 +126,18 @@ Result<Roots> Roots::open(FileToolsSpec spec) {
 
 bool Roots::is_hidden(const std::string& plain) const {
   return std::ranges::any_of(spec_.hidden,
-                             [&](const std::string& pattern) { return fits_path(pattern, plain); });
+                             [&](const std::string& pattern) { return fits(pattern, plain); });
+}
+
+bool Roots::fits(const std::string& pattern, const std::string& plain) const {
+  if (!pattern.starts_with('/')) return fits_path(pattern, plain);
+  const auto names = path_names(plain, place_);
+  return !names || std::ranges::any_of(
+                       *names, [&](const std::string& name) { return fits_path(pattern, name); });
+}
+
+PathArgs Roots::path_args(std::optional<std::string> otherwise) const {
+  return {.pointers = {"/path"}, .otherwise = std::move(otherwise), .place = place_};
 }
 
 Result<Roots::Spot> Roots::spot_of(const std::string& path) const {
@@ -183,6 +213,10 @@ Result<Leaf> Roots::open_leaf(const std::string& path, bool makes) const {
   if (!spec_.roots[spot->root].is_writable) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{} is in a root that is only read", path));
+  }
+  if (std::ranges::any_of(spec_.read_only,
+                          [&](const std::string& pattern) { return fits(pattern, spot->plain); })) {
+    return fail(ErrorCode::invalid_argument, fmt::format("{} is only read", path));
   }
   if (spot->within == ".") return fail(ErrorCode::invalid_argument, path + " is a folder");
   auto folder = open_beneath(folders_[spot->root], ".", O_PATH | O_DIRECTORY);

@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "perdure/agent/file_tools.hpp"
+#include "perdure/agent/path_args.hpp"
 #include "perdure/core/error.hpp"
 #include "tools/process/descriptor.hpp"
 
@@ -35,6 +37,10 @@ class Roots {
 
   [[nodiscard]] const FileToolsSpec& spec() const { return spec_; }
   [[nodiscard]] bool is_hidden(const std::string& plain) const;
+  /// Whether a pattern fits the file of that plain path by any of its names.
+  [[nodiscard]] bool fits(const std::string& pattern, const std::string& plain) const;
+  /// For rules for paths. `otherwise`: what a path that is left out means.
+  [[nodiscard]] PathArgs path_args(std::optional<std::string> otherwise = {}) const;
 
   // Paths as a model gives them. Each fails with words for the model: `invalid_argument` for a
   // path that is none, is hidden, or leads through a link; `not_found`; `unavailable`.
@@ -42,7 +48,8 @@ class Roots {
   /// A plain file, not larger than file_bytes_max.
   [[nodiscard]] Result<Descriptor> open_file(const std::string& path) const;
   [[nodiscard]] Result<Descriptor> open_folder(const std::string& path) const;
-  /// The folder is made if it is not there, if `makes`. Fails also in a root that is not writable.
+  /// The folder is made if it is not there, if `makes`. Fails also in a root that is not writable,
+  /// and for what is only read.
   [[nodiscard]] Result<Leaf> open_leaf(const std::string& path, bool makes) const;
   /// "." with several roots: their names.
   [[nodiscard]] Result<std::vector<Entry>> list(const std::string& path) const;
@@ -58,6 +65,7 @@ class Roots {
   [[nodiscard]] Result<Spot> spot_of(const std::string& path) const;
 
   FileToolsSpec spec_;
+  PathPlace place_;
   std::vector<Descriptor> folders_;
 };
 

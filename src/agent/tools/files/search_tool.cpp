@@ -43,7 +43,7 @@ class Search {
   std::string run(const std::string& start) {
     // What fits the start as well was asked about when the search was.
     for (const std::string& pattern : roots_.spec().asked) {
-      if (!fits_path(pattern, start)) asked_.push_back(pattern);
+      if (!roots_.fits(pattern, start)) asked_.push_back(pattern);
     }
     std::vector<std::string> folders = {start};
     while (!folders.empty() && !is_over()) {
@@ -73,7 +73,7 @@ class Search {
   void visit(const std::string& folder, const Entry& entry, std::vector<std::string>& folders) {
     if (is_over()) return;
     const std::string path = folder == "." ? entry.name : folder + "/" + entry.name;
-    if (std::ranges::any_of(asked_, [&](const auto& asked) { return fits_path(asked, path); })) {
+    if (std::ranges::any_of(asked_, [&](const auto& asked) { return roots_.fits(asked, path); })) {
       ++passed_over_;
       return;
     }
@@ -132,7 +132,7 @@ ToolSpec search_tool(const SharedRoots& roots) {
             .input_schema = std::string(search_schema),
             .side_effects = SideEffects{.read = true}};
   tool.run = [roots](const CallContext& context) { return search_files(*roots, context); };
-  return {.tool = std::move(tool), .path_args = {"/path"}};
+  return {.tool = std::move(tool), .path_args = roots->path_args(".")};
 }
 
 }  // namespace perdure::files

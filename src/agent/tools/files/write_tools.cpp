@@ -134,7 +134,7 @@ ToolSpec write_tool(const SharedRoots& roots) {
             .side_effects = SideEffects{.write = true}};
   tool.run = [roots](const CallContext& context) { return write_file(*roots, context); };
   tool.verify = [roots](const VerifyContext& context) { return verify_write(*roots, context); };
-  return {.tool = std::move(tool), .path_args = {"/path"}};
+  return {.tool = std::move(tool), .path_args = roots->path_args()};
 }
 
 ToolSpec edit_tool(const SharedRoots& roots) {
@@ -144,7 +144,7 @@ ToolSpec edit_tool(const SharedRoots& roots) {
             .side_effects = SideEffects{.read = true, .write = true}};
   tool.run = [roots](const CallContext& context) { return edit_file(*roots, context); };
   tool.verify = [roots](const VerifyContext& context) { return verify_edit(*roots, context); };
-  return {.tool = std::move(tool), .path_args = {"/path"}};
+  return {.tool = std::move(tool), .path_args = roots->path_args()};
 }
 
 }  // namespace perdure::files

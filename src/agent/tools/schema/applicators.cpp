@@ -13,6 +13,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_pointer.hpp"
 #include "tools/schema/compiler.hpp"
 #include "tools/schema/node.hpp"
 #include "tools/schema/pattern.hpp"
@@ -43,7 +44,7 @@ std::map<std::string, NodeId, std::less<>> Compiler::members_of(NodeId id,
   }
   const std::string place = nodes_[id].place + "/" + keyword;
   for (const auto& [name, schema] : *value.as_object()) {
-    found[name] = node_of(schema, place + "/" + pointer_token(name));
+    found[name] = node_of(schema, place + "/" + pointer_part(name));
   }
   return found;
 }
@@ -124,7 +125,7 @@ bool Compiler::set_dependencies(NodeId id, const Json& value) {
       nodes_[id].has_object_rules = true;
       continue;
     }
-    const NodeId schema = node_of(rule, nodes_[id].place + "/dependencies/" + pointer_token(name));
+    const NodeId schema = node_of(rule, nodes_[id].place + "/dependencies/" + pointer_part(name));
     nodes_[id].dependent[name] = schema;
   }
   return true;

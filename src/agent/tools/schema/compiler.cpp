@@ -11,6 +11,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_pointer.hpp"
 #include "tools/schema/node.hpp"
 
 namespace perdure::schema {
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::size_t nodes_max = 20'000;
 
-// One part of a pointer inside a URI fragment: %-escapes, then ~1 and ~0.
+// One part of a pointer inside a URI fragment, without its %-escapes.
 std::string unescaped(std::string_view token) {
   std::string bytes;
   for (std::size_t i = 0; i < token.size(); ++i) {
@@ -34,35 +35,10 @@ std::string unescaped(std::string_view token) {
       bytes += token[i];
     }
   }
-  std::string name;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const bool is_escape =
-        bytes[i] == '~' && i + 1 < bytes.size() && (bytes[i + 1] == '0' || bytes[i + 1] == '1');
-    name += !is_escape ? bytes[i] : bytes[i + 1] == '0' ? '~' : '/';
-    if (is_escape) ++i;
-  }
-  return name;
-}
-
-const Json* step_into(const Json& at, const std::string& name) {
-  if (at.is_object()) return at.find(name);
-  const auto* array = at.as_array();
-  if (array == nullptr || name.empty() || name.size() > 9) return nullptr;
-  std::size_t index = 0;
-  for (const char c : name) {
-    if (c < '0' || c > '9') return nullptr;
-    index = index * 10 + static_cast<std::size_t>(c - '0');
-  }
-  return index < array->size() ? &(*array)[index] : nullptr;
+  return bytes;
 }
 
 }  // namespace
-
-std::string pointer_token(std::string_view name) {
-  std::string token;
-  for (const char c : name) token += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return token;
-}
 
 Result<std::vector<Node>> Compiler::run() {
   node_of(root_, "");
@@ -142,9 +118,9 @@ const Json* Compiler::find_target(std::string_view target, std::string& place) c
   while (at != nullptr && !target.empty()) {
     target.remove_prefix(1);
     const std::size_t end = target.find('/');
-    const std::string name = unescaped(target.substr(0, end));
-    at = step_into(*at, name);
-    place += "/" + pointer_token(name);
+    const std::string part = unescaped(target.substr(0, end));
+    at = find_member(*at, part);
+    place += "/" + pointer_part(pointer_name(part));
     target = end == std::string_view::npos ? std::string_view() : target.substr(end);
   }
   return at;
@@ -153,8 +129,7 @@ const Json* Compiler::find_target(std::string_view target, std::string& place) c
 void Compiler::refuse(NodeId id, const std::string& keyword, ErrorCode code,
                       const std::string& why) {
   if (error_) return;
-  const std::string place =
-      nodes_[id].place + (keyword.empty() ? "" : "/" + pointer_token(keyword));
+  const std::string place = nodes_[id].place + (keyword.empty() ? "" : "/" + pointer_part(keyword));
   error_ =
       Error{code, fmt::format("the JSON Schema at {}: {}", place.empty() ? "its root" : place, why),
             place};

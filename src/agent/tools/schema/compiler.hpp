@@ -75,7 +75,4 @@ class Compiler {
 /// Fails: `invalid_argument`, `unsupported`.
 [[nodiscard]] Result<void> check_ends(const std::vector<Node>& nodes);
 
-/// `/` and `~` as JSON pointers write them.
-[[nodiscard]] std::string pointer_token(std::string_view name);
-
 }  // namespace perdure::schema

@@ -17,6 +17,7 @@
 
 #include "perdure/agent/json_schema.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_pointer.hpp"
 #include "tools/schema/compiler.hpp"
 #include "tools/schema/decimal.hpp"
 #include "tools/schema/node.hpp"
@@ -96,7 +97,7 @@ std::string out_of_range(const Range& range, std::uint64_t size, std::string_vie
 std::string pointer_of(const Place& place) {
   std::string pointer;
   for (const Place* at = &place; at->parent != nullptr; at = at->parent) {
-    pointer.insert(0, at->is_index ? std::to_string(at->index) : pointer_token(at->name));
+    pointer.insert(0, at->is_index ? std::to_string(at->index) : pointer_part(at->name));
     pointer.insert(0, "/");
   }
   return pointer;
