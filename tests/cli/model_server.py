@@ -15,6 +15,7 @@ class ModelServer:
     def __init__(self, responses: list, pause: float = 0.0):
         self.bought = [0] * len(responses)
         self.requests: list[dict] = []  # Their bodies.
+        self.keys = set()  # As they were sent.
         self._closing = threading.Event()
         owner = self
 
@@ -26,6 +27,7 @@ class ModelServer:
                 index = sum(message["role"] == "assistant" for message in body["messages"])
                 owner.bought[index] += 1
                 owner.requests.append(body)
+                owner.keys.add(self.headers["Authorization"])
                 self.send_response(200)
                 self.send_header("Content-Type", "text/event-stream")
                 self.send_header("Connection", "close")
