@@ -50,8 +50,11 @@ struct ModelSpec {
   HttpTimeouts timeouts{};
   Duration retry_for = RetryOptions{}.total;
   std::vector<std::pair<std::string, std::string>> headers{};
-  bool cache_hints = true;
-  bool sends_reasoning = true;
+  std::int64_t tokens_out_max = HttpProviderOptions{}.tokens_out_max;
+  bool cache_hints = AnthropicOptions{}.cache_hints;
+  std::string version = AnthropicOptions{}.version;
+  bool sends_reasoning = ChatOptions{}.sends_reasoning;
+  std::string system_role = ChatOptions{}.system_role;
   std::string script{};  ///< Its text, for `scripted`.
 };
 

@@ -52,14 +52,22 @@ Json variables_of(const std::map<std::string, std::string>& variables) {
 Json model_part(const ModelSpec& model) {
   Json::Object headers;
   for (const auto& [name, value] : model.headers) headers.emplace_back(name, value);
-  return Json::Object{{"provider", static_cast<int>(model.provider)},
-                      {"id", model.id},
-                      {"base_url", model.base_url},
-                      {"parameters", model.parameters.value()},
-                      {"headers", std::move(headers)},
-                      {"cache_hints", model.cache_hints},
-                      {"sends_reasoning", model.sends_reasoning},
-                      {"script", model.script}};
+  Json::Object part{{"provider", static_cast<int>(model.provider)},
+                    {"id", model.id},
+                    {"base_url", model.base_url},
+                    {"parameters", model.parameters.value()},
+                    {"headers", std::move(headers)},
+                    {"cache_hints", model.cache_hints},
+                    {"sends_reasoning", model.sends_reasoning},
+                    {"script", model.script}};
+  // Keys that came later: sessions of before have digests without them.
+  const ModelSpec usual;
+  if (model.version != usual.version) part.emplace_back("version", model.version);
+  if (model.system_role != usual.system_role) part.emplace_back("system_role", model.system_role);
+  if (model.tokens_out_max != usual.tokens_out_max) {
+    part.emplace_back("tokens_out_max", model.tokens_out_max);
+  }
+  return part;
 }
 
 Json rules_of(const std::vector<PermitRule>& rules) {

@@ -84,6 +84,17 @@ TEST(AgentDigestTest, SaysWhichPartsChanged) {
   EXPECT_EQ(changes("files: {}", "files: {}\n  shell: {}"), Parts{"tools"});
 }
 
+TEST(AgentDigestTest, KnowsEveryKeyOfAModelThatIsNotTheUsual) {
+  const std::string openai = "name: a\nmodel: {provider: openai, id: m";
+  const std::string anthropic = "name: a\nmodel: {provider: anthropic, id: m";
+  EXPECT_EQ(digest_of(openai + ", system_role: system, tokens_out_max: 8192}"),
+            digest_of(openai + "}"));
+  EXPECT_EQ(digest_of(anthropic + ", version: \"2023-06-01\"}"), digest_of(anthropic + "}"));
+  EXPECT_NE(digest_of(openai + ", system_role: developer}"), digest_of(openai + "}"));
+  EXPECT_NE(digest_of(openai + ", tokens_out_max: 100}"), digest_of(openai + "}"));
+  EXPECT_NE(digest_of(anthropic + ", version: v2}"), digest_of(anthropic + "}"));
+}
+
 // Each declaration of a program matters: a digest that forgot one would let a session go on under
 // other rules for its effects.
 TEST(AgentDigestTest, KnowsEveryKeyOfAProgram) {

@@ -43,7 +43,9 @@ model:
   timeouts: {connect: 500ms, first_byte: 2m, idle: 30s}
   retry_for: 1h
   headers: {X-Team: money}
+  tokens_out_max: 777
   sends_reasoning: false
+  system_role: developer
 system_prompt:
   file: prompt.md
 roots:
@@ -149,7 +151,14 @@ TEST(AgentFileTest, TheModelIsRead) {
   EXPECT_EQ(model.timeouts.first_byte, 2min);
   EXPECT_EQ(model.retry_for, 1h);
   EXPECT_EQ(model.headers.at(0).second, "money");
+  EXPECT_EQ(model.tokens_out_max, 777);
   EXPECT_FALSE(model.sends_reasoning);
+  EXPECT_EQ(model.system_role, "developer");
+  const auto other =
+      parsed("name: a\nmodel: {provider: anthropic, id: m, version: v2, cache_hints: false}");
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_EQ(other->model.version, "v2");
+  EXPECT_FALSE(other->model.cache_hints);
 }
 
 TEST(AgentFileTest, BuiltInToolsAreRead) {

@@ -165,10 +165,15 @@ Result<std::unique_ptr<Provider>> make_provider(const AgentFile& file,
                            .headers = model.headers};
   if (!model.ca_file.empty()) http.ca_file = whole_path(file, model.ca_file);
   http.retry.total = model.retry_for;
+  http.tokens_out_max = model.tokens_out_max;
   if (model.provider == ProviderKind::anthropic) {
-    return make_anthropic({.http = std::move(http), .cache_hints = model.cache_hints}, services);
+    return make_anthropic(
+        {.http = std::move(http), .version = model.version, .cache_hints = model.cache_hints},
+        services);
   }
-  return make_chat_completions({.http = std::move(http), .sends_reasoning = model.sends_reasoning},
+  return make_chat_completions({.http = std::move(http),
+                                .system_role = model.system_role,
+                                .sends_reasoning = model.sends_reasoning},
                                services);
 }
 

@@ -338,6 +338,20 @@ TEST_F(AgentPartsTest, TheProviderIsTheOneOfTheFile) {
   EXPECT_FALSE(make_provider(open, environment(), services)) << "a key over an open line";
 }
 
+TEST_F(AgentPartsTest, AResponseIsAsLongAsTheFileSays) {
+  const ModelServices services{.clock = system_clock(), .ids = random_ids()};
+  for (const std::string provider : {"anthropic", "openai"}) {
+    const AgentFile made = spec("", "{provider: " + provider + ", id: m, tokens_out_max: 777}");
+    auto model = make_provider(made, environment(), services);
+    ASSERT_TRUE(model) << model.error().message;
+    const perdure::Setup setup{.model = "m"};
+    const std::vector<Message> messages = {user_says("Why?")};
+    const auto request = (*model)->prepare({.setup = setup, .messages = messages});
+    ASSERT_TRUE(request) << request.error().message;
+    EXPECT_EQ(request->tokens_out, 777) << provider;
+  }
+}
+
 TEST_F(AgentPartsTest, AToolThatIsNotThereIsRefused) {
   const AgentFile missing =
       spec("tools: {exec: {a: {description: d, command: [no-such-program]}}}");

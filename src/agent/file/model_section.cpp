@@ -52,8 +52,11 @@ ModelSpec read_model(Reading& reading) {
   for (const auto& [name, value] : fields.members("headers")) {
     model.headers.emplace_back(name, *value.as_string());
   }
+  fields.read("tokens_out_max", model.tokens_out_max);
   fields.read("cache_hints", model.cache_hints);
+  fields.read("version", model.version);
   fields.read("sends_reasoning", model.sends_reasoning);
+  fields.read("system_role", model.system_role);
   if (model.provider == ProviderKind::scripted) {
     model.id = "scripted";  // By which a price is found.
     read_script(reading, fields, model);
