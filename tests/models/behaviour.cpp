@@ -106,6 +106,20 @@ std::string text_only(bool is_chat) {
          "\n\n";
 }
 
+// A text that stops for that reason, in the vendor's word.
+std::string stopped_text(const Asked& asked) {
+  std::string body = text_only(asked.is_chat);
+  const std::string_view usual = asked.is_chat ? R"("stop")" : R"("end_turn")";
+  std::string word = asked.is_chat ? R"("length")" : R"("max_tokens")";
+  if (asked.name == "refusal") {
+    word = asked.is_chat ? R"("content_filter")"
+                         : R"("refusal","stop_details":{"type":"refusal","category":"x",)"
+                           R"("explanation":"Not this."})";
+  }
+  if (asked.name == "pause") word = R"("pause_turn")";
+  return body.replace(body.find(usual), usual.size(), word);
+}
+
 Behaviour failing(const Asked& asked, const SeenRequest& request) {
   std::string key;
   for (const char* const name : {"x-api-key", "authorization"}) {
@@ -132,6 +146,9 @@ Behaviour odd(const Asked& asked, const std::vector<std::string>& events, Behavi
     answer.type = "text/html; charset=utf-8";
     answer.body = "<html>Welcome</html>";
   }
+  if (asked.name == "length" || asked.name == "refusal" || asked.name == "pause") {
+    answer.body = stopped_text(asked);
+  }
   if (asked.name == "final") answer.body = text_only(asked.is_chat);
   if (asked.name == "nodone") answer.body = joined_events({events.begin(), events.end() - 1});
   if (asked.name == "nousage") {
@@ -152,6 +169,11 @@ Behaviour behaviour_of(const SeenRequest& request, int count) {
     return refusing(429, error_json(asked.is_chat, "rate_limit_error", "slow down"),
                     "retry-after: 0\r\n");
   }
+  if (asked.name == "later" && is_early) {
+    return refusing(429, error_json(asked.is_chat, "rate_limit_error", "slow down"),
+                    "retry-after: 7\r\n");
+  }
+  if (asked.name == "refused" && is_early) return {.body = error_event(asked.is_chat)};
   if (asked.name == "overloaded" && is_early) {
     return refusing(529, error_json(asked.is_chat, "overloaded_error", "Overloaded"));
   }

@@ -81,6 +81,49 @@ TEST_P(Failing, AnOverloadedProviderIsAskedAgainAfterLongerAndLongerWaits) {
   }
 }
 
+TEST_P(Failing, AnErrorInThePlaceOfAResponseIsRepeatedAsARefusalIs) {
+  const ModelOutcome outcome = ask_for("refused-2");
+  EXPECT_TRUE(std::holds_alternative<ModelResponse>(outcome));
+  ASSERT_EQ(listener.waits.size(), 2U);
+  EXPECT_GE(listener.waits[1], 750ms);
+  EXPECT_EQ(server.requests().size(), 3U);
+
+  HttpProviderOptions brief = options();
+  brief.retry.total = 0ms;
+  const ModelOutcome refused = ask_for("refused-9", brief);
+  const auto& failed = std::get<NotAnswered>(refused);
+  EXPECT_TRUE(is_told(failed.error.message, "overloaded_error: Overloaded"));
+  EXPECT_FALSE(failed.may_be_paid);
+}
+
+TEST_P(Failing, WhatTheProviderWantsToBeWaitedForIsWaitedFor) {
+  const ModelOutcome outcome = ask_for("later-2");
+  EXPECT_TRUE(std::holds_alternative<ModelResponse>(outcome));
+  EXPECT_EQ(listener.waits, (std::vector<Duration>{7s, 7s}));
+}
+
+TEST_P(Failing, AfterACutOffTheNextRequestWaits) {
+  FakeClock clock;
+  std::vector<Duration> waited;
+  const ModelServices fake{
+      .clock = clock, .ids = random_ids(), .wait = [&](Duration wait, const std::stop_token&) {
+        waited.push_back(wait);
+        return true;
+      }};
+  const auto provider = GetParam().make(server.url("cut-2500"), options(), fake);
+  for (int time = 0; time < 3; ++time) {
+    EXPECT_TRUE(std::holds_alternative<CutOff>(ask(*provider, listener)));
+  }
+  ASSERT_EQ(waited.size(), 2U);
+  EXPECT_GE(waited[0], 375ms);
+  EXPECT_GE(waited[1], 750ms);
+  EXPECT_EQ(listener.waits, waited);
+
+  clock.advance(1h);
+  EXPECT_TRUE(std::holds_alternative<CutOff>(ask(*provider, listener)));
+  EXPECT_EQ(waited.size(), 2U) << "time has passed by itself";
+}
+
 TEST_P(Failing, RepetitionHasATotalTime) {
   for (const int status : {500, 502, 503, 529}) {
     FakeClock clock;

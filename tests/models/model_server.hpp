@@ -16,7 +16,8 @@
 // overloaded-K     529 K times, then whole                      nousage     (chat) no tokens told
 // final            a text without calls                         nodone      (chat) no [DONE]
 // tired-K          whole K times, then closed instead of an answer
-// page             a page of HTML with status 200
+// page             a page of HTML with status 200              refused-K   200 with an error instead of a response K times, then whole
+// later-K          429 K times, retry-after 7, then whole       length, refusal, pause (Anthropic)   a text that stops for that reason
 
 #pragma once
 

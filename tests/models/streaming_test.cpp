@@ -133,10 +133,27 @@ TEST_P(Streaming, AnEndWithoutTheLastEventIsNoEnd) {
   }
 }
 
+TEST_P(Streaming, WhyItStoppedIsToldInOneWord) {
+  const bool is_chat = GetParam().name == "Chat";
+  const ModelOutcome length = ask_for("length");
+  EXPECT_EQ(std::get<ModelResponse>(length).stop, StopReason::length);
+  const ModelOutcome refusal = ask_for("refusal");
+  EXPECT_EQ(std::get<ModelResponse>(refusal).stop, StopReason::refusal);
+  EXPECT_NE(
+      std::get<ModelResponse>(refusal).stop_text.find(is_chat ? "content_filter" : "Not this."),
+      std::string::npos);
+  if (is_chat) return;  // It has no such thing.
+  const ModelOutcome pause = ask_for("pause");
+  EXPECT_EQ(std::get<ModelResponse>(pause).stop, StopReason::paused);
+}
+
 TEST_P(Streaming, AnAnswerThatIsNoStreamIsToldAsSuch) {
   const ModelOutcome outcome = ask_for("page");
-  EXPECT_EQ(std::get<CutOff>(outcome).error.message,
-            "the server sent no stream of events, but text/html; charset=utf-8");
+  const auto& failed = std::get<NotAnswered>(outcome);
+  EXPECT_NE(failed.error.message.find("no stream of events, but text/html; charset=utf-8"),
+            std::string::npos);
+  EXPECT_FALSE(failed.may_be_paid);
+  EXPECT_EQ(server.requests().size(), 1U) << "a wrong address does not get better";
 }
 
 TEST_P(Streaming, AnEventBeyondTheLimitEndsTheResponse) {

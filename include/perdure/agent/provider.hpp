@@ -35,6 +35,8 @@ struct ModelRequest {
   std::size_t kept = 0;
   /// All that follow them.
   std::span<const Message> messages{};
+  /// Money is limited: the response must not have more tokens than PreparedRequest::tokens_out.
+  bool is_capped = false;
 };
 
 /// What a request will be, before it is made.
@@ -107,7 +109,8 @@ struct RetryNotice {
   std::string_view why{};
 };
 
-/// Told while a response streams, on the thread that sends. What is not overridden is passed over.
+/// Told while a response streams, on the thread that sends. What is not overridden is passed over,
+/// and so is what it throws.
 class ModelObserver {
  public:
   virtual ~ModelObserver();

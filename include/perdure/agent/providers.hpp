@@ -59,8 +59,8 @@ struct HttpProviderOptions {
   std::size_t response_bytes_max = std::size_t{64} << 20U;
   /// Sent as they are: a beta's name, an organisation.
   std::vector<std::pair<std::string, std::string>> headers{};
-  /// Where the setup's parameters do not say how long a response may be: Anthropic is told this;
-  /// for Chat Completions it is only assumed.
+  /// Where the setup's parameters do not say how long a response may be: Anthropic is told this; Chat
+  /// Completions in a session with a budget, else it is only assumed.
   std::int64_t tokens_out_max = 8192;
 };
 
@@ -77,6 +77,10 @@ struct ChatOptions {
   /// Reasoning goes back in the field in which it came, to servers that want it (DeepSeek,
   /// OpenRouter …); those that refuse it say false.
   bool sends_reasoning = true;
+  /// The parameter by which a response is held to `tokens_out_max` where money is limited. Empty: what
+  /// OpenAI wants, `max_completion_tokens`, or at another base URL what nearly all servers know,
+  /// `max_tokens`.
+  std::string cap_parameter{};
 };
 
 /// Fails: `invalid_argument` for a base URL that is none, or that a key must not be sent to.

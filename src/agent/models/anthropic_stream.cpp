@@ -92,7 +92,11 @@ Result<void> AnthropicStream::take(const SseEvent& event) {
 
 Result<void> AnthropicStream::take_known(std::string_view type, const Json& json,
                                          std::string_view data) {
-  if (type == "error") return fail(ErrorCode::unavailable, wire::error_words(data));
+  if (type == "error") {
+    was_refused_ = !has_begun_;
+    return fail(ErrorCode::unavailable, wire::error_words(data));
+  }
+  has_begun_ = has_begun_ || type != "ping";
   if (type == "message_start") begin_message(json);
   if (type == "content_block_start") return begin_block(json, data);
   if (type == "content_block_delta") return take_delta(json, data);

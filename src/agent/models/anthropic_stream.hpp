@@ -40,6 +40,8 @@ class AnthropicStream final : public ResponseStream {
   [[nodiscard]] Result<void> take(const SseEvent& event) override;
   [[nodiscard]] bool has_ended() const override { return has_ended_; }
   [[nodiscard]] bool is_whole() const override { return has_ended_; }
+  [[nodiscard]] bool has_begun() const override { return has_begun_; }
+  [[nodiscard]] bool was_refused() const override { return was_refused_; }
   [[nodiscard]] ModelResponse finish() override;
 
  private:
@@ -57,7 +59,9 @@ class AnthropicStream final : public ResponseStream {
   std::map<std::int64_t, AnthropicDraft> drafts_;  // By the index the vendor gave.
   ModelResponse response_;
   std::int64_t uncached_ = 0;
+  bool has_begun_ = false;
   bool has_ended_ = false;
+  bool was_refused_ = false;
 };
 
 /// The draft as a block of a message.

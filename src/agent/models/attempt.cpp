@@ -1,8 +1,12 @@
-// Status 200 is the line: from there on a response has begun and is paid for, whatever follows.
+// Status 200 is the line: from there on a response has begun and is paid for, whatever follows. Two
+// things are on this side of it all the same: an error in the place of a response's first event, and
+// what is no stream of events. That one comes from another kind of server; a page costs nothing,
+// anything else may be a response in a form that was not asked for.
 
 #include "models/attempt.hpp"
 
 #include <cstddef>
+#include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,13 +28,11 @@ ErrorCode code_of(const HttpHead& head) {
   return head.status == 404 ? ErrorCode::not_found : ErrorCode::invalid_argument;
 }
 
-// Of an answer that ended well and held no response. What is no stream comes from another kind of
-// server, which a wrong address leads to.
-std::string why_not_whole(const HttpHead& head) {
-  const std::string_view type = head.find("content-type").value_or("nothing");
-  if (type.starts_with("text/event-stream")) return "the response ended before its end";
-  return "the server sent no stream of events, but " + std::string(type);
+std::string_view type_of(const HttpHead& head) {
+  return head.find("content-type").value_or("nothing");
 }
+
+bool is_stream(const HttpHead& head) { return type_of(head).starts_with("text/event-stream"); }
 
 }  // namespace
 
@@ -45,6 +47,11 @@ Result<void> Attempt::on_bytes(std::string_view bytes) {
 }
 
 ModelOutcome Attempt::outcome(const HttpEnd& end) {
+  if (was_refused()) return in_its_words(end);
+  if (is_response() && !is_stream(*head_) && !stream_->has_begun() &&
+      end.ending != HttpEnding::stopped) {
+    return no_stream();
+  }
   if (is_response()) return response(end);
   if (head_ && end.ending != HttpEnding::stopped) return refusal();
   return nothing(end);
@@ -60,7 +67,7 @@ ModelOutcome Attempt::response(const HttpEnd& end) {
   response.request_id = request_id();
   if (is_whole) return response;
   response.message.is_partial = true;
-  std::string why = end.ending == HttpEnding::whole ? why_not_whole(*head_) : end.why;
+  std::string why = end.ending == HttpEnding::whole ? "the response ended before its end" : end.why;
   return CutOff{.so_far = std::move(response),
                 .error = {ErrorCode::unavailable, key_.scrub(std::move(why)), request_id()},
                 .was_stopped = was_stopped};
@@ -76,6 +83,23 @@ NotAnswered Attempt::refusal() const {
           .status = head_->status};
 }
 
+NotAnswered Attempt::in_its_words(const HttpEnd& end) const {
+  return {.error = {ErrorCode::unavailable,
+                    std::string(dialect_.name()) + " said: " + key_.scrub(end.why), request_id()},
+          .status = head_->status};
+}
+
+NotAnswered Attempt::no_stream() const {
+  const bool is_page = type_of(*head_).starts_with("text/html");
+  return {.error = {ErrorCode::invalid_argument,
+                    fmt::format("{}: the server sent no stream of events, but {}: is this the "
+                                "address of its API?",
+                                dialect_.name(), type_of(*head_)),
+                    request_id()},
+          .may_be_paid = !is_page,
+          .status = head_->status};
+}
+
 NotAnswered Attempt::nothing(const HttpEnd& end) const {
   const bool is_hopeless = end.ending == HttpEnding::impossible;
   const ErrorCode code = is_hopeless ? ErrorCode::invalid_argument : ErrorCode::unavailable;
@@ -85,6 +109,7 @@ NotAnswered Attempt::nothing(const HttpEnd& end) const {
 }
 
 bool Attempt::may_be_repeated(const HttpEnd& end) const {
+  if (was_refused()) return true;
   if (is_response() || end.ending == HttpEnding::stopped) return false;
   if (head_) return is_worth_repeating(*head_);
   return end.ending == HttpEnding::unreachable;

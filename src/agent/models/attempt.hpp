@@ -35,6 +35,10 @@ class Attempt final : public HttpReader {
  private:
   [[nodiscard]] bool is_response() const { return head_ && head_->status == 200; }
   [[nodiscard]] ModelOutcome response(const HttpEnd& end);
+  /// An error came in the place of a response.
+  [[nodiscard]] bool was_refused() const { return is_response() && stream_->was_refused(); }
+  [[nodiscard]] NotAnswered in_its_words(const HttpEnd& end) const;
+  [[nodiscard]] NotAnswered no_stream() const;
   [[nodiscard]] NotAnswered refusal() const;
   [[nodiscard]] NotAnswered nothing(const HttpEnd& end) const;
   [[nodiscard]] std::string request_id() const;

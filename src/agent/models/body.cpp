@@ -60,6 +60,8 @@ Result<void> RequestBody::update(const ModelRequest& request) {
     return fail(ErrorCode::invalid_argument, "more messages are kept than were prepared");
   }
   head_ = *std::move(head);
+  const std::string cap = request.is_capped ? format_.cap(request.setup) : std::string();
+  if (!cap.empty()) head_.insert(1, cap + ",");
   bytes_written_ += head_.size();
   // The mark of a message that was the last one goes with its form as the last.
   if (request.kept < pieces_.size() || !request.messages.empty()) last_.clear();

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -109,6 +111,14 @@ std::string chat_tool(const ToolDefinition& tool) {
   return writer.finish();
 }
 
+// How long a response may be.
+std::optional<std::int64_t> said_by(const Setup& setup) {
+  for (const std::string_view key : {"max_completion_tokens", "max_tokens"}) {
+    if (const auto told = wire::parameter(setup, key)) return told;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::string> ChatDialect::head(const Setup& setup) const {
@@ -123,6 +133,15 @@ Result<std::string> ChatDialect::head(const Setup& setup) const {
   head += R"(,"messages":[)";
   if (!setup.system_prompt.empty()) head += said(options_.system_role, setup.system_prompt);
   return head;
+}
+
+std::string ChatDialect::cap(const Setup& setup) const {
+  if (said_by(setup)) return {};
+  const std::string& url = options_.http.base_url;
+  const bool is_openai = url.empty() || url.starts_with("https://api.openai.com");
+  std::string name = options_.cap_parameter;
+  if (name.empty()) name = is_openai ? "max_completion_tokens" : "max_tokens";
+  return fmt::format("{}:{}", wire::quoted(name), options_.http.tokens_out_max);
 }
 
 std::string ChatDialect::message(const Message& message) const {
@@ -173,10 +192,7 @@ std::string ChatDialect::others(const Message& message) const {
 }
 
 std::int64_t ChatDialect::tokens_out_max(const Setup& setup) const {
-  for (const std::string_view key : {"max_completion_tokens", "max_tokens"}) {
-    if (const auto told = wire::parameter(setup, key)) return *told;
-  }
-  return options_.http.tokens_out_max;
+  return said_by(setup).value_or(options_.http.tokens_out_max);
 }
 
 std::vector<std::pair<std::string, std::string>> ChatDialect::headers() const {

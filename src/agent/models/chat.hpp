@@ -23,6 +23,7 @@ class ChatDialect final : public Dialect {
 
   [[nodiscard]] std::string_view name() const override { return "chat completions"; }
   [[nodiscard]] Result<std::string> head(const Setup& setup) const override;
+  [[nodiscard]] std::string cap(const Setup& setup) const override;
   [[nodiscard]] std::string message(const Message& message) const override;
   /// The cache of these servers needs no marks.
   [[nodiscard]] std::string last_message(const Message& message) const override;

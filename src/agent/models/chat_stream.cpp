@@ -45,8 +45,10 @@ Result<void> ChatStream::take(const SseEvent& event) {
                 "the response's stream has an event that is no JSON: " + json.error().message);
   }
   if (const Json* const error = json->find("error"); error != nullptr && !error->is_null()) {
+    was_refused_ = !has_begun_;
     return fail(ErrorCode::unavailable, wire::error_words(event.data));
   }
+  has_begun_ = true;
   if (response_.response_id.empty()) response_.response_id = wire::text_in(*json, "id");
   if (response_.model.empty()) response_.model = wire::text_in(*json, "model");
   if (const Json* const usage = json->find("usage"); usage != nullptr && usage->is_object()) {

@@ -29,6 +29,8 @@ class ChatStream final : public ResponseStream {
   [[nodiscard]] Result<void> take(const SseEvent& event) override;
   [[nodiscard]] bool has_ended() const override { return has_ended_; }
   [[nodiscard]] bool is_whole() const override { return has_ended_ || !finish_word_.empty(); }
+  [[nodiscard]] bool has_begun() const override { return has_begun_; }
+  [[nodiscard]] bool was_refused() const override { return was_refused_; }
   [[nodiscard]] ModelResponse finish() override;
 
  private:
@@ -58,7 +60,9 @@ class ChatStream final : public ResponseStream {
   std::string reasoning_details_;  // Elements, with commas between.
   std::map<std::int64_t, DraftCall> calls_;
   std::string finish_word_;
+  bool has_begun_ = false;
   bool has_ended_ = false;
+  bool was_refused_ = false;
 };
 
 }  // namespace perdure

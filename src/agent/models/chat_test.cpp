@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "doubles/must.hpp"
+#include "models/body.hpp"
 #include "models/chat_stream.hpp"
 #include "models/sse.hpp"
 #include "perdure/agent/provider.hpp"
@@ -185,6 +187,27 @@ TEST(Chat, TheHeadHasToolsAndTheSystemPrompt) {
             R"({"model":"m","stream":true,"stream_options":{"include_usage":true},"tools":[)"
             R"({"type":"function","function":{"name":"one","description":"1","parameters":{}}}],)"
             R"("messages":[{"role":"developer","content":"S"})");
+}
+
+TEST(Chat, WhereMoneyIsLimitedAResponseIsHeldToWhatWasReckonedWith) {
+  perdure::Setup setup;
+  setup.model = "m";
+  ChatOptions options;
+  EXPECT_EQ(ChatDialect(options).cap(setup), R"("max_completion_tokens":8192)");
+  options.http.base_url = "http://127.0.0.1:8080/v1";
+  EXPECT_EQ(ChatDialect(options).cap(setup), R"("max_tokens":8192)");
+  options.cap_parameter = "n_predict";
+  EXPECT_EQ(ChatDialect(options).cap(setup), R"("n_predict":8192)");
+
+  const ChatDialect dialect(options);
+  RequestBody body(dialect);
+  ASSERT_TRUE(body.update({.setup = setup, .is_capped = true}));
+  EXPECT_TRUE(body.parts().front().starts_with(R"({"n_predict":8192,"model":"m")"));
+  ASSERT_TRUE(body.update({.setup = setup}));
+  EXPECT_TRUE(body.parts().front().starts_with(R"({"model":"m")"));
+
+  setup.parameters = must(RawJson::from_text(R"({"max_tokens": 5})"));
+  EXPECT_EQ(ChatDialect(options).cap(setup), "") << "the setup says it";
 }
 
 TEST(Chat, ResultsAreMessagesOfTheirOwnBeforeTheText) {

@@ -33,6 +33,10 @@ class ResponseStream {
   /// The model's answer is all there. True once it has ended; earlier in a format whose last
   /// events only count tokens.
   [[nodiscard]] virtual bool is_whole() const = 0;
+  /// Something of a response came.
+  [[nodiscard]] virtual bool has_begun() const = 0;
+  /// The provider sent an error before anything of a response: it costs nothing.
+  [[nodiscard]] virtual bool was_refused() const = 0;
   /// What came; asked once.
   [[nodiscard]] virtual ModelResponse finish() = 0;
 };
@@ -43,6 +47,8 @@ class BodyFormat {
   virtual ~BodyFormat() = default;
   /// The body up to where messages begin. Fails: `invalid_argument`.
   [[nodiscard]] virtual Result<std::string> head(const Setup& setup) const = 0;
+  /// Members that hold a response to so many tokens as are reckoned with; empty: it is held anyway.
+  [[nodiscard]] virtual std::string cap(const Setup& /*setup*/) const { return {}; }
   /// One message, as one element or several, with commas between; empty if nothing of it is sent.
   [[nodiscard]] virtual std::string message(const Message& message) const = 0;
   /// The same message in the last place, where it may carry a mark for the cache.

@@ -20,6 +20,7 @@
 #include "models/curl_transport.hpp"
 #include "models/dialect.hpp"
 #include "models/http.hpp"
+#include "models/quiet_observer.hpp"
 #include "models/retry.hpp"
 #include "models/url.hpp"
 #include "perdure/agent/provider.hpp"
@@ -96,9 +97,25 @@ ModelOutcome HttpProvider::send(ModelObserver& observer, std::stop_token stop) {
         .error = {ErrorCode::invalid_argument, "nothing was prepared to be sent", ""},
         .attempts = 0};
   }
-  ModelOutcome outcome = attempts(observer, stop);
+  QuietObserver quiet(observer);
+  if (auto stopped = wait_after_cut_off(quiet, stop)) return *std::move(stopped);
+  ModelOutcome outcome = attempts(quiet, stop);
   remember(outcome);
   return outcome;
+}
+
+// A server that breaks off is given time, as one that refuses is.
+std::optional<NotAnswered> HttpProvider::wait_after_cut_off(ModelObserver& observer,
+                                                            const std::stop_token& stop) {
+  if (cut_offs_ == 0) return std::nullopt;
+  const auto planned =
+      wait_before_next(parts_.options.retry, {.number = cut_offs_}, chance_from(services_.ids));
+  const Duration wait = planned.value_or(Duration(0)) - (services_.clock.uptime() - cut_off_at_);
+  if (wait <= Duration(0)) return std::nullopt;
+  observer.on_retry({.attempt = cut_offs_, .wait = wait, .why = "the response was cut off"});
+  if (services_.wait(wait, stop)) return std::nullopt;
+  return NotAnswered{
+      .error = {ErrorCode::unavailable, "stopped", ""}, .was_stopped = true, .attempts = 0};
 }
 
 ModelOutcome HttpProvider::attempts(ModelObserver& observer, const std::stop_token& stop) {
@@ -122,6 +139,12 @@ ModelOutcome HttpProvider::attempts(ModelObserver& observer, const std::stop_tok
 }
 
 void HttpProvider::remember(const ModelOutcome& outcome) {
+  if (const auto* const cut = std::get_if<CutOff>(&outcome); cut != nullptr && !cut->was_stopped) {
+    ++cut_offs_;
+    cut_off_at_ = services_.clock.uptime();
+  } else {
+    cut_offs_ = 0;
+  }
   const auto* const response = std::get_if<ModelResponse>(&outcome);
   if (response == nullptr || !response->usage.is_known || response->usage.tokens_in == 0) return;
   counted_tokens_ = response->usage.tokens_in;

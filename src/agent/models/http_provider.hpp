@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 
 namespace perdure {
 
@@ -36,6 +38,9 @@ class HttpProvider final : public Provider {
  private:
   [[nodiscard]] HttpRequest request() const;
   [[nodiscard]] ModelOutcome attempts(ModelObserver& observer, const std::stop_token& stop);
+  /// Set: it was stopped meanwhile.
+  [[nodiscard]] std::optional<NotAnswered> wait_after_cut_off(ModelObserver& observer,
+                                                              const std::stop_token& stop);
   void remember(const ModelOutcome& outcome);
 
   Parts parts_;
@@ -45,6 +50,8 @@ class HttpProvider final : public Provider {
   // What the provider counted, and the size of the body it counted.
   std::int64_t counted_tokens_ = 0;
   std::int64_t counted_bytes_ = 0;
+  int cut_offs_ = 0;  // One after the other, the last of them then.
+  Uptime cut_off_at_{0};
 };
 
 }  // namespace perdure

@@ -12,6 +12,7 @@
 
 #include "models/body.hpp"
 #include "models/dialect.hpp"
+#include "models/quiet_observer.hpp"
 #include "models/script.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
@@ -105,7 +106,8 @@ ModelOutcome ScriptedProvider::send(ModelObserver& observer, std::stop_token sto
     response.usage.tokens_in = static_cast<std::int64_t>(body_.bytes()) / bytes_per_scripted_token;
     response.usage.tokens_out = out / bytes_per_scripted_token;
   }
-  tell(observer, response.message);
+  QuietObserver quiet(observer);
+  tell(quiet, response.message);
   if (!scripted.cut_off) return response;
   response.message.is_partial = true;
   response.usage.is_known = false;

@@ -61,6 +61,14 @@ describe("@anthropic-ai/sdk", () => {
     });
   }
 
+  for (const [behaviour, word] of [["length", "max_tokens"], ["refusal", "refusal"], ["pause", "pause_turn"]]) {
+    test(`is told why ${behaviour} stopped`, async () => {
+      const message = await anthropic(behaviour).messages.stream(anthropicRequest).finalMessage();
+      assert.equal(message.stop_reason, word);
+      assert.equal(message.content[0].text, "Done.");
+    });
+  }
+
   test("sends a response back", async () => {
     const message = await anthropic("whole").messages.stream(anthropicRequest).finalMessage();
     const results = message.content
@@ -122,6 +130,15 @@ describe("openai", () => {
 
   for (const behaviour of good) {
     test(`reads ${behaviour}`, async () => checkChat(await ask(behaviour)));
+  }
+
+  for (const [behaviour, word] of [["length", "length"], ["refusal", "content_filter"]]) {
+    test(`is told why ${behaviour} stopped`, async () => {
+      const words = [];
+      const chunks = await openai(behaviour).chat.completions.create({ ...chatRequest, stream: true });
+      for await (const { choices } of chunks) words.push(...choices.map((choice) => choice.finish_reason));
+      assert.deepEqual(words.filter(Boolean), [word]);
+    });
   }
 
   test("sends a response back", async () => {
