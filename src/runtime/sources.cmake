@@ -9,6 +9,7 @@ set(PERDURE_RUNTIME_SOURCES
     checkpointer/told.cpp
     dispatch/admission.cpp
     dispatch/attempts.cpp
+    dispatch/cancel.cpp
     dispatch/decide.cpp
     dispatch/dispatcher.cpp
     dispatch/intents.cpp
@@ -76,6 +77,7 @@ set(PERDURE_RUNTIME_TESTS
     checkpointer/checkpointer_test.cpp
     dispatch/attempts_test.cpp
     dispatch/call_leftovers_test.cpp
+    dispatch/cancel_test.cpp
     dispatch/claims_test.cpp
     dispatch/decide_test.cpp
     dispatch/dispatcher_test.cpp

@@ -216,6 +216,8 @@ void Life::attend(Actor& actor, Process& process) {
   const Waiting waiting = *std::exchange(process.waiting, std::nullopt);
   switch (waiting.what) {
     case Waiting::For::approval:
+      // It may have been cancelled with its session since.
+      if (!process.session->state().open_calls.contains(waiting.call)) return;
       return approve(actor, process, waiting.call);
     case Waiting::For::decision:
       return decide(actor, process, waiting.call);

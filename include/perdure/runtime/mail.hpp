@@ -15,6 +15,7 @@
 #include "perdure/runtime/child.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/store/inbox.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -42,5 +43,8 @@ class Mail {
   Store& store_;
   SessionId session_;
 };
+
+/// Whether a session that takes it in rests: a turn that runs need not come to its end first.
+[[nodiscard]] bool stops_a_turn(const InboxMessage& mail);
 
 }  // namespace perdure

@@ -65,7 +65,8 @@ struct AnswerExtras {
   std::optional<RequestSpec> then{};
   /// The turn is not over, although no call is asked for: the model is asked again.
   bool goes_on = false;
-  /// How the session stands if the turn is over by this response.
+  /// How the session stands if the turn is over by this response; by one that is partial it is over
+  /// only if this says so.
   std::optional<StatusChange> rests{};
 };
 
@@ -154,6 +155,10 @@ class Session {
   /// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt
   /// still runs.
   Result<void> resolve(Position call, const Decision& decision);
+  /// Calls that were recorded and not begun never will be: they are `cancelled`, and the model is told
+  /// why. `input` follows them, in the same commit. Returns how many; if there are none, nothing is
+  /// written. A call that has begun stays as it is.
+  Result<std::size_t> cancel_calls(const std::string& why, std::optional<Message> input = {});
   /// Allows or refuses a call before it is made.
   /// Fails: `not_found`; `conflict` if it was made already.
   Result<void> approve(Position call, bool allow, const std::string& who, const std::string& why);
@@ -182,6 +187,7 @@ class Session {
   /// Names the head.
   Result<Version> checkpoint(const NewCheckpoint& note = {.reason = "asked"});
 
+  /// What is `cancelled` begins no call any more: those that were not begun are cancelled with it.
   /// Fails: `conflict` out of `completed`, `failed` or `cancelled`: only `reopen` leads there.
   Result<void> set_status(const StatusChange& change);
   /// Makes an ended session active again; the log says who did, and why.

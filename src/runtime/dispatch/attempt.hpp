@@ -34,10 +34,10 @@ class Attempt {
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
-  /// What it returned; nothing if it is not over after `wait`.
-  [[nodiscard]] std::optional<T> wait_for(Duration wait) {
+  /// What it returned; nothing if it is not over after `wait`, or when `until` is requested.
+  [[nodiscard]] std::optional<T> wait_for(Duration wait, const std::stop_token& until = {}) {
     std::unique_lock lock(mutex_);
-    over_.wait_for(lock, wait, [this] { return result_.has_value(); });
+    over_.wait_for(lock, until, wait, [this] { return result_.has_value(); });
     return result_;
   }
   [[nodiscard]] bool is_over() const {
@@ -69,7 +69,7 @@ class Attempt {
   }
 
   mutable std::mutex mutex_;
-  std::condition_variable over_;
+  std::condition_variable_any over_;
   std::optional<T> result_;
   std::stop_source stop_;
   std::stop_callback<Relay> relay_;

@@ -42,6 +42,30 @@ struct Left {
   Left(Thrown thrown) : why(std::move(thrown.what)) {}  // NOLINT
 };
 
+// How long calls that run at the same time are waited for: each as long as its own time lasts, all of
+// them a while after they were asked to stop.
+class Patience {
+ public:
+  Patience(const Clock& clock, Duration after_stop)
+      : clock_(clock), begin_(clock.uptime()), after_stop_(after_stop) {}
+
+  [[nodiscard]] Duration left_of(Duration timeout) const { return left(begin_, timeout); }
+  [[nodiscard]] Duration after_stop(Duration timeout) {
+    if (!stopped_) stopped_ = clock_.uptime();
+    return std::min(left_of(timeout), left(*stopped_, after_stop_));
+  }
+
+ private:
+  [[nodiscard]] Duration left(Uptime since, Duration time) const {
+    return std::max(time - (clock_.uptime() - since), Duration(0));
+  }
+
+  const Clock& clock_;
+  const Uptime begin_;
+  const Duration after_stop_;
+  std::optional<Uptime> stopped_;
+};
+
 // All calls under the key but this one.
 Result<std::vector<Call>> others_of(Store& store, const CallView& call) {
   const bool is_alone = call.open.repeat == to_string(Repeat::each_call);
@@ -63,14 +87,13 @@ Result<std::string> key_for_vendor(Store& store, const CallView& call) {
   return vendor_key(*call.row.key, failures);
 }
 
-// Nothing of this attempt happened; of an earlier one nobody knows.
+}  // namespace
+
 Ended not_begun(const CallView& call) {
   const std::string why = "it was not started: the run was stopped";
   if (call.row.attempts > 1) return {.outcome = Doubtful{why}};
   return {.outcome = Failed{why}};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Attempts::Running>> Attempts::start(const CallView& call) {
   auto key = key_for_vendor(held_.world().store, call);
@@ -112,19 +135,21 @@ Result<std::vector<Ended>> Attempts::run(const std::vector<CallView>& calls,
   const std::stop_callback relay(stop, [&asked] {
     for (Running* attempt : asked) attempt->request_stop();
   });
-  const Uptime begin = held_.world().clock.uptime();
+  Patience patience(held_.world().clock, held_.world().policy.stop_patience);
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const Duration gone = held_.world().clock.uptime() - begin;
-    auto said = running[i]->wait_for(std::max(calls[i].tool->timeout - gone, Duration(0)));
+    const Duration timeout = calls[i].tool->timeout;
+    auto said = running[i]->wait_for(patience.left_of(timeout), stop);
+    const bool was_stopped = !said && stop.stop_requested();
+    if (was_stopped) said = running[i]->wait_for(patience.after_stop(timeout));
     if (said) {
       ended.push_back({.outcome = std::move(said->outcome)});
       continue;
     }
     running[i]->request_stop();
     late_[calls[i].call()] = std::move(running[i]);
-    ended.push_back(
-        {.outcome = Doubtful{fmt::format("no answer within {} ms", calls[i].tool->timeout.count())},
-         .has_returned = false});
+    const std::string why = was_stopped ? std::string("it was asked to stop, and did not")
+                                        : fmt::format("no answer within {} ms", timeout.count());
+    ended.push_back({.outcome = Doubtful{why}, .has_returned = false});
   }
   return ended;
 }

@@ -26,13 +26,17 @@ struct Ended {
   bool has_returned = true;  ///< False: its time is over, and it still runs.
 };
 
+/// Of a call that is dispatched and will not be run: nothing of this attempt happened; of an earlier
+/// one nobody knows.
+[[nodiscard]] Ended not_begun(const CallView& call);
+
 class Attempts {
  public:
   explicit Attempts(HeldSession& held) : held_(held) {}
 
   /// Runs the calls, which are dispatched, at the same time. The result has one for each. Asked to
-  /// stop, it asks them to, and waits for them as long as their time lasts; before they began, none
-  /// is begun.
+  /// stop, it asks them to, and waits for them as long as Policy::stop_patience and their time last;
+  /// before they began, none is begun.
   /// Fails: as the ledger's readers, before anything was run.
   [[nodiscard]] Result<std::vector<Ended>> run(const std::vector<CallView>& calls,
                                                const std::stop_token& stop = {});

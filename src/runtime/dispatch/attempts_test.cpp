@@ -3,7 +3,9 @@
 #include "dispatch/attempts.hpp"
 
 #include <chrono>
+#include <future>
 #include <gtest/gtest.h>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <variant>
@@ -236,6 +238,27 @@ TEST_P(AttemptsTest, FollowInOrderAlsoAfterReadsThatWereInDoubt) {
   EXPECT_EQ(runs["look"], 2);
   EXPECT_EQ(runs["fetch"], 2);
   EXPECT_EQ(runs["reserve"], 1);
+}
+
+TEST_P(AttemptsTest, ThatDoNotStopWhenAskedAreInDoubt) {
+  Tool slow = tool("pay");
+  slow.timeout = std::chrono::hours(1);
+  begin({slow}, {.stop_patience = std::chrono::milliseconds(1)});
+  std::stop_source stop;
+  std::promise<void> goes_on;
+  behaviour["pay"] = [&](const CallContext&) -> ToolOutcome {
+    stop.request_stop();
+    goes_on.get_future().wait();
+    return Succeeded{"paid"};
+  };
+  must(session->answer(asks_for({{"pay", "{}"}})));
+
+  EXPECT_EQ(must(session->run_calls(stop.get_token())).in_doubt, 1U);
+
+  EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
+  EXPECT_EQ(session->state().open_calls.begin()->second.doubt, "it was asked to stop, and did not");
+  goes_on.set_value();
+  session.reset();  // Waits for it.
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, AttemptsTest, testing::ValuesIn(every_backend()),

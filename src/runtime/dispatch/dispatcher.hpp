@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -40,6 +41,12 @@ class Dispatcher {
   /// To be added to the last commit of the present calls that is synced: the request that follows
   /// them. For reads that is the commit which dispatches them, else that of the last outcome.
   void then(std::function<void(Draft&)> add) { then_ = std::move(add); }
+
+  /// Adds to the draft that calls which were not begun never will be, and forgets them: those that
+  /// are intended are `cancelled`, and the model is told why; of those that are dispatched it is told
+  /// that they were not started. How many.
+  /// Fails: as the ledger's readers, and then leaves all as it was.
+  [[nodiscard]] Result<std::size_t> cancel_unbegun(Draft& draft, const std::string& why);
 
   /// Waits for attempts that still run; what they say is not recorded.
   void end();

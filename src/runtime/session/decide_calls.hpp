@@ -19,6 +19,9 @@ struct Word {
   std::string why{};
 };
 
+/// Why calls of a cancelled session are not begun.
+inline constexpr auto of_cancelled_session = "the session was cancelled";
+
 /// Both fail as Session::resolve and Session::approve do, and then leave the draft as it was.
 [[nodiscard]] Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
                                         const Decision& decision);

@@ -1,5 +1,6 @@
 // What people decide: about calls, allowed or not, how one in doubt ends; and about money.
 
+#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
@@ -134,6 +136,20 @@ Result<void> Session::resolve(Position call, const Decision& decision) {
   if (auto added = add_decision(*parts_, draft, call, decision); !added) return forward(added);
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
+}
+
+Result<std::size_t> Session::cancel_calls(const std::string& why, std::optional<Message> input) {
+  HeldSession& held = parts_->held;
+  if (auto known = held.find_out(); !known) return forward(known);
+  Draft draft = held.draft();
+  auto cancelled = parts_->dispatcher.cancel_unbegun(draft, why);
+  if (!cancelled || *cancelled == 0) return cancelled;
+  if (input) {
+    complete(*input, held);
+    draft.add(appending("transcript", "message", to_json(*input)));
+  }
+  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return cancelled;
 }
 
 Result<void> Session::set_budget(std::optional<std::int64_t> micros, const std::string& who,

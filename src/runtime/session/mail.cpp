@@ -88,6 +88,8 @@ Result<void> take(SessionParts& parts, Draft& draft, Accounts& accounts, const I
   } else if (mail.kind == "cancel" && !parts.held.has_ended()) {
     const StatusChange change{.status = Status::cancelled, .wait_reason = why};
     draft.batch.status = change;
+    auto cancelled = parts.dispatcher.cancel_unbegun(draft, of_cancelled_session);
+    if (!cancelled) return forward(cancelled);
     if (!parts.parent) return {};
     [[maybe_unused]] const auto ended =
         add_end(parts, draft, accounts.budget, {.change = change, .result = why});
@@ -118,6 +120,10 @@ Result<std::size_t> Session::take_inbox() {
     taken += moved;
     if (auto told = tell_parent(*parts_); !told) return forward(told);
   }
+}
+
+bool stops_a_turn(const InboxMessage& mail) {
+  return mail.kind == "pause" || mail.kind == "cancel";
 }
 
 Result<void> Mail::post(const MessageId& id, std::string_view kind, const Json& body) {

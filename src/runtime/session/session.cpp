@@ -33,6 +33,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/children.hpp"
+#include "session/decide_calls.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
@@ -168,6 +169,10 @@ Result<void> Session::set_status(const StatusChange& change) {
   if (parts_->held.has_ended() && change.status != status()) return refuse_reopening(status());
   Draft draft = parts_->held.draft();
   draft.batch.status = change;
+  if (change.status == Status::cancelled) {
+    auto cancelled = parts_->dispatcher.cancel_unbegun(draft, of_cancelled_session);
+    if (!cancelled) return forward(cancelled);
+  }
   if (parts_->parent && is_end(change.status) && !parts_->held.has_ended()) {
     Budget budget = state().budget;
     auto added = add_end(*parts_, draft, budget, {.change = change, .result = change.wait_reason});

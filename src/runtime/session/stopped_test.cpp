@@ -63,7 +63,7 @@ TEST_P(StoppedTest, MailThatStopsItKeepsACallFromRunningThatWasDispatched) {
     if (cancels) must(session->reopen("ann", "go on"));
     if (!cancels) must(session->set_status({.status = Status::active}));
     must(session->run_calls());
-    EXPECT_EQ(runs["one"], 2);
+    EXPECT_EQ(runs["one"], cancels ? 0 : 2) << "what is cancelled is not begun any more";
   }
 }
 
@@ -81,7 +81,8 @@ TEST_P(StoppedTest, MailThatStopsItIsHeededBeforeARecovery) {
 
     EXPECT_EQ(resumed.session.status(), cancels ? Status::cancelled : Status::paused);
     EXPECT_EQ(runs["one"], 0);
-    EXPECT_EQ(resumed.session.state().open_calls.size(), 2U);
+    EXPECT_EQ(resumed.session.state().open_calls.size(), cancels ? 1U : 2U)
+        << "one may have begun; the other is cancelled with its session";
   }
 }
 

@@ -64,7 +64,8 @@ bool has_calls(const Message& message) {
 }
 
 bool ends_turn(const Message& response, const AnswerExtras& extras) {
-  return !response.is_partial && !has_calls(response) && !extras.goes_on;
+  if (response.is_partial) return extras.rests.has_value();
+  return !has_calls(response) && !extras.goes_on;
 }
 
 // What the request that was written ahead has reserved.
@@ -147,13 +148,12 @@ Result<Answered> build_answer(SessionParts& parts, const Message& response, cons
   auto made = begin_answer(parts.held, response, usage, ends);
   if (!made) return made;
   if (extras.plan) made->draft.add(replacing("plan", "plan", to_json(*extras.plan)));
-  if (response.is_partial) return made;
   if (ends) {
     end_turn(made->draft, parts);
     // What others decided meanwhile stays.
     if (extras.rests && parts.held.check_goes_on()) made->draft.batch.status = extras.rests;
-    return made;
   }
+  if (ends || response.is_partial) return made;
   const auto calls = dispatch::intend(parts.held, made->draft, made->position, response);
   if (with_dispatch) {
     auto begun = parts.dispatcher.dispatch_first(made->draft, calls);
