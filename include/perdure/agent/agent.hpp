@@ -24,8 +24,10 @@
 //   that one may lack its end.
 // - `paused`: the provider gets the same conversation again.
 // - A final answer with an unfinished plan is refused twice, with what is missing.
-// - Messages that arrive meanwhile (Mail::say) are taken in before the next request; a pause or a
-//   cancellation is obeyed between two steps.
+// - What a user says comes before calls that an interrupted turn did not begin: those are
+//   `cancelled`, and the model is told so. Without input they are made.
+// - Messages that arrive meanwhile (Mail::say) are taken in before the next request. A pause or a
+//   cancellation stops a stream or a tool that runs, within a second, as the caller's stop does.
 //
 // A session is of the agent that it was begun with, known by its digest (on_change.hpp). Under
 // another one it goes on as OnChange says. The digests are compared before anything is done, also
@@ -89,6 +91,7 @@ struct AgentSpec {
 
 /// What sessions of an agent share.
 struct AgentServices {
+  Store* store = nullptr;
   Clock* clock = nullptr;
   IdSource* ids = nullptr;
   /// Shared with tools, which may outlive their time.
@@ -103,7 +106,8 @@ class AgentSession {
   ~AgentSession();
 
   /// Runs until the agent rests, or something ends the turn. Without input it goes on with what is
-  /// left to do; if that is nothing, the report says how the last turn ended. The input of a turn
+  /// left to do; if that is nothing, the report says how the last turn ended. Input cancels the calls
+  /// that were not begun, unless one of them waits for somebody's word. The input of a turn
   /// that cannot begin (a call waits) is recorded, and waits with it. To run a session that is paused
   /// is to say that it goes on.
   ///

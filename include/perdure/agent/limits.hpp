@@ -9,13 +9,15 @@
 
 namespace perdure {
 
-/// Each ends a turn between two steps: a response that is being received and calls that run come to
-/// their end first. Whoever runs the session again begins with fresh limits; but a process that died
-/// does not: its iterations count. Money is limited by the session's budget, over its whole life.
+/// Whoever runs a session again that a limit stopped begins with fresh limits; but whoever takes up
+/// what a process left in the middle of a turn does not: its iterations and its time count. Money is
+/// limited by the session's budget, over its whole life.
 struct Limits {
   /// Responses of the model, from the last word of a user on.
   std::int64_t iterations = 50;
-  /// From the beginning of the run; empty: none.
+  /// Of a turn; empty: none. It stops a response that is being received and calls that run, as a
+  /// caller's stop does. Only time counts in which a process runs the turn; of a process that was
+  /// killed, that up to its last response.
   std::optional<Duration> time{};
   /// Responses in a row that were cut off, and asked for again.
   std::int64_t cut_offs = 2;

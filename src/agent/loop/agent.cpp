@@ -92,7 +92,7 @@ Result<std::unique_ptr<Agent>> Agent::start(Store& store, AgentSpec spec, Runtim
   options.tools = *std::move(tools);
   options.policy = loop::make_policy(*kept);
   const AgentServices services{
-      .clock = options.clock, .ids = options.ids, .watch = std::move(watch)};
+      .store = &store, .clock = options.clock, .ids = options.ids, .watch = std::move(watch)};
   auto runtime = Runtime::start(store, options);
   if (!runtime) return forward(runtime);
   std::unique_ptr<Agent> agent(new Agent(std::move(kept), services));

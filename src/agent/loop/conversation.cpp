@@ -5,7 +5,11 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <variant>
+#include <vector>
 
+#include "loop/marks.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/history.hpp"
@@ -20,12 +24,29 @@ namespace {
 // What is told at once: more costs memory, less costs a head of the body for each part.
 constexpr std::size_t part_bytes = std::size_t{1} << 20U;
 
+// What one model thought is signed for it alone: another refuses the whole conversation for it.
+void drop_foreign_reasoning(std::vector<Message>& messages, const std::string& model) {
+  for (Message& message : messages) {
+    const std::string asked = loop::asked_model_of(message);
+    if (asked.empty() || asked == model) continue;
+    std::erase_if(message.blocks,
+                  [](const Block& block) { return std::holds_alternative<ReasoningBlock>(block); });
+  }
+}
+
 }  // namespace
 
 Result<PreparedRequest> Conversation::prepare(const Setup& setup, const State& state,
                                               const std::optional<Message>& input) {
+  if (setup.model != model_) {
+    history_ = {};
+    told_ = 0;
+    input_.reset();
+    model_ = setup.model;
+  }
   for (;;) {
     HistoryNews news = history_.update(state, part_bytes);
+    drop_foreign_reasoning(news.added, model_);
     const bool has_input =
         input_ && news.kept == told_ && !news.added.empty() && news.added.front() == *input_;
     told_ = news.kept + news.added.size();
@@ -35,7 +56,10 @@ Result<PreparedRequest> Conversation::prepare(const Setup& setup, const State& s
       ++news.kept;
     }
     if (input && !news.has_more) news.added.push_back(*input);
-    auto prepared = provider_->prepare({.setup = setup, .kept = news.kept, .messages = news.added});
+    auto prepared = provider_->prepare({.setup = setup,
+                                        .kept = news.kept,
+                                        .messages = news.added,
+                                        .is_capped = state.budget.totals.limit.has_value()});
     if (!prepared) {
       history_ = {};
       told_ = 0;

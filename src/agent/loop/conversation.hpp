@@ -1,12 +1,14 @@
 // The conversation of a session as its provider knows it. What the provider was told before it is
 // not told again: a request costs what is new. What it was not told, it is told in parts, each
-// gone before the next: the first request of a long session holds no second copy of it.
+// gone before the next: the first request of a long session holds no second copy of it. Another
+// model is told all of it anew, without what the one before it thought.
 
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "perdure/agent/provider.hpp"
@@ -29,6 +31,7 @@ class Conversation {
 
  private:
   std::unique_ptr<Provider> provider_;
+  std::string model_;  ///< That was told it.
   GrowingHistory history_;
   std::size_t told_ = 0;          ///< Messages of the state.
   std::optional<Message> input_;  ///< That was told after them.

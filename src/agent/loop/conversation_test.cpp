@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "doubles/must.hpp"
+#include "loop/marks.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/history.hpp"
@@ -95,6 +96,25 @@ TEST_F(ConversationTest, ThatWasRefusedIsToldAnew) {
   EXPECT_FALSE(conversation.prepare({}, log.state(), std::nullopt));
   told.refuses = false;
   expect_told(std::nullopt);
+}
+
+TEST_F(ConversationTest, AnotherModelIsNotToldWhatTheFirstOneThought) {
+  ModelResponse response{.message = assistant_says("Sunny.")};
+  response.message.blocks.insert(response.message.blocks.begin(), ReasoningBlock{.text = "hm"});
+  log.say(user_says("How is it?"));
+  log.say(loop::marked(response, {.model = "first"}));
+  log.say(user_says("And there?"));
+  const auto blocks_told = [&](const std::string& model) {
+    perdure::Setup setup;
+    setup.model = model;
+    must(conversation.prepare(setup, log.state(), {}));
+    return told.conversation.at(1).blocks.size();
+  };
+
+  EXPECT_EQ(blocks_told("first"), 2U);
+  EXPECT_EQ(blocks_told("second"), 1U);
+  EXPECT_EQ(text_of(told.conversation.at(1)), "Sunny.");
+  EXPECT_EQ(blocks_told("first"), 2U);
 }
 
 }  // namespace

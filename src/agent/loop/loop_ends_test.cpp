@@ -95,6 +95,9 @@ TEST_F(LoopEndsTest, ARefusalEndsTheTurnAndItsCallsAreNotMade) {
   EXPECT_EQ(report.stop, TurnStop::refused);
   EXPECT_EQ(report.answer, "No.");
   EXPECT_TRUE(calls().empty());
+  EXPECT_EQ(row().status, Status::waiting) << "a list of sessions says how it ended";
+  EXPECT_EQ(row().wait_reason, "refused");
+  EXPECT_EQ(row().tally.turns, 1);
   restart();
   EXPECT_EQ(go_on().stop, TurnStop::refused) << "and is not asked again";
 }
@@ -119,6 +122,19 @@ TEST_F(LoopEndsTest, AnAnswerAtItsLimitOfTokensIsAnAnswerCutShort) {
 
   EXPECT_EQ(report.stop, TurnStop::completed);
   EXPECT_TRUE(report.is_cut_short);
+}
+
+TEST_F(LoopEndsTest, AnEndForAReasonOfTheProvidersOwnIsSaid) {
+  script(R"({"text": "Once upon", "stop": "other"})");
+  begin();
+
+  const TurnReport report = run("a story");
+
+  EXPECT_EQ(report.stop, TurnStop::completed);
+  EXPECT_THAT(report.why, HasSubstr("its provider ended it"));
+  EXPECT_THAT(row().wait_reason, HasSubstr("its provider ended it"));
+  restart();
+  EXPECT_EQ(go_on().why, report.why);
 }
 
 TEST_F(LoopEndsTest, OfCallsAtTheLimitOfTokensTheLastIsNotMade) {

@@ -46,7 +46,10 @@ namespace perdure {
 
 class Listener final : public AgentObserver {
  public:
-  void on_text(std::string_view piece) override { text += piece; }
+  void on_text(std::string_view piece) override {
+    text += piece;
+    if (on_piece) on_piece();
+  }
   void on_event(const AgentEvent& event) override {
     events.push_back(event);
     if (on_each) on_each(event);
@@ -63,6 +66,7 @@ class Listener final : public AgentObserver {
   std::string text;
   std::vector<AgentEvent> events;
   std::function<void(const AgentEvent&)> on_each;
+  std::function<void()> on_piece;
 };
 
 class LoopTest : public testing::Test {

@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <thread>
+#include <variant>
 #include <vector>
 
 #include "doubles/must.hpp"
@@ -164,6 +167,7 @@ TEST_F(LoopTest, AStopEndsTheTurnBetweenCallsAndNothingIsRunTwice) {
   EXPECT_EQ(calls().at(0).state, CallState::succeeded);
   EXPECT_EQ(calls().at(1).state, CallState::intended);
 
+  behaviour.clear();
   restart();
   EXPECT_EQ(go_on().stop, TurnStop::completed);
   EXPECT_EQ(runs["pay"], 2);
@@ -243,19 +247,66 @@ TEST_F(LoopTest, PauseAndCancelAreObeyedBetweenSteps) {
 TEST_F(LoopTest, TheObserverHearsOfEverythingInItsOrder) {
   script(asking_for({"pay", "nothing"}) + "," + saying("Paid."));
   begin();
+  std::vector<std::string> order;
+  heard.on_piece = [&] { order.emplace_back("text"); };
+  heard.on_each = [&](const AgentEvent& event) {
+    if (std::holds_alternative<Recorded>(event)) order.emplace_back("recorded");
+    if (const auto* call = std::get_if<CallStarted>(&event))
+      order.push_back(call->tool + " starts");
+    if (const auto* call = std::get_if<CallReturned>(&event)) {
+      order.push_back(call->tool + " returned");
+    }
+    if (const auto* told = std::get_if<CallTold>(&event)) {
+      order.push_back("told " + std::string(to_string(told->state)));
+    }
+    if (const auto* end = std::get_if<TurnEnded>(&event)) order.emplace_back(to_string(end->stop));
+  };
 
   run("pay");
 
-  EXPECT_EQ(heard.text, "Paid.");
-  ASSERT_EQ(heard.all<CallStarted>().size(), 1U);
-  EXPECT_EQ(heard.all<CallStarted>()[0].tool, "pay");
-  EXPECT_EQ(heard.all<CallReturned>().size(), 1U);
-  const auto told = heard.all<CallTold>();
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[0].state, CallState::denied);
-  EXPECT_EQ(told[1].state, CallState::succeeded);
+  EXPECT_THAT(order,
+              ElementsAre("recorded", "told denied", "recorded", "pay starts", "pay returned",
+                          "told succeeded", "recorded", "text", "recorded", "completed"));
   EXPECT_EQ(heard.all<Recorded>().back().head, state().head);
-  EXPECT_EQ(heard.all<TurnEnded>().back().stop, TurnStop::completed);
+}
+
+TEST_F(LoopTest, AnObserverThatThrowsChangesNothing) {
+  script(asking_for({"pay"}) + "," + saying("Paid."));
+  begin();
+  heard.on_each = [](const AgentEvent&) { throw std::runtime_error("no room"); };
+  heard.on_piece = [] { throw std::runtime_error("no room"); };
+
+  EXPECT_EQ(run("pay").stop, TurnStop::completed);
+
+  EXPECT_EQ(calls().at(0).state, CallState::succeeded);
+}
+
+TEST_F(LoopTest, SessionsDoNotWaitForEachOthersObservers) {
+  script(saying("One."));
+  begin();
+  AgentSession other = must(agent->begin());
+  Listener others;
+  bool has_run = false;
+  heard.on_each = [&](const AgentEvent& event) {
+    if (has_run || !std::holds_alternative<Recorded>(event)) return;
+    has_run = true;
+    std::jthread([&] { must(other.run(user_says("hi"), others)); }).join();
+  };
+
+  EXPECT_EQ(run("hello").stop, TurnStop::completed);
+
+  EXPECT_EQ(others.text, "One.");
+}
+
+TEST_F(LoopTest, ANudgeOfTheLoopDoesNotHideThatItRunsInCircles) {
+  script(asking_for({"pay"}) + R"(,{"text": "I", "cut_off": "reset"},)" + asking_for({"pay"}) +
+         R"(,{"text": "I", "cut_off": "reset"},)" + asking_for({"pay"}) + "," + saying("Done."));
+  begin();
+
+  EXPECT_EQ(run("go").stop, TurnStop::completed);
+
+  EXPECT_EQ(runs["pay"], 2);
+  EXPECT_THAT(results().back(), HasSubstr("loop"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 
 namespace perdure::loop {
@@ -28,20 +30,50 @@ std::optional<Json> mark_of(const Message& message, std::string_view name) {
   return std::nullopt;
 }
 
+// Of the mark of a response; empty: it does not say.
+std::string said_in(const Message& message, std::string_view name) {
+  const auto mark = mark_of(message, response_mark);
+  const Json* said = mark ? mark->find(name) : nullptr;
+  const std::string* text = said != nullptr ? said->as_string() : nullptr;
+  return text != nullptr ? *text : std::string();
+}
+
 }  // namespace
 
-Message marked(const ModelResponse& response) {
+Message marked(const ModelResponse& response, const AskedAs& asked) {
   Message message = response.message;
   Json::Object mark{{"stop", to_string(response.stop)}};
   const std::array said = {std::pair{"stop_text", &response.stop_text},
-                           std::pair{"model", &response.model},
+                           std::pair{"asked", &asked.model}, std::pair{"model", &response.model},
                            std::pair{"response_id", &response.response_id},
                            std::pair{"request_id", &response.request_id}};
   for (const auto& [name, text] : said) {
     if (!text->empty()) mark.emplace_back(name, *text);
   }
+  if (asked.used) mark.emplace_back(used_member, asked.used->count());
   message.unknown.emplace_back(response_mark, RawJson::from_value(std::move(mark)));
   return message;
+}
+
+Duration used_in(const Json& mark) {
+  const Json* used = mark.find(used_member);
+  const auto count = used != nullptr ? used->as_int64() : std::nullopt;
+  return Duration(std::max<std::int64_t>(0, count.value_or(0)));
+}
+
+Duration used_in(const Message& message) {
+  const auto mark = mark_of(message, response_mark);
+  return mark ? used_in(*mark) : Duration(0);
+}
+
+std::string asked_model_of(const Message& message) { return said_in(message, "asked"); }
+
+std::string words_on_stop(const Message& message) {
+  const auto stop = stop_of(message);
+  if (stop != StopReason::refusal && stop != StopReason::other) return {};
+  const std::string words = said_in(message, "stop_text");
+  if (stop == StopReason::refusal) return words;
+  return "its provider ended it: " + (words.empty() ? "it does not say why" : words);
 }
 
 std::optional<StopReason> stop_of(const Message& message) {

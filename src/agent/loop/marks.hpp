@@ -11,14 +11,32 @@
 #include <string_view>
 
 #include "perdure/agent/provider.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 
 namespace perdure::loop {
 
+/// What a response does not say of itself.
+struct AskedAs {
+  std::string model{};  ///< As it was called when it was asked; it may call itself otherwise.
+  std::optional<Duration> used{};  ///< By the turn; empty: nobody counts.
+};
+
 /// The response's message, marked.
-[[nodiscard]] Message marked(const ModelResponse& response);
+[[nodiscard]] Message marked(const ModelResponse& response, const AskedAs& asked);
+/// The model that was asked; empty: it has no mark of it.
+[[nodiscard]] std::string asked_model_of(const Message& message);
+/// What a mark calls that time, in milliseconds.
+inline constexpr std::string_view used_member = "used_ms";
+/// 0: it does not say.
+[[nodiscard]] Duration used_in(const Message& message);
+[[nodiscard]] Duration used_in(const Json& mark);
 /// Empty: it has no mark.
 [[nodiscard]] std::optional<StopReason> stop_of(const Message& message);
+
+/// For a person: why a response is no plain answer, in its provider's words; empty: it is one.
+[[nodiscard]] std::string words_on_stop(const Message& message);
 
 inline constexpr std::string_view plan_nudge = "plan";
 inline constexpr std::string_view cut_off_nudge = "cut_off";

@@ -7,13 +7,16 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
+#include <ranges>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "loop/marks.hpp"
 #include "perdure/agent/limits.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/turn_report.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/state.hpp"
@@ -31,10 +34,15 @@ void look_back(const State& state, const Look& look) {
   }
 }
 
-Position last_stop(const State& state) {
-  const auto found = state.channels.find(stop_channel);
+const ChannelItem* find_value(const State& state, std::string_view channel) {
+  const auto found = state.channels.find(channel);
   const bool is_there = found != state.channels.end() && !found->second.empty();
-  return is_there ? found->second.back().position : 0;
+  return is_there ? &found->second.back() : nullptr;
+}
+
+Position last_stop(const State& state) {
+  const ChannelItem* stop = find_value(state, stop_channel);
+  return stop != nullptr ? stop->position : 0;
 }
 
 std::int64_t plan_refusals_of(const State& state) {
@@ -104,6 +112,23 @@ std::int64_t iterations_of(const State& state) {
     return true;
   });
   return iterations;
+}
+
+Duration time_of(const State& state) {
+  const Position stop = last_stop(state);
+  Position begin = stop;
+  Duration used{0};
+  for (const PlacedMessage& placed : std::views::reverse(state.transcript)) {
+    if (placed.position < stop || is_users_word(placed.message)) {
+      begin = std::max(stop, placed.position);
+      break;
+    }
+    used = std::max(used, used_in(placed.message));
+  }
+  const ChannelItem* noted = find_value(state, time_channel);
+  if (noted == nullptr || noted->position < begin) return used;
+  const auto value = parse_json(noted->body.bytes());
+  return value ? std::max(used, used_in(*value)) : used;
 }
 
 std::int64_t cut_offs_of(const State& state) {

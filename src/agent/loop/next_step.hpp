@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "perdure/agent/turn_report.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
 
@@ -27,6 +28,9 @@ namespace perdure::loop {
 
 /// A value of the session: the last stop that calls for fresh limits.
 inline constexpr std::string_view stop_channel = "agent_stop";
+
+/// A value of the session: the time that an interrupted turn had used, as `used_member`.
+inline constexpr std::string_view time_channel = "agent_time";
 
 struct NextStep {
   std::optional<TurnStop> rest{};  ///< Empty: the model is to be asked.
@@ -41,6 +45,9 @@ struct NextStep {
 
 /// Responses since the last word of a user, or the last stop.
 [[nodiscard]] std::int64_t iterations_of(const State& state);
+/// The time that processes used since then, as far as they recorded it: with each response, and when
+/// they were interrupted. Time in which no process ran the turn does not count.
+[[nodiscard]] Duration time_of(const State& state);
 /// Responses at the end, one after the other, that were cut off.
 [[nodiscard]] std::int64_t cut_offs_of(const State& state);
 

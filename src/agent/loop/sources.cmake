@@ -7,6 +7,7 @@ list(
   loop/agreed_changes.cpp
   loop/call_policy.cpp
   loop/conversation.cpp
+  loop/interrupts.cpp
   loop/marks.cpp
   loop/next_step.cpp
   loop/tool_watch.cpp
@@ -15,4 +16,4 @@ list(
   loop/turn_report.cpp)
 
 list(APPEND PERDURE_AGENT_TESTS loop/changed_agent_test.cpp loop/conversation_test.cpp loop/loop_ends_test.cpp
-     loop/loop_money_test.cpp loop/loop_test.cpp)
+     loop/loop_money_test.cpp loop/loop_stopped_test.cpp loop/loop_test.cpp)

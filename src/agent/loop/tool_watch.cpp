@@ -21,13 +21,27 @@ namespace perdure {
 void AgentObserver::on_event(const AgentEvent& /*event*/) {}
 
 void ToolWatch::attach(const SessionId& session, AgentObserver& observer) {
+  auto watched = std::make_shared<Watched>();
+  watched->observer = &observer;
   const std::lock_guard lock(mutex_);
-  observers_.insert_or_assign(session.text(), &observer);
+  sessions_.insert_or_assign(session.text(), std::move(watched));
 }
 
 void ToolWatch::detach(const SessionId& session) {
+  const auto watched = find(session);
+  if (watched == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    sessions_.erase(session.text());
+  }
+  const std::lock_guard lock(watched->mutex);
+  watched->observer = nullptr;
+}
+
+std::shared_ptr<ToolWatch::Watched> ToolWatch::find(const SessionId& session) {
   const std::lock_guard lock(mutex_);
-  observers_.erase(session.text());
+  const auto found = sessions_.find(session.text());
+  return found == sessions_.end() ? nullptr : found->second;
 }
 
 Result<Tools> watched(const Toolbox& toolbox, const std::shared_ptr<ToolWatch>& watch) {

@@ -26,20 +26,34 @@ class ToolWatch {
   /// When it returns, the observer is told nothing any more.
   void detach(const SessionId& session);
 
-  /// Calls `what` with the session's observer, one at a time; not at all if there is none.
+  /// Calls `what` with the session's observer, one at a time; not at all if there is none. Sessions
+  /// do not wait for each other. What an observer throws ends here: a tool that has done its work
+  /// must not pass for one that failed.
   template <class What>
   void tell(const SessionId& session, const What& what) {
-    const std::lock_guard lock(mutex_);
-    const auto found = observers_.find(session.text());
-    if (found != observers_.end()) what(*found->second);
+    const auto watched = find(session);
+    if (watched == nullptr) return;
+    const std::lock_guard lock(watched->mutex);
+    if (watched->observer == nullptr) return;
+    try {
+      what(*watched->observer);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): an observer changes nothing.
+    }
   }
   void tell_event(const SessionId& session, const AgentEvent& event) {
     tell(session, [&](AgentObserver& observer) { observer.on_event(event); });
   }
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, AgentObserver*, std::less<>> observers_;
+  struct Watched {
+    std::mutex mutex;
+    AgentObserver* observer = nullptr;  ///< Null: detached.
+  };
+  [[nodiscard]] std::shared_ptr<Watched> find(const SessionId& session);
+
+  std::mutex mutex_;  ///< Never held while an observer is told.
+  /// Shared with those who are about to tell.
+  std::map<std::string, std::shared_ptr<Watched>, std::less<>> sessions_;
 };
 
 /// The toolbox's tools; those that run something tell the watch.

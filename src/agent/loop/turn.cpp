@@ -3,12 +3,16 @@
 
 #include "loop/turn.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "loop/interrupts.hpp"
+#include "loop/marks.hpp"
 #include "loop/next_step.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_observer.hpp"
@@ -36,6 +40,21 @@ bool is_over(Status status) {
 
 TurnStop stop_for(const Waiting& waiting) {
   return waiting.what == Waiting::For::decision ? TurnStop::needs_attention : TurnStop::waiting;
+}
+
+// Somebody was asked about a call, and it is theirs to say.
+bool waits_for_a_word(const State& state) {
+  return std::ranges::any_of(state.open_calls, [&](const auto& placed) {
+    const OpenCall& call = placed.second;
+    return call.attempts == 0 && state.approvals.find(call.call, call.args_digest) != nullptr;
+  });
+}
+
+const Message* last_response(const State& state) {
+  for (const PlacedMessage& placed : std::views::reverse(state.transcript)) {
+    if (placed.message.role == Role::assistant) return &placed.message;
+  }
+  return nullptr;
 }
 
 // Reasons that the runtime, or the commit of the answer, has not written down.
@@ -71,6 +90,14 @@ void Turn::tell_news() {
 
 Result<TurnReport> Turn::run(std::optional<Message> input) {
   input_ = std::move(input);
+  const auto& limit = parts_.spec.limits.time;
+  if (!input_) used_before_ = time_of(state());
+  interrupts_.emplace(
+      Interrupts::Parts{.clock = *parts_.services.clock,
+                        .store = *parts_.services.store,
+                        .session = parts_.session.id(),
+                        .caller = parts_.stop,
+                        .time = limit ? std::optional(*limit - used_before_) : std::nullopt});
   if (auto begun = begin(); !begun) return forward(begun);
   for (;;) {
     auto ending = step();
@@ -92,8 +119,22 @@ Result<void> Turn::begin() {
       return given_up;
     }
   }
-  if (session.status() != Status::paused) return {};
-  return session.set_status({.status = Status::active});
+  if (session.status() == Status::paused) {
+    if (auto active = session.set_status({.status = Status::active}); !active) return active;
+  }
+  return put_input_first();
+}
+
+// "No, don't!" must not come after what it is about.
+Result<void> Turn::put_input_first() {
+  Session& session = parts_.session;
+  if (!input_ || state().open_calls.empty()) return {};
+  if (session.status() == Status::waiting && waits_for_a_word(state())) return {};
+  auto cancelled = session.cancel_calls(
+      "the turn was interrupted before it, and the user has said something since", input_);
+  if (!cancelled) return forward(cancelled);
+  if (*cancelled > 0) input_.reset();
+  return {};
 }
 
 Turn::Stepped Turn::look_around() {
@@ -103,15 +144,31 @@ Turn::Stepped Turn::look_around() {
   if (status == Status::paused || status == Status::cancelled || status == Status::failed) {
     return Ending{TurnStop::interrupted, fmt::format("the session is {}", to_string(status))};
   }
-  if (is_stopped()) return Ending{TurnStop::interrupted, "it was asked to stop"};
-  return std::nullopt;
+  if (!is_stopped()) return std::nullopt;
+  // Nothing is begun any more; what was about to begin is recorded as not begun.
+  if (status != Status::completed && !state().open_calls.empty()) return run_calls();
+  return stopped();
+}
+
+Turn::Stepped Turn::stopped() {
+  if (interrupts_->by() == Interrupts::By::time) return out_of_time();
+  if (auto taken = parts_.session.take_inbox(); !taken) return forward(taken);
+  const Status status = parts_.session.status();
+  const bool is_at_rest = status == Status::paused || is_over(status);
+  return Ending{TurnStop::interrupted, is_at_rest
+                                           ? fmt::format("the session is {}", to_string(status))
+                                           : "it was asked to stop"};
+}
+
+Turn::Ending Turn::out_of_time() const {
+  return {TurnStop::deadline, fmt::format("{} ms are over", parts_.spec.limits.time->count())};
 }
 
 Turn::Stepped Turn::run_calls() {
-  auto report = parts_.session.run_calls(parts_.stop);
+  auto report = parts_.session.run_calls(interrupts_->token());
   if (!report) return forward(report);
   tell_news();
-  if (is_stopped()) return Ending{TurnStop::interrupted, "it was asked to stop"};
+  if (is_stopped()) return stopped();
   if (!report->waiting) return std::nullopt;
   tell(CallWaits{*report->waiting});
   return Ending{stop_for(*report->waiting), report->waiting->why, report->waiting};
@@ -122,9 +179,7 @@ std::optional<Turn::Ending> Turn::beyond_limits() const {
   if (!input_ && iterations_of(state()) >= limits.iterations) {
     return Ending{TurnStop::max_iterations, fmt::format("{} responses", limits.iterations)};
   }
-  if (limits.time && parts_.services.clock->uptime() - began_ >= *limits.time) {
-    return Ending{TurnStop::deadline, fmt::format("{} ms are over", limits.time->count())};
-  }
+  if (limits.time && used() >= *limits.time) return out_of_time();
   return std::nullopt;
 }
 
@@ -138,7 +193,7 @@ Turn::Stepped Turn::step() {
   }
   NextStep next = next_step(state());
   if (input_) next = {.say = input_};
-  if (next.rest) return Ending{*next.rest};
+  if (next.rest) return Ending{*next.rest, last_words()};
   if (auto ending = beyond_limits()) return ending;
   // It rested until now; this wakes it, at no sync.
   if (parts_.session.status() == Status::waiting) {
@@ -158,6 +213,18 @@ Result<void> Turn::write_stop(const Ending& ending) {
   return {};
 }
 
+Result<void> Turn::write_time() {
+  const Json::Object time{{std::string(used_member), used().count()}};
+  auto written = parts_.session.set(std::string(time_channel), Body::from_text(Json(time).text()));
+  if (!written) return forward(written);
+  return {};
+}
+
+std::string Turn::last_words() const {
+  const Message* response = last_response(state());
+  return response != nullptr ? words_on_stop(*response) : std::string();
+}
+
 Result<TurnReport> Turn::end(const Ending& ending) {
   Session& session = parts_.session;
   // Written ahead, and never made.
@@ -174,16 +241,16 @@ Result<TurnReport> Turn::end(const Ending& ending) {
   if (is_written_here(ending.stop)) {
     if (auto written = write_stop(ending); !written) return forward(written);
   }
+  // The turn goes on some day, and has so much less time.
+  if (ending.stop == TurnStop::interrupted && is_counted() && !is_over(session.status())) {
+    if (auto written = write_time(); !written) return forward(written);
+  }
   tell_news();
   report_.stop = ending.stop;
   report_.why = ending.why;
   report_.waiting = ending.waiting;
   report_.head = state().head;
-  for (auto placed = state().transcript.rbegin(); placed != state().transcript.rend(); ++placed) {
-    if (placed->message.role != Role::assistant) continue;
-    report_.answer = text_of(placed->message);
-    break;
-  }
+  if (const Message* response = last_response(state())) report_.answer = text_of(*response);
   tell(TurnEnded{ending.stop, ending.why});
   return report_;
 }

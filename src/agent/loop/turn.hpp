@@ -2,7 +2,7 @@
 //
 // A step is: take in what others left, run the calls that are open, then ask the model once. What
 // it is asked follows from the state (next_step.hpp), so nothing is lost with this object but the
-// count of time.
+// time since the last response.
 
 #pragma once
 
@@ -13,6 +13,8 @@
 #include <string>
 
 #include "loop/conversation.hpp"
+#include "loop/interrupts.hpp"
+#include "loop/marks.hpp"
 #include "loop/tool_watch.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_observer.hpp"
@@ -32,7 +34,7 @@ struct TurnParts {
   const AgentServices& services;
   Session& session;
   Conversation& conversation;
-  std::stop_token stop{};
+  std::stop_token stop{};  ///< Of whoever runs it.
 };
 
 class Turn {
@@ -52,10 +54,14 @@ class Turn {
   using Stepped = Result<std::optional<Ending>>;
 
   [[nodiscard]] Result<void> begin();
+  [[nodiscard]] Result<void> put_input_first();
   [[nodiscard]] Stepped step();
   [[nodiscard]] Stepped look_around();
   [[nodiscard]] Stepped run_calls();
+  /// How it ends, once it was stopped.
+  [[nodiscard]] Stepped stopped();
   [[nodiscard]] std::optional<Ending> beyond_limits() const;
+  [[nodiscard]] Ending out_of_time() const;
   [[nodiscard]] Stepped ask_model(std::optional<Message> say);
   [[nodiscard]] Result<RequestSpec> spec_of(const PreparedRequest& prepared) const;
 
@@ -71,8 +77,11 @@ class Turn {
   /// The session waits, and says why; then the error is returned.
   [[nodiscard]] Stepped fail_with(const Error& error);
 
+  /// What the provider said of the end of the last response.
+  [[nodiscard]] std::string last_words() const;
   [[nodiscard]] Result<TurnReport> end(const Ending& ending);
   [[nodiscard]] Result<void> write_stop(const Ending& ending);
+  [[nodiscard]] Result<void> write_time();
   void tell(const AgentEvent& event);
   /// What was recorded since the last time.
   void tell_news();
@@ -82,11 +91,21 @@ class Turn {
   [[nodiscard]] std::optional<Price> price() const {
     return parts_.spec.prices.find(setup().model);
   }
-  [[nodiscard]] bool is_stopped() const { return parts_.stop.stop_requested(); }
+  [[nodiscard]] bool is_stopped() const { return interrupts_->token().stop_requested(); }
+  /// By the turn, in this process and those before it.
+  [[nodiscard]] Duration used() const {
+    return used_before_ + (parts_.services.clock->uptime() - began_);
+  }
+  [[nodiscard]] bool is_counted() const { return parts_.spec.limits.time.has_value(); }
+  [[nodiscard]] AskedAs asked_as() const {
+    return {.model = setup().model, .used = is_counted() ? std::optional(used()) : std::nullopt};
+  }
 
   const TurnParts parts_;
   const Uptime began_;
-  std::optional<Message> input_;  ///< Until it is recorded.
+  Duration used_before_{0};
+  std::optional<Interrupts> interrupts_;  ///< From the beginning of the run.
+  std::optional<Message> input_;          ///< Until it is recorded.
   TurnReport report_;
   std::size_t told_;  ///< Messages that the observer knows of.
   Position told_head_;

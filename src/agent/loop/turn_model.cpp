@@ -65,8 +65,10 @@ std::int64_t share_of(std::int64_t limit, std::int64_t percent) {
   return limit / 100 * percent + (limit % 100 * percent + 99) / 100;
 }
 
-std::string rest_reason(TurnStop stop) {
-  return stop == TurnStop::completed ? "the next message" : std::string(to_string(stop));
+std::string rest_reason(TurnStop stop, const Message& response) {
+  if (stop != TurnStop::completed) return std::string(to_string(stop));
+  const std::string words = words_on_stop(response);
+  return words.empty() ? "the next message" : "the next message; the last response: " + words;
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ Turn::Stepped Turn::ask_model(std::optional<Message> say) {
   input_.reset();
   tell_news();
   StreamRelay relay(*parts_.services.watch, parts_.session.id());
-  const ModelOutcome outcome = parts_.conversation.provider().send(relay, parts_.stop);
+  const ModelOutcome outcome = parts_.conversation.provider().send(relay, interrupts_->token());
   return std::visit([&](const auto& came) { return take(came, *prepared); }, outcome);
 }
 
@@ -117,7 +119,8 @@ AnswerExtras Turn::extras_for(const Message& message, const ModelUsage& usage,
   AnswerExtras extras;
   const NextStep next = step_after(state(), message);
   if (next.rest) {
-    extras.rests = StatusChange{.status = Status::waiting, .wait_reason = rest_reason(*next.rest)};
+    extras.rests =
+        StatusChange{.status = Status::waiting, .wait_reason = rest_reason(*next.rest, message)};
     return extras;
   }
   extras.goes_on = !asks_for_calls(message);
@@ -143,7 +146,7 @@ Result<void> Turn::record(Message message, const ModelUsage& usage, const Answer
 }
 
 Turn::Stepped Turn::take(const ModelResponse& response, const PreparedRequest& prepared) {
-  Message message = marked(response);
+  Message message = marked(response, asked_as());
   // What its provider will not stand by is not acted on, and not sent back as if it were whole.
   if (response.stop == StopReason::refusal && asks_for_calls(message)) message.is_partial = true;
   report_.is_cut_short = response.stop == StopReason::length && !asks_for_calls(message);
@@ -151,18 +154,18 @@ Turn::Stepped Turn::take(const ModelResponse& response, const PreparedRequest& p
   auto recorded = record(std::move(message), response.usage, extras);
   if (!recorded) return forward(recorded);
   if (response.stop == StopReason::refusal) {
-    return Ending{TurnStop::refused, response.stop_text};
+    return Ending{TurnStop::refused, last_words()};
   }
   return std::nullopt;
 }
 
 Turn::Stepped Turn::take(const CutOff& cut, const PreparedRequest& /*prepared*/) {
-  Message message = marked(cut.so_far);
+  Message message = marked(cut.so_far, asked_as());
   message.is_partial = true;
   if (auto recorded = record(std::move(message), cut.so_far.usage, {}); !recorded) {
     return forward(recorded);
   }
-  if (cut.was_stopped) return Ending{TurnStop::interrupted, "it was asked to stop"};
+  if (cut.was_stopped) return stopped();
   const bool goes_on = cut_offs_of(state()) <= parts_.spec.limits.cut_offs;
   tell(ModelFailed{cut.error.message, goes_on});
   if (goes_on) return std::nullopt;
@@ -172,7 +175,7 @@ Turn::Stepped Turn::take(const CutOff& cut, const PreparedRequest& /*prepared*/)
 Turn::Stepped Turn::take(const NotAnswered& failure, const PreparedRequest& /*prepared*/) {
   auto given_up = parts_.session.give_up(failure.error.message, failure.may_be_paid);
   if (!given_up) return forward(given_up);
-  if (failure.was_stopped) return Ending{TurnStop::interrupted, "it was asked to stop"};
+  if (failure.was_stopped) return stopped();
   tell(ModelFailed{failure.error.message, false});
   return fail_with(failure.error);
 }

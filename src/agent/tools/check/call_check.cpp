@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "loop/marks.hpp"
 #include "perdure/agent/json_schema.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/toolbox.hpp"
@@ -111,19 +112,13 @@ std::string call_text(const ToolCallBlock& call) {
   return call.name + "\n" + (args ? schema::value_text(*args) : call.args);
 }
 
-// A user who asks for the same again means it.
-bool somebody_spoke(const Message& message) {
-  return message.role == Role::user && std::ranges::any_of(message.blocks, [](const Block& block) {
-           return std::holds_alternative<TextBlock>(block);
-         });
-}
-
 // How many calls like one are at the end of what was looked at, backwards.
 class SameCalls {
  public:
   /// Looks at the calls of a message up to block `end`. False: nothing before it matters.
   bool look_at(const Message& message, std::size_t end) {
-    if (somebody_spoke(message)) return false;
+    // A user who asks for the same again means it.
+    if (loop::is_users_word(message)) return false;
     if (message.is_partial) return true;
     for (std::size_t i = std::min(end, message.blocks.size()); i > 0; --i) {
       const auto* call = std::get_if<ToolCallBlock>(&message.blocks[i - 1]);
