@@ -24,15 +24,7 @@ std::string words(const SessionId& session, Version turn) {
 
 Position call_of(Version turn) { return turn_entries * (turn - 1) + 1; }
 
-}  // namespace
-
-Batch turn_batch(const SessionId& session, Version turn) {
-  Batch batch;
-  batch.id = BatchId::parse(fmt::format("{} turn {}", session.text(), turn)).value();
-  batch.expected_head = turn_entries * (turn - 1);
-  batch.entries = {entry("transcript", Fold::append, fmt::format("call {}", turn)),
-                   entry("transcript", Fold::append, words(session, turn)),
-                   entry("plan", Fold::replace, fmt::format("plan {}", turn))};
+void add_calls(Batch& batch, Version turn) {
   batch.calls = {Intend{.call = call_of(turn),
                         .args = call_of(turn),
                         .tool = "work",
@@ -40,25 +32,36 @@ Batch turn_batch(const SessionId& session, Version turn) {
                         .effect = EffectClass::idempotent,
                         .key = sha256(batch.id.text())},
                  Dispatch{.call = call_of(turn), .deadline = {}}};
-  if (turn > 1) {
-    batch.calls.emplace_back(Settle{.call = call_of(turn - 1),
-                                    .state = CallState::succeeded,
-                                    .result = batch.expected_head + 2,
-                                    .who = {},
-                                    .why = {}});
-  }
+  if (turn == 1) return;
+  batch.calls.emplace_back(Settle{.call = call_of(turn - 1),
+                                  .state = CallState::succeeded,
+                                  .result = batch.expected_head + 2,
+                                  .who = {},
+                                  .why = {}});
+}
+
+}  // namespace
+
+Batch turn_batch(const SessionId& session, Version turn, Calls calls) {
+  Batch batch;
+  batch.id = BatchId::parse(fmt::format("{} turn {}", session.text(), turn)).value();
+  batch.expected_head = turn_entries * (turn - 1);
+  batch.entries = {entry("transcript", Fold::append, fmt::format("call {}", turn)),
+                   entry("transcript", Fold::append, words(session, turn)),
+                   entry("plan", Fold::replace, fmt::format("plan {}", turn))};
+  if (calls == Calls::one) add_calls(batch, turn);
   batch.checkpoint = NewCheckpoint{.reason = "turn", .label = {}, .metadata = "{}"};
   return batch;
 }
 
-std::string find_wrong_turn(Store& store, const SessionId& session, Version turns) {
+std::string find_wrong_turn(Store& store, const SessionId& session, Version turns, Calls calls) {
   const auto entries = store.log().read(session, {});
   if (!entries) return entries.error().message;
   if (entries->size() != turns * turn_entries) {
     return fmt::format("{} entries instead of {}", entries->size(), turns * turn_entries);
   }
   for (Version turn = 1; turn <= turns; ++turn) {
-    const Batch batch = turn_batch(session, turn);
+    const Batch batch = turn_batch(session, turn, calls);
     for (std::size_t i = 0; i < turn_entries; ++i) {
       const Entry& found = (*entries)[(turn - 1) * turn_entries + i];
       const bool right = found.position == batch.expected_head + i + 1 &&
@@ -69,6 +72,7 @@ std::string find_wrong_turn(Store& store, const SessionId& session, Version turn
     const auto checkpoint = store.log().read_checkpoint(session, turn);
     if (!checkpoint || checkpoint->position != turn * turn_entries)
       return fmt::format("no version {}", turn);
+    if (calls == Calls::none) continue;
     const auto call = store.ledger().read(session, call_of(turn));
     const auto expected = turn == turns ? CallState::dispatched : CallState::succeeded;
     if (!call || call->state != expected || call->attempts != 1)

@@ -4,18 +4,24 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "perdure/store/store.hpp"
 
 namespace perdure {
 
-/// Entries per turn; the first of them is the intent of a call.
+/// Entries per turn; the first of them is the intent of a call, if there is one.
 inline constexpr Position turn_entries = 3;
 
-[[nodiscard]] Batch turn_batch(const SessionId& session, Version turn);
+/// Whether turns make calls; those that make none are plain batches, which a server commits many at
+/// a time.
+enum class Calls : std::uint8_t { one, none };
+
+[[nodiscard]] Batch turn_batch(const SessionId& session, Version turn, Calls calls = Calls::one);
 
 /// Empty if the session holds exactly the turns 1 … `turns`, else what it holds instead.
-[[nodiscard]] std::string find_wrong_turn(Store& store, const SessionId& session, Version turns);
+[[nodiscard]] std::string find_wrong_turn(Store& store, const SessionId& session, Version turns,
+                                          Calls calls = Calls::one);
 
 }  // namespace perdure

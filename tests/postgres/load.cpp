@@ -38,6 +38,7 @@ PgLoad::PgLoad(std::string location, int sessions)
   for (int i = 0; i < sessions; ++i) {
     lines_.push_back(std::make_unique<Line>());
     lines_.back()->session = SessionId::parse(fmt::format("session {}", i)).value();
+    lines_.back()->calls = i % 2 == 0 ? Calls::one : Calls::none;
     must(store_->sessions().create({.id = lines_.back()->session}));
   }
   for (const auto& line : lines_) threads_.emplace_back([this, &line] { run(*line); });
@@ -49,7 +50,7 @@ void PgLoad::run(Line& line) {
   const auto lease = store_->ownership().acquire(line.session, WorkerId::parse("load").value());
   if (!lease) line.wrong = "acquire: " + lease.error().message;
   while (lease && !is_over_) {
-    auto receipt = store_->commit(*lease, turn_batch(line.session, line.turns + 1));
+    auto receipt = store_->commit(*lease, turn_batch(line.session, line.turns + 1, line.calls));
     if (!receipt) {
       line.wrong =
           fmt::format("commit: {}: {}", to_string(receipt.error().code), receipt.error().message);
@@ -94,7 +95,7 @@ std::string PgLoad::judge(Store& store, const Line& line) const {
       return fmt::format("{} was acknowledged, and is not there as it was", receipt.batch.text());
     }
   }
-  return find_wrong_turn(store, line.session, line.turns);
+  return find_wrong_turn(store, line.session, line.turns, line.calls);
 }
 
 }  // namespace perdure

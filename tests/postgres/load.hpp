@@ -1,5 +1,5 @@
 // Several sessions that commit turn after turn, each on a thread, while their server goes through
-// something; and whether all that was acknowledged is there afterwards, once and in order.
+// something: every second one without calls, so that some are committed together. And whether all that was acknowledged is there afterwards, once and in order.
 
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "crash/load.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
@@ -32,6 +33,7 @@ class PgLoad {
  private:
   struct Line {
     SessionId session{};
+    Calls calls{};
     Version turns = 0;
     std::vector<Receipt> receipts{};
     std::string wrong{};

@@ -23,6 +23,7 @@
 #include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
+#include "postgres/load.hpp"
 #include "postgres/proxied.hpp"
 
 namespace perdure {
@@ -93,38 +94,57 @@ TEST_F(Refusals, ThatDoNotPassAreToldWhenTheTimeIsUp) {
   EXPECT_LT(system_clock().uptime() - before, 10s);
 }
 
-// Two sessions in one group, and somebody who takes their rows the other way round.
+// A commit that has one row and waits for another, and somebody who takes them the other way round:
+// one of the two has to give way.
 TEST_F(Refusals, ADeadlockIsRepeatedAndInvisible) {
-  const Lease first = own_session(*store, "a");
-  const Lease second = own_session(*store, "b");
-  const std::string table = proxied.schema.name() + ".session";
+  const Lease lease = own_session(*store, "a");
+  (void)own_session(*store, "b");
+  const std::string& schema = proxied.schema.name();
+  cluster().execute(fmt::format(
+      "CREATE SEQUENCE {0}.tried; "
+      "CREATE FUNCTION {0}.take_both() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+      "PERFORM nextval('{0}.tried'); PERFORM FROM {0}.session WHERE id = 'b' FOR UPDATE; "
+      "RETURN NEW; END $$; CREATE TRIGGER take_both BEFORE INSERT ON {0}.receipt "
+      "FOR EACH ROW EXECUTE FUNCTION {0}.take_both()",
+      schema));
   PostgresSql other(cluster().address());
   // The store's process is to find out, not this one.
-  other.execute("SET deadlock_timeout = '60s'; BEGIN; SELECT FROM " + table +
-                " WHERE id = 'b' FOR UPDATE");
-  // Held back, so that both are in one group: it has begun, and the second joins the queue.
-  proxied.proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = commit_words});
-  auto opening = std::async(std::launch::async, [&] { return commit_turn(*store, first, 1); });
-  ASSERT_TRUE(proxied.proxy.wait_for_plans());
-  auto one = std::async(std::launch::async, [&] {
-    return store->commit(first, {.id = BatchId::parse("more").value(), .expected_head = 3});
-  });
-  auto two = std::async(std::launch::async, [&] { return commit_turn(*store, second, 1); });
-  proxied.proxy.go_on();
-  ASSERT_TRUE(opening.get().has_value());
+  other.execute(
+      fmt::format("SET deadlock_timeout = '60s'; BEGIN; "
+                  "SELECT FROM {}.session WHERE id = 'b' FOR UPDATE",
+                  schema));
+  auto committed = std::async(std::launch::async, [&] { return commit_turn(*store, lease, 1); });
   wait_for_answer(cluster().address(),
-                  "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+                  "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
                   "query LIKE '%" +
-                      proxied.schema.name() + "%commit(%'",
-                  "t");
-  // Whoever waits for `b` holds `a` if they are a group; if not, this just gets the row.
-  other.execute("SELECT FROM " + table + " WHERE id = 'a' FOR UPDATE; COMMIT");
+                      schema + "%commit(%'",
+                  "1");
+  // It has `a`: only its giving way lets this one through.
+  other.execute(fmt::format("SELECT FROM {}.session WHERE id = 'a' FOR UPDATE; COMMIT", schema));
 
-  const auto more = one.get();
-  const auto receipt = two.get();
-  ASSERT_TRUE(more.has_value()) << more.error().message;
+  const auto receipt = committed.get();
   ASSERT_TRUE(receipt.has_value()) << receipt.error().message;
-  EXPECT_EQ(find_wrong_turn(*store, second.session, 1), "");
+  EXPECT_NE(cluster().one(fmt::format("SELECT last_value FROM {}.tried", schema)), "1");
+  EXPECT_EQ(find_wrong_turn(*store, lease.session, 1), "");
+}
+
+// Where the server takes every transaction to be serializable, some commits are refused that harm
+// nobody.
+TEST(Serializable, CommitsAtOnceAreAllThereAndNobodyHearsOfARefusal) {
+  const PostgresSchema schema;
+  (void)must(open_store(schema.location()));
+  cluster().execute(
+      fmt::format("CREATE FUNCTION {0}.insist() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+                  "IF current_setting('transaction_isolation') <> 'serializable' THEN "
+                  "RAISE EXCEPTION 'this is %', current_setting('transaction_isolation'); END IF; "
+                  "RETURN NULL; END $$; CREATE TRIGGER insist AFTER INSERT ON {0}.receipt "
+                  "EXECUTE FUNCTION {0}.insist()",
+                  schema.name()));
+  PgLoad load(schema.location("options=-c%20default_transaction_isolation%3Dserializable"), 6);
+
+  EXPECT_TRUE(load.wait_for(200));
+
+  EXPECT_THAT(load.finish(), testing::IsEmpty());
 }
 
 class Exhausted : public Refusals {

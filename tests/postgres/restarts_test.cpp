@@ -38,6 +38,8 @@ TEST(Restarts, UnderLoadLoseAndDoubleNothing) {
   ASSERT_TRUE(load.wait_for(50));
 
   EXPECT_THAT(load.finish(), testing::IsEmpty());
+  EXPECT_GT(proxy.count_of(".commit("), 0U);
+  EXPECT_GT(proxy.count_of(".commit_all("), 0U);
   tell("restarts under load", rounds);
 }
 
