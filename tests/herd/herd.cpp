@@ -98,14 +98,13 @@ void Herd::note(std::size_t which, const std::string& line) {
   if (words.starts_with("answered ")) answered_.emplace(rest, at);
 }
 
-void Herd::replace(std::size_t which) {
+void Herd::kill(std::size_t which) {
   players_[which]->kill();
   for (const std::string& line : players_[which]->read_to_end()) note(which, line);
   (void)players_[which]->wait();
-  start(which);
 }
 
-void Herd::stop(std::size_t which) const { kill(players_[which]->pid(), SIGSTOP); }
+void Herd::stop(std::size_t which) const { ::kill(players_[which]->pid(), SIGSTOP); }
 
 void Herd::go_on(std::size_t which) const { players_[which]->go_on(); }
 

@@ -33,8 +33,10 @@ class Herd {
   /// Listens to all of them for a little while, until they have said so many lines more; false if
   /// all have ended before.
   bool hear(int lines);
-  /// SIGKILL, and another in its place.
-  void replace(std::size_t which);
+  /// SIGKILL. Returns when it has ended.
+  void kill(std::size_t which);
+  /// Another in the place of a killed one.
+  void start(std::size_t which);
   /// SIGSTOP and SIGCONT.
   void stop(std::size_t which) const;
   void go_on(std::size_t which) const;
@@ -44,7 +46,6 @@ class Herd {
   [[nodiscard]] std::vector<std::string> finish();
 
  private:
-  void start(std::size_t which);
   void note(std::size_t which, const std::string& line);
   void play_to_the_end(Store& store);
   void decide(Store& store, int number, Position call);
