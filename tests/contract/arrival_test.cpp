@@ -185,8 +185,8 @@ TEST_P(TransferContract, WhatCameCanGoBackOnceItsRemainsAreRemoved) {
 /// Reopened in between: what a move has come to survives.
 class TravellingStore : public TransferContract {};
 
-INSTANTIATE_TEST_SUITE_P(SurvivingBackend, TravellingStore, testing::ValuesIn(surviving_backends()),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(SurvivingBackend, TravellingStore,
+                         testing::ValuesIn(surviving(every_form())), name_of);
 
 TEST_P(TravellingStore, BothEndsSurvive) {
   said("leaves");

@@ -1,5 +1,7 @@
 // Which backends the contract holds for, and a place for a store of each. A backend joins by one
-// line in every_backend(); every suite that takes its backends from here then has it.
+// line in every_backend(); every suite that takes its backends from here then has it. The suites of
+// the store itself (tests/contract, property, copy) also have each form that a server can take:
+// every_form().
 //
 // What is about files alone stays with the backends that have one, by file_backends(): backups
 // and files that are no store (tests/contract), and the suites that make, damage or count a file
@@ -31,13 +33,16 @@ enum class Home : std::uint8_t {
 struct Backend {
   std::string name;
   Home home;
+  std::string options{};  ///< Of a server's location.
 
   [[nodiscard]] bool survives() const { return home != Home::object; }
 };
 
-/// Of something that is repeated: each costs a server ten times what it costs a file.
+/// Of something that is repeated: each costs a server ten times what it costs a file; and there a
+/// form that is not the usual one gets a quarter.
 [[nodiscard]] inline std::size_t runs_for(const Backend& backend, std::size_t runs) {
-  return backend.home == Home::schema ? (runs + 9) / 10 : runs;
+  if (backend.home != Home::schema) return runs;
+  return backend.options.empty() ? (runs + 9) / 10 : (runs + 39) / 40;
 }
 
 inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
@@ -50,11 +55,20 @@ inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend
   };
 }
 
+/// Also with its large tables in partitions, where nobody is woken by the server.
+[[nodiscard]] inline std::vector<Backend> every_form() {
+  auto forms = every_backend();
+  forms.push_back({"partitioned", Home::schema, "partitions=4&notify=off"});
+  return forms;
+}
+
 /// Those whose stores outlive the store object and can be opened more than once.
-[[nodiscard]] inline std::vector<Backend> surviving_backends() {
-  auto backends = every_backend();
+[[nodiscard]] inline std::vector<Backend> surviving(std::vector<Backend> backends) {
   std::erase_if(backends, [](const Backend& backend) { return !backend.survives(); });
   return backends;
+}
+[[nodiscard]] inline std::vector<Backend> surviving_backends() {
+  return surviving(every_backend());
 }
 
 [[nodiscard]] inline std::vector<Backend> file_backends() {
@@ -64,7 +78,7 @@ inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend
 }
 
 [[nodiscard]] inline std::vector<Backend> fileless_backends() {
-  auto backends = every_backend();
+  auto backends = every_form();
   std::erase_if(backends, [](const Backend& backend) { return backend.home == Home::file; });
   return backends;
 }
@@ -75,13 +89,13 @@ class StorePlace {
   /// Files are made in a folder of that folder.
   explicit StorePlace(const Backend& backend,
                       const std::filesystem::path& within = std::filesystem::temp_directory_path())
-      : home_(backend.home), folder_(within) {
+      : home_(backend.home), options_(backend.options), folder_(within) {
     if (home_ == Home::schema) schema_.emplace();
   }
 
   [[nodiscard]] std::string location() const {
     if (home_ == Home::object) return "memory:";
-    return home_ == Home::file ? "sqlite:" + file() : schema_->location();
+    return home_ == Home::file ? "sqlite:" + file() : schema_->location(options_);
   }
   /// Of a backend that has one.
   [[nodiscard]] std::string file() const { return folder_.file("store.db"); }
@@ -97,6 +111,7 @@ class StorePlace {
 
  private:
   Home home_;
+  std::string options_;
   TempFolder folder_;
   std::optional<PostgresSchema> schema_;
 };

@@ -14,7 +14,7 @@ class BlobsContract : public StoreContract {
   Blobs& blobs() { return store->blobs(); }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, BlobsContract, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, BlobsContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(BlobsContract, ABlobIsNamedByItsContent) {
   const BlobRef ref = must(blobs().put("some bytes"));

@@ -21,7 +21,7 @@ class LinesContract : public StoreContract {
   Lease lease = own(session);
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, LinesContract, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, LinesContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(LinesContract, ABranchGoesOnFromAnOldPosition) {
   for (const auto* text : {"one", "two", "three"}) say(lease, text);

@@ -18,8 +18,7 @@ class ChangesContract : public StoreContract {
   std::uint64_t current() { return must(store->changes().current()); }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, ChangesContract, testing::ValuesIn(every_backend()),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, ChangesContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(ChangesContract, TheNumberRisesWithEveryWrite) {
   std::vector<std::uint64_t> seen{current()};

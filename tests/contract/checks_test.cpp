@@ -176,7 +176,7 @@ class RefusedBatch : public StoreContract {
   Lease lease = own(session);
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, RefusedBatch, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, RefusedBatch, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(RefusedBatch, WithABadEntryWritesNothing) { expect_refused(bad_entries()); }
 

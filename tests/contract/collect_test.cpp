@@ -24,8 +24,7 @@ class CollectContract : public StoreContract {
   void wait() { clock.advance(blob_grace_min + 1ms); }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, CollectContract, testing::ValuesIn(every_backend()),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, CollectContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(CollectContract, BlobsThatNothingNamesGo) {
   const BlobRef ref = put("bytes");

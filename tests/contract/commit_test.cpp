@@ -15,7 +15,7 @@ class CommitContract : public StoreContract {
   Lease lease = own(session);
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, CommitContract, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, CommitContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(CommitContract, AReceiptSaysWhereTheEntriesAre) {
   say(lease, "one");

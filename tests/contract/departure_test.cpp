@@ -12,8 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::SizeIs;
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, TransferContract, testing::ValuesIn(every_backend()),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, TransferContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(TransferContract, ASessionThatIsMovedIsGrantedToNobody) {
   const SessionId session = said("session");

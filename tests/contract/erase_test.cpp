@@ -14,7 +14,7 @@ class EraseContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, EraseContract, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, EraseContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(EraseContract, AnErasedEntryKeepsAllButItsBody) {
   const Lease lease = own(create());

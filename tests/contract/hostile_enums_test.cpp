@@ -30,7 +30,7 @@ class HostileEnums : public StoreContract {
   void SetUp() override { before = row(session); }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, HostileEnums, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, HostileEnums, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(HostileEnums, OfABatchAreRefused) {
   Batch folded = batch_of(session, {message("two")});

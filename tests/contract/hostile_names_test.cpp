@@ -115,7 +115,7 @@ class HostileNames : public StoreContract {
   Lease lease = own(session);
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, HostileNames, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, HostileNames, testing::ValuesIn(every_form()), name_of);
 
 TEST(HostileIds, AreNotIds) {
   auto bad = bad_names();

@@ -44,7 +44,7 @@ class HostileNumbers : public StoreContract {
   Lease lease = own(session);
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, HostileNumbers, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, HostileNumbers, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(HostileNumbers, LimitsBeyondTheMaximumAreRefusedEverywhere) {
   const auto negative = static_cast<std::size_t>(-1);
@@ -164,7 +164,7 @@ class HostileCursors : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, HostileCursors, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, HostileCursors, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(HostileCursors, CutOrChangedAnywhereAreRefused) {
   for (const SessionSort sort : {SessionSort::updated, SessionSort::title}) {

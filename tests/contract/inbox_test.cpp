@@ -26,7 +26,7 @@ class InboxContract : public StoreContract {
   SessionId session = create();
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, InboxContract, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, InboxContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(InboxContract, AMessageIsReadAsItWasPosted) {
   const Body body = Body::from_text(R"({"approve":  true})");

@@ -61,7 +61,7 @@ class LedgerContract : public StoreContract {
   const Digest key = sha256("key");
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, LedgerContract, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, LedgerContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(LedgerContract, AnIntentWritesACallDown) {
   say(lease, "arguments");

@@ -37,7 +37,7 @@ class Lists : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, Lists, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, Lists, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(Lists, WithoutFiltersAllSessionsAreListedLastUpdatedFirst) {
   for (const auto* name : {"a", "b", "c"}) {

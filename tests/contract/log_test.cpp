@@ -34,7 +34,7 @@ class LogContract : public StoreContract {
   Lease lease = own(session);
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, LogContract, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, LogContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(LogContract, WithoutConditionsTheWholeLineIsReadOldestFirst) {
   fill();

@@ -15,8 +15,7 @@ class OwnershipContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, OwnershipContract, testing::ValuesIn(every_backend()),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, OwnershipContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(OwnershipContract, AWorkerIsEnrolledOnce) {
   enroll("a");

@@ -17,7 +17,7 @@ class PruneCallsContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, PruneCallsContract, testing::ValuesIn(every_backend()),
+INSTANTIATE_TEST_SUITE_P(EveryBackend, PruneCallsContract, testing::ValuesIn(every_form()),
                          name_of);
 
 TEST_P(PruneCallsContract, EntriesOfAnUnresolvedCallStay) {

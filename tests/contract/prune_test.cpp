@@ -41,7 +41,7 @@ class PruneContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, PruneContract, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, PruneContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(PruneContract, VersionsThatNoRuleNamesGo) {
   const Lease lease = own(create());

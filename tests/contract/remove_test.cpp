@@ -22,7 +22,7 @@ class RemoveContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, RemoveContract, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, RemoveContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(RemoveContract, ARemovedSessionIsNotFound) {
   const SessionId session = said("session", {"one", "three"});

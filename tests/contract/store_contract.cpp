@@ -140,9 +140,9 @@ std::vector<Position> StoreContract::positions(const SessionId& session, const L
   return found;
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, StoreContract, testing::ValuesIn(every_backend()), name_of);
-INSTANTIATE_TEST_SUITE_P(SurvivingBackend, SurvivingStore, testing::ValuesIn(surviving_backends()),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, StoreContract, testing::ValuesIn(every_form()), name_of);
+INSTANTIATE_TEST_SUITE_P(SurvivingBackend, SurvivingStore,
+                         testing::ValuesIn(surviving(every_form())), name_of);
 INSTANTIATE_TEST_SUITE_P(FileBackend, FileStore, testing::ValuesIn(file_backends()), name_of);
 
 }  // namespace perdure

@@ -48,8 +48,7 @@ class ThreadsContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, ThreadsContract, testing::ValuesIn(every_backend()),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, ThreadsContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(ThreadsContract, EachThreadCommitsToASessionOfItsOwn) {
   std::vector<Lease> leases;

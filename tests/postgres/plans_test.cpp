@@ -1,5 +1,6 @@
 // No table is read from its beginning to its end by what agents do all the time. The server's own
-// counts tell, in a store with enough rows that it would matter.
+// counts tell, in a store with enough rows that it would matter: as it is made by default, and with its
+// large tables in partitions.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,9 +32,11 @@
 namespace perdure {
 namespace {
 
-// A session like those there are, and thousands of copies of its rows under other numbers.
-void fill(const std::string& schema) {
-  const auto store = must(open_store(cluster().address() + "?notify=off&schema=" + schema));
+// A session like those there are, and thousands of copies of its rows under other numbers. Nearly all
+// of them are over.
+void fill(const PostgresSchema& place, const std::string& options) {
+  const std::string& schema = place.name();
+  const auto store = must(open_store(place.location("notify=off&" + options)));
   const Lease lease = own_session(*store, "model");
   for (Version turn = 1; turn <= 3; ++turn) {
     must(store->commit(lease, turn_batch(lease.session, turn)));
@@ -50,7 +54,9 @@ void fill(const std::string& schema) {
         "FROM {0}.{1} t, generate_series(1, 3000) i",
         schema, table, changes));
   };
-  copy("session", "'num', 1000000 + i, 'id', 'copy ' || i, 'owner', 1000000 + i");
+  copy("session",
+       "'num', 1000000 + i, 'id', 'copy ' || i, 'owner', 1000000 + i, "
+       "'status', CASE WHEN i % 300 = 0 THEN 'active' ELSE 'completed' END");
   for (const char* const table : {"entry", "receipt", "checkpoint", "call", "message"}) {
     copy(table, "'session', 1000000 + i");
   }
@@ -70,20 +76,31 @@ void fill(const std::string& schema) {
       schema));
 }
 
-class Plans : public testing::Test {
+struct Layout {
+  std::string name;
+  std::string options;
+};
+
+void PrintTo(const Layout& layout, std::ostream* out) { *out << layout.name; }
+
+class Plans : public testing::TestWithParam<Layout> {
  protected:
   /// Does something for the n-th time.
   using Work = std::function<void(Store& store, const Lease& lease, int n)>;
 
-  static void SetUpTestSuite() {
-    schema = std::make_unique<PostgresSchema>();
-    fill(schema->name());
+  void SetUp() override {
+    auto& place = filled_[GetParam().name];
+    if (!place) {
+      place = std::make_unique<PostgresSchema>();
+      fill(*place, GetParam().options);
+    }
+    schema = place.get();
   }
-  static void TearDownTestSuite() { schema.reset(); }
+  static void TearDownTestSuite() { filled_.clear(); }
 
   /// The tables that the work reads from one end to the other. Done often enough for the server to
   /// settle for one plan.
-  static std::string scanned_by(const Work& work) {
+  std::string scanned_by(const Work& work) {
     const auto store =
         must(open_store(schema->location("notify=off&application_name=" + schema->name())));
     static int run = 0;
@@ -99,11 +116,14 @@ class Plans : public testing::Test {
     return scanned;
   }
 
-  static std::unique_ptr<PostgresSchema> schema;
+  const PostgresSchema* schema = nullptr;
 
  private:
-  // A connection tells what it counted when it ends. The store just makes another.
-  static std::map<std::string, std::uint64_t> scans() {
+  static std::map<std::string, std::unique_ptr<PostgresSchema>> filled_;
+
+  // A connection tells what it counted when it ends. The store just makes another. A partition
+  // counts as its table.
+  [[nodiscard]] std::map<std::string, std::uint64_t> scans() const {
     const std::string processes = cluster().one(
         fmt::format("SELECT '{{' || coalesce(string_agg(pid::text, ','), '') || '}}' FROM "
                     "pg_stat_activity WHERE application_name = '{}'",
@@ -113,10 +133,11 @@ class Plans : public testing::Test {
     cluster().execute("SELECT pg_terminate_backend(pid)" + from);
     wait_for_answer(cluster().address(), "SELECT count(*)" + from, "0");
     std::map<std::string, std::uint64_t> counts;
-    const std::string all =
-        cluster().one(fmt::format("SELECT string_agg(relname || '=' || seq_scan, ' ') || ' ' FROM "
-                                  "pg_stat_user_tables WHERE schemaname = '{}'",
-                                  schema->name()));
+    const std::string all = cluster().one(
+        fmt::format("SELECT string_agg(name || '=' || scans, ' ') || ' ' FROM (SELECT "
+                    "regexp_replace(relname, '_[0-9]+$', '') AS name, sum(seq_scan) "
+                    "AS scans FROM pg_stat_user_tables WHERE schemaname = '{}' GROUP BY 1) t",
+                    schema->name()));
     for (std::size_t at = 0; at < all.size();) {
       const std::size_t equals = all.find('=', at);
       const std::size_t end = all.find(' ', equals);
@@ -127,11 +148,16 @@ class Plans : public testing::Test {
   }
 };
 
-std::unique_ptr<PostgresSchema> Plans::schema;
+std::map<std::string, std::unique_ptr<PostgresSchema>> Plans::filled_;
+
+INSTANTIATE_TEST_SUITE_P(Every, Plans,
+                         testing::Values(Layout{"plain", ""},
+                                         Layout{"partitioned", "partitions=4"}),
+                         [](const auto& tested) { return tested.param.name; });
 
 // Or none of the others would mean anything.
-TEST_F(Plans, AScanIsNoticed) {
-  EXPECT_EQ(scanned_by([](Store&, const Lease&, int) {
+TEST_P(Plans, AScanIsNoticed) {
+  EXPECT_EQ(scanned_by([this](Store&, const Lease&, int) {
               PostgresSql sql(cluster().address());
               sql.execute("SET application_name = '" + schema->name() + "'; SELECT count(*) FROM " +
                           schema->name() + ".entry WHERE kind = 'no such'");
@@ -139,7 +165,7 @@ TEST_F(Plans, AScanIsNoticed) {
             "entry ");
 }
 
-TEST_F(Plans, ACommitAndItsRepetitionScanNothing) {
+TEST_P(Plans, ACommitAndItsRepetitionScanNothing) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
               const Batch batch = turn_batch(lease.session, static_cast<Version>(n) + 1);
               must(store.commit(lease, batch));
@@ -149,7 +175,7 @@ TEST_F(Plans, ACommitAndItsRepetitionScanNothing) {
 }
 
 // Of so many at once, most share a statement.
-TEST_F(Plans, ManyCommitsAtOnceScanNothing) {
+TEST_P(Plans, ManyCommitsAtOnceScanNothing) {
   const auto other = must(open_store(schema->location("notify=off")));
   std::vector<Lease> leases;
   leases.reserve(24);
@@ -168,7 +194,7 @@ TEST_F(Plans, ManyCommitsAtOnceScanNothing) {
             "");
 }
 
-TEST_F(Plans, ACommitThatBranchesSpawnsAndConsumesScansNothing) {
+TEST_P(Plans, ACommitThatBranchesSpawnsAndConsumesScansNothing) {
   EXPECT_EQ(
       scanned_by([](Store& store, const Lease& lease, int n) {
         const auto message = MessageId::parse(fmt::format("m{}", n)).value();
@@ -195,7 +221,7 @@ TEST_F(Plans, ACommitThatBranchesSpawnsAndConsumesScansNothing) {
       "");
 }
 
-TEST_F(Plans, OwnershipScansNothing) {
+TEST_P(Plans, OwnershipScansNothing) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
               must(store.ownership().renew(lease.worker));
               must(store.ownership().release(lease));
@@ -209,7 +235,7 @@ TEST_F(Plans, OwnershipScansNothing) {
 }
 
 // Of a line with two parts.
-TEST_F(Plans, ReadingALogScansNothing) {
+TEST_P(Plans, ReadingALogScansNothing) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
               if (n == 1) {
                 must(store.commit(lease, {.id = BatchId::parse("branch").value(),
@@ -228,7 +254,7 @@ TEST_F(Plans, ReadingALogScansNothing) {
             "");
 }
 
-TEST_F(Plans, TheLedgerScansNothing) {
+TEST_P(Plans, TheLedgerScansNothing) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int) {
               must(store.ledger().read(lease.session, 1));
               must(store.ledger().list({.session = lease.session}));
@@ -239,7 +265,7 @@ TEST_F(Plans, TheLedgerScansNothing) {
             "");
 }
 
-TEST_F(Plans, APageOfOpenCallsScansNothing) {
+TEST_P(Plans, APageOfOpenCallsScansNothing) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int) {
               must(store.ledger().list({.states = {CallState::in_doubt, CallState::intended},
                                         .after = CallId{lease.session, 1},
@@ -248,7 +274,7 @@ TEST_F(Plans, APageOfOpenCallsScansNothing) {
             "");
 }
 
-TEST_F(Plans, AnIdIsFoundByItsPrefixWithoutAScan) {
+TEST_P(Plans, AnIdIsFoundByItsPrefixWithoutAScan) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int) {
               const std::string& id = lease.session.text();
               must(store.sessions().list({.id_prefix = id.substr(0, id.size() - 1), .limit = 10}));
@@ -256,7 +282,24 @@ TEST_F(Plans, AnIdIsFoundByItsPrefixWithoutAScan) {
             "");
 }
 
-TEST_F(Plans, SessionsInboxAndBlobsScanNothing) {
+// A worker's start clears away the ended ones, which are few: nobody looks for them by an index.
+TEST_P(Plans, EnrollingScansNothingButTheWorkers) {
+  EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
+              must(store.ownership().enroll(
+                  {.id = WorkerId::parse(fmt::format("{} {}", lease.session.text(), n)).value(),
+                   .host = "host",
+                   .pid = 1}));
+            }),
+            "worker ");
+}
+
+// Among many that are over.
+TEST_P(Plans, WhatIsDueIsFoundWithoutAScan) {
+  EXPECT_EQ(scanned_by([](Store& store, const Lease&, int) { must(store.sessions().due(10)); }),
+            "");
+}
+
+TEST_P(Plans, SessionsInboxAndBlobsScanNothing) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease& lease, int n) {
               must(store.sessions().read(lease.session));
               must(store.sessions().annotate(lease.session, {.title = fmt::format("t{}", n)}));
@@ -269,7 +312,7 @@ TEST_F(Plans, SessionsInboxAndBlobsScanNothing) {
             "");
 }
 
-TEST_F(Plans, LookingForChangesScansNothing) {
+TEST_P(Plans, LookingForChangesScansNothing) {
   EXPECT_EQ(scanned_by([](Store& store, const Lease&, int) { must(store.changes().current()); }),
             "");
 }

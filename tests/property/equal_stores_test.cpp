@@ -131,7 +131,7 @@ TEST_P(EqualStores, AnswerAlikeWhateverIsDone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, EqualStores,
-                         testing::Combine(testing::ValuesIn(surviving_backends()),
+                         testing::Combine(testing::ValuesIn(surviving(every_form())),
                                           testing::Range(std::uint64_t{0}, parts)),
                          [](const auto& tested) {
                            return std::get<0>(tested.param).name + "_part_" +

@@ -285,7 +285,7 @@ TEST_P(HistoryOfEveryBackend, IsTheSameAtEveryKeptPointWhateverIsForgotten) {
   report_held(all.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, HistoryOfEveryBackend, testing::ValuesIn(every_backend()),
+INSTANTIATE_TEST_SUITE_P(EveryBackend, HistoryOfEveryBackend, testing::ValuesIn(every_form()),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace
