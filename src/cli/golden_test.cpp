@@ -98,7 +98,9 @@ void check_schema(const std::string& out) {
   while (is_document ? line.empty() : !std::getline(lines, line).fail()) {
     const Json value = must(parse_json(is_document ? out : line));
     line = "done";
-    const std::string name = *value.find("schema")->as_string();
+    const Json* named = value.find("schema");
+    ASSERT_NE(named, nullptr) << value.text();
+    const std::string name = *named->as_string();
     const fs::path path =
         source_root / "docs/reference/schemas" / (name.substr(0, name.find('/')) + ".json");
     ASSERT_TRUE(fs::exists(path)) << path;
