@@ -3,6 +3,7 @@
 list(
   APPEND
   PERDURE_AGENT_SOURCES
+  tools/args.cpp
   tools/check/call_check.cpp
   tools/check/path_names.cpp
   tools/check/paths.cpp

@@ -14,6 +14,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/text.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "tools/args.hpp"
 #include "tools/files/roots.hpp"
 #include "tools/files/tools.hpp"
 #include "tools/text_cut.hpp"
@@ -103,17 +104,6 @@ ToolOutcome list_files(const Roots& roots, const Json& args) {
 }
 
 }  // namespace
-
-std::string text_arg(const Json& args, std::string_view name, std::string_view otherwise) {
-  const Json* found = args.find(name);
-  const auto* text = found == nullptr ? nullptr : found->as_string();
-  return text == nullptr ? std::string(otherwise) : *text;
-}
-
-std::int64_t number_arg(const Json& args, std::string_view name, std::int64_t otherwise) {
-  const Json* found = args.find(name);
-  return found == nullptr ? otherwise : found->as_int64().value_or(otherwise);
-}
 
 bool is_binary(std::string_view bytes) {
   return bytes.find('\0') != std::string_view::npos || !is_utf8(bytes);

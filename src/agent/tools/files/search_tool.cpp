@@ -14,6 +14,7 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "tools/args.hpp"
 #include "tools/files/roots.hpp"
 #include "tools/files/tools.hpp"
 #include "tools/schema/pattern.hpp"

@@ -3,12 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/runtime/tool.hpp"
 #include "tools/files/roots.hpp"
 
 namespace perdure::files {
@@ -21,12 +18,6 @@ using SharedRoots = std::shared_ptr<const Roots>;
 [[nodiscard]] ToolSpec search_tool(const SharedRoots& roots);
 [[nodiscard]] ToolSpec write_tool(const SharedRoots& roots);
 [[nodiscard]] ToolSpec edit_tool(const SharedRoots& roots);
-
-/// A string argument; `otherwise` if it is not there. The schema has been checked.
-[[nodiscard]] std::string text_arg(const Json& args, std::string_view name,
-                                   std::string_view otherwise = {});
-[[nodiscard]] std::int64_t number_arg(const Json& args, std::string_view name,
-                                      std::int64_t otherwise);
 
 /// Whether bytes are no text: not UTF-8, or with a zero byte.
 [[nodiscard]] bool is_binary(std::string_view bytes);

@@ -12,6 +12,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "tools/args.hpp"
 #include "tools/files/replacement.hpp"
 #include "tools/files/roots.hpp"
 #include "tools/files/tools.hpp"

@@ -15,13 +15,11 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
-#include "tools/files/tools.hpp"
+#include "tools/args.hpp"
 #include "tools/session/answered_tool.hpp"
 
 namespace perdure {
 namespace {
-
-using files::text_arg;
 
 constexpr std::string_view key_schema = R"({"type": "object", "additionalProperties": false,
   "required": ["key"], "properties": {"key": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}}})";

@@ -18,14 +18,11 @@
 #include "perdure/runtime/session_answer.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
-#include "tools/files/tools.hpp"
+#include "tools/args.hpp"
 #include "tools/session/answered_tool.hpp"
 
 namespace perdure {
 namespace {
-
-using files::number_arg;
-using files::text_arg;
 
 constexpr std::string_view create_schema = R"({"type": "object", "additionalProperties": false,
   "required": ["objective", "steps"], "properties": {
