@@ -1,9 +1,11 @@
-// Copies one store file into another, and dies at a chosen write to either of them:
+// Copies one store into another, and dies at a chosen write to one of them (kill_switch.hpp):
 //
-//   copy_copier <source> <target> <before|during|after> <write to die at>
+//   copy_copier <source> <target> <source|target> <before|during|after> <write to die at>
 //
-// Says "writes <count>" at the end of a run nobody killed.
+// Says "writes <to the source> <to the target>" at the end of a run nobody killed.
 
+#include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
 #include <span>
 #include <string>
@@ -11,8 +13,9 @@
 
 #include "doubles/counting_vfs.hpp"
 #include "doubles/fake_clock.hpp"
+#include "doubles/kill_switch.hpp"
 #include "perdure/store/copy.hpp"
-#include "store/sqlite/sqlite_store.hpp"
+#include "perdure/store/open.hpp"
 
 namespace {
 
@@ -23,14 +26,17 @@ void say(const std::string& line) {
   if (write(STDOUT_FILENO, text.data(), text.size()) < 0) _exit(3);
 }
 
-int run(const std::string& from_path, const std::string& to_path, const CountingVfs& vfs) {
+struct End {
+  std::string location;
+  KillSwitch kill_switch;
+};
+
+int run(End source, End target) {
   FakeClock clock;
   OpenOptions options;
   options.clock = &clock;
-  auto from = sqlite::open_sqlite(
-      {.location = from_path, .path = from_path, .open = options, .vfs = vfs.name()});
-  auto to = sqlite::open_sqlite(
-      {.location = to_path, .path = to_path, .open = options, .vfs = vfs.name()});
+  auto from = source.kill_switch.open(source.location, options);
+  auto to = target.kill_switch.open(target.location, options);
   if (!from || !to) {
     say("cannot open: " + (from ? to : from).error().message);
     return 1;
@@ -41,19 +47,19 @@ int run(const std::string& from_path, const std::string& to_path, const Counting
   }
   from->reset();
   to->reset();
-  say(fmt::format("writes {}", vfs.write_calls()));
+  say(fmt::format("writes {} {}", source.kill_switch.writes(), target.kill_switch.writes()));
   return 0;
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-  const std::span<char*> arguments(words, static_cast<std::size_t>(count));
-  if (arguments.size() != 5) return 2;
-  const auto moment = moment_from(arguments[3]);
+  const std::span<char*> given(words, static_cast<std::size_t>(count));
+  if (given.size() != 6) return 2;
+  const auto moment = moment_from(given[4]);
   if (!moment) return 2;
-  CountingVfs vfs("counting");
-  vfs.skip_syncs();
-  vfs.kill_at(std::stoull(arguments[4]), *moment);
-  return run(arguments[1], arguments[2], vfs);
+  const std::uint64_t write = std::stoull(given[5]);
+  const bool at_source = std::string(given[3]) == "source";
+  return run({.location = given[1], .kill_switch = {at_source ? write : 0, *moment}},
+             {.location = given[2], .kill_switch = {at_source ? 0 : write, *moment}});
 }

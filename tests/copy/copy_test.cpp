@@ -1,4 +1,5 @@
-// copy.hpp made executable: from every backend into every backend.
+// copy.hpp made executable: from every backend into every backend, and between a file and a server in
+// each of its forms.
 
 #include "perdure/store/copy.hpp"
 
@@ -35,6 +36,13 @@ std::vector<Route> every_route() {
   std::vector<Route> routes;
   for (const Backend& from : every_backend()) {
     for (const Backend& to : every_backend()) routes.push_back({from, to});
+  }
+  for (const Backend& file : file_backends()) {
+    for (const Backend& form : every_form()) {
+      if (form.options.empty()) continue;
+      routes.push_back({file, form});
+      routes.push_back({form, file});
+    }
   }
   return routes;
 }

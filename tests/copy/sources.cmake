@@ -1,7 +1,6 @@
 # Sessions that move from one store to another: every route, every death, a turn in the middle.
 
-perdure_test_program(
-  copy_copier SOURCES copy/copier_child.cpp doubles/counting_vfs.cpp doubles/vfs_shim.cpp)
+perdure_test_program(copy_copier SOURCES copy/copier_child.cpp ${PERDURE_KILL_SWITCH} POSTGRES)
 
 perdure_test_program(
   copy_importer SOURCES copy/importer_child.cpp doubles/counting_vfs.cpp doubles/vfs_shim.cpp)
@@ -15,6 +14,7 @@ perdure_test(
           copy/moved_session_test.cpp
           contract/describe.cpp
           crash/child_process.cpp
+          crash/main.cpp
           crash/stored_file.cpp
           doubles/counting_vfs.cpp
           doubles/vfs_shim.cpp

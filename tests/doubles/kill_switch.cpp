@@ -39,11 +39,12 @@ PgPlace place_of(Moment moment) {
 Result<std::unique_ptr<Store>> KillSwitch::open(const std::string& location, OpenOptions options) {
   const std::size_t found = location.find(host);
   if (found == std::string::npos) {
-    vfs_ = std::make_unique<CountingVfs>("kill switch");
+    vfs_ = std::make_unique<CountingVfs>("kill switch of " + location);
     vfs_->skip_syncs();
     vfs_->kill_at(write_, moment_);
     const std::string path = location.substr(location.starts_with("sqlite:") ? 7 : 0);
-    return sqlite::open_sqlite({.path = path, .open = options, .vfs = vfs_->name()});
+    return sqlite::open_sqlite(
+        {.location = location, .path = path, .open = options, .vfs = vfs_->name()});
   }
   const std::size_t port = found + host.size();
   const std::size_t end = location.find('/', port);
