@@ -10,7 +10,7 @@ perdure_test_program(effects_owner SOURCES effects/owner_child.cpp effects/play.
 perdure_test(
   effects_test
   SOURCES effects/late_test.cpp effects/memory_trial.cpp effects/sweep_test.cpp effects/play.cpp
-          effects/trial.cpp simulation/mortal_store.cpp ${PERDURE_WORLD}
+          effects/trial.cpp simulation/mortal_store.cpp crash/main.cpp ${PERDURE_WORLD}
   PROGRAMS effects_player world_server
   LABELS effects
   POSTGRES

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "contract/backends.hpp"
+#include "crash/scale.hpp"
 #include "effects/memory_trial.hpp"
 #include "effects/play.hpp"
 #include "effects/trial.hpp"
@@ -42,12 +43,14 @@ class EffectsSweep : public testing::TestWithParam<std::tuple<Backend, Manner>> 
     }
   }
 
-  /// With a server the three manners share the places among them, and a write is one of many.
-  [[nodiscard]] static bool is_on_a_server() {
-    return std::get<0>(GetParam()).home == Home::schema;
+  /// With a server one of so many places is tried, others with another seed, which the three
+  /// manners share among them; `--full` tries all of them.
+  [[nodiscard]] static std::uint64_t stride(std::uint64_t of_file, std::uint64_t of_server) {
+    if (scale().full) return 1;
+    return std::get<0>(GetParam()).home == Home::schema ? of_server : of_file;
   }
-  [[nodiscard]] static std::uint64_t first() {
-    return is_on_a_server() ? 1 + static_cast<std::uint64_t>(std::get<1>(GetParam())) : 1;
+  [[nodiscard]] static std::uint64_t first(std::uint64_t every) {
+    return 1 + (scale().seed - 1 + static_cast<std::uint64_t>(std::get<1>(GetParam()))) % every;
   }
 
   Death all_points() {
@@ -73,8 +76,8 @@ class EffectsSweep : public testing::TestWithParam<std::tuple<Backend, Manner>> 
 TEST_P(EffectsSweep, NoDeathAtAWriteDoublesOrLosesAnEffect) {
   const Death last = all_points();
   ASSERT_GT(last.write, 20U);
-  const std::uint64_t stride = is_on_a_server() ? 9 : 1;
-  for (std::uint64_t write = first(); write <= last.write; write += stride) {
+  const std::uint64_t every = stride(1, 9);
+  for (std::uint64_t write = first(every); write <= last.write; write += every) {
     try_deaths({{.write = write}});
   }
 }
@@ -82,16 +85,16 @@ TEST_P(EffectsSweep, NoDeathAtAWriteDoublesOrLosesAnEffect) {
 TEST_P(EffectsSweep, NoDeathOnTheWayToTheWorldDoublesOrLosesAnEffect) {
   const Death last = all_points();
   ASSERT_GT(last.moment, 20U);
-  const std::uint64_t stride = is_on_a_server() ? 3 : 1;
-  for (std::uint64_t moment = first(); moment <= last.moment; moment += stride) {
+  const std::uint64_t every = stride(1, 3);
+  for (std::uint64_t moment = first(every); moment <= last.moment; moment += every) {
     try_deaths({{.moment = moment}});
   }
 }
 
 TEST_P(EffectsSweep, NoDeathDuringRecoveryDoes) {
   const Death last = all_points();
-  const std::uint64_t stride = is_on_a_server() ? 9 : 3;
-  for (std::uint64_t moment = 1 + first(); moment <= last.moment; moment += stride) {
+  const std::uint64_t every = stride(3, 9);
+  for (std::uint64_t moment = first(every); moment <= last.moment; moment += every) {
     for (const std::uint64_t again : {1U, 3U}) {
       try_deaths({{.moment = moment}, {.moment = again}});
     }

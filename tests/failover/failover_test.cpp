@@ -33,15 +33,20 @@ TEST(FailOver, UnderLoadLosesNothingThatWasAcknowledged) {
 
 // The world's book: sessions that are in the middle of their calls.
 TEST(FailOver, UnderPlayDoublesNoEffect) {
-  PostgresPair pair;
-  (void)must(open_store(pair.address()));
-  herd::Herd herd(pair.address(), 8, 2);
-  ASSERT_TRUE(herd.hear(20));
+  const int rounds = scale().rounds.value_or(1);
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
+    PostgresPair pair;
+    (void)must(open_store(pair.address()));
+    herd::Herd herd(pair.address(), 8, 2);
+    // At another moment each time.
+    ASSERT_TRUE(herd.hear(20 + round % 4 * 20));
 
-  pair.kill_primary();
-  pair.promote();
+    pair.kill_primary();
+    pair.promote();
 
-  EXPECT_THAT(herd.finish(), testing::IsEmpty());
+    EXPECT_THAT(herd.finish(), testing::IsEmpty());
+  }
+  tell("fail-over under play", rounds);
 }
 
 }  // namespace

@@ -2,18 +2,19 @@
 
 #include "property/seeds.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <numeric>
 
 namespace perdure {
 
-std::vector<std::uint64_t> seeds(std::size_t runs) {
+std::vector<std::uint64_t> seeds(std::size_t runs, std::size_t runs_max) {
   const char* const seed = std::getenv("SEED");
   const char* const wanted = std::getenv("PERDURE_PROPERTY_RUNS");
   if (wanted != nullptr) runs = std::stoull(wanted);
   if (seed != nullptr && wanted == nullptr) runs = 1;
-  std::vector<std::uint64_t> all(runs);
+  std::vector<std::uint64_t> all(std::min(runs, runs_max));
   std::iota(all.begin(), all.end(), seed != nullptr ? std::stoull(seed) : 1);
   return all;
 }

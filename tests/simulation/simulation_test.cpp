@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::size_t lives = 2000;
 constexpr std::size_t shards = 8;
-/// In stores where a commit takes its time.
+/// In stores where a commit takes its time; and however many are asked for.
 constexpr std::size_t lives_elsewhere = 300;
+constexpr std::size_t lives_elsewhere_max = 1000;
 
 void tell(Life& life) {
   for (const std::string& line : life.story()) std::cout << "  " << line << "\n";
@@ -58,7 +59,8 @@ class EveryStore : public testing::TestWithParam<Backend> {};
 
 TEST_P(EveryStore, LivesTheSameLifeAsMemory) {
   std::size_t lived = 0;
-  for (const std::uint64_t seed : seeds(runs_for(GetParam(), lives_elsewhere))) {
+  for (const std::uint64_t seed :
+       seeds(runs_for(GetParam(), lives_elsewhere), runs_for(GetParam(), lives_elsewhere_max))) {
     Life expected(seed);
     Life life(seed, GetParam());
     expected.live();

@@ -7,7 +7,8 @@ Round after round until the time is up, each with the next seed: SIGKILL under l
 processes, deaths during recovery and while the WAL is written back (other samples each round),
 power cuts with several disks each, failing calls, random operation sequences, simulated lives of
 sessions, PostgreSQL servers that are restarted and fail over under load, sessions that change hands among
-processes which are killed and stopped, deaths of whole agents and of the program that runs them, and the fuzz targets, whose executions are counted. The first failure
+processes which are killed and stopped, deaths of sessions among real effects, of whole agents, of the program that
+runs them and of those who copy a store, and the fuzz targets, whose executions are counted. The first failure
 ends it, and the command that repeats it is printed. --full instead sweeps every pair of deaths and of power cuts, every fault and every
 damage once, which takes hours.
 """
@@ -23,7 +24,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-SAMPLED = "--gtest_filter=UnderLoad.*:*RecoverySweep*:*LargeSweep*"
+SAMPLED = "--gtest_filter=*UnderLoad.*:*RecoverySweep*:*LargeSweep*"
 LOAD_ROUNDS = 200
 DISKS = 4
 SEQUENCES = 100
@@ -31,7 +32,8 @@ LIVES = 4000  # of the simulation, each round
 FUZZ_SECONDS = 30  # for each target, each round
 # Of PostgreSQL: what is done to servers and to those who use them, and how often each round.
 SERVERS = (("herd_test", "*", 40), ("pg_faults_test", "Restarts.UnderLoad*", 30), ("failover_test", "FailOver.*", 5))
-FULL = ("damage_sweep_test", "faults_test", "memory_test", "power_test", "crash_test", "agent_sweep_test")
+FULL = ("damage_sweep_test", "faults_test", "memory_test", "power_test", "crash_test", "agent_sweep_test",
+        "effects_test", "copy_test")
 # "power: 724 cuts, 969 disks, 0 violations": what a test says it swept.
 SWEPT = re.compile(r"^(?P<who>[^:\n]+): (?P<counts>.+), 0 violations$", re.MULTILINE)
 
@@ -50,10 +52,14 @@ def commands(programs: pathlib.Path, seed: int) -> list[Command]:
         [str(programs / name), f"--gtest_filter={which}", f"--seed={seed}", f"--rounds={rounds}"]
         for name, which, rounds in SERVERS
     ]
-    agent = [str(programs / "agent_sweep_test"), f"--seed={seed}"]
+    sweeps = [
+        [str(programs / "agent_sweep_test"), f"--seed={seed}"],
+        [str(programs / "effects_test"), "--gtest_filter=*EffectsSweep*", f"--seed={seed}"],
+        [str(programs / "copy_test"), "--gtest_filter=*CopySweep*", f"--seed={seed}"],
+    ]
     kills = [sys.executable, str(ROOT / "tests/cli/kills.py"), str(programs.parent / "bin/perdure"), str(programs)]
     kills += ["--kills=200", "--each=5", f"--seed={seed}"]
-    plain = [kills, crash, power, *faults, damage, *servers, agent, fuzz]
+    plain = [kills, crash, power, *faults, damage, *servers, *sweeps, fuzz]
     seeded = [(sequences, [str(programs / "store_property_test")]), (lives, [str(programs / "simulation_test")])]
     return [*(({}, each) for each in plain), *seeded]
 
