@@ -11,6 +11,7 @@
 
 #include "doubles/fake_clock.hpp"
 #include "doubles/free_port.hpp"
+#include "doubles/full_port.hpp"
 #include "models/client.hpp"
 #include "models/model_server.hpp"
 #include "perdure/agent/provider.hpp"
@@ -200,6 +201,44 @@ TEST_P(Failing, AStreamThatStallsIsCutOff) {
   EXPECT_EQ(cut.error.message, "nothing came for 30 ms");
   EXPECT_FALSE(text_of(cut.so_far.message).empty());
   EXPECT_FALSE(cut.was_stopped);
+}
+
+// Every piece of a response takes its time.
+class Dripping final : public ModelObserver {
+ public:
+  explicit Dripping(FakeClock& clock) : clock_(clock) {}
+  void on_text(std::string_view) override { clock_.advance(20ms); }
+
+ private:
+  FakeClock& clock_;
+};
+
+TEST_P(Failing, AStreamThatOnlyDripsIsWaitedForAsLongAsItDoes) {
+  FakeClock clock;
+  Dripping observer(clock);
+  HttpProviderOptions hasty = options();
+  hasty.timeouts.idle = 30ms;
+  const Uptime begin = clock.uptime();
+  const auto provider =
+      GetParam().make(server.url("pieces-64"), hasty, {.clock = clock, .ids = random_ids()});
+
+  EXPECT_TRUE(std::holds_alternative<ModelResponse>(ask(*provider, observer)));
+
+  EXPECT_GE(clock.uptime() - begin, 3 * hasty.timeouts.idle);
+}
+
+TEST_P(Failing, AConnectionThatIsNotTakenIsNotWaitedForForEver) {
+  const FullPort full;
+  HttpProviderOptions hasty = options();
+  hasty.timeouts.connect = 50ms;
+  hasty.retry.total = 0ms;
+  const std::string url = "http://127.0.0.1:" + std::to_string(full.port()) + "/whole";
+
+  const ModelOutcome outcome = ask(*GetParam().make(url, hasty, services()), listener);
+
+  const auto& failed = std::get<NotAnswered>(outcome);
+  EXPECT_EQ(failed.error.code, ErrorCode::unavailable);
+  EXPECT_FALSE(failed.may_be_paid);
 }
 
 TEST_P(Failing, AStopEndsTheWaitForAnAnswer) {
