@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 
 namespace perdure {
@@ -38,5 +39,9 @@ struct TurnReport {
   Position head = 0;              ///< All up to here is recorded.
   std::optional<Waiting> waiting{};  ///< For what, where a call waits.
 };
+
+/// Whether a response of the session came from a model without a price, in whichever process: its
+/// tokens are counted, its cost is unknown, and the session's total is without it.
+[[nodiscard]] bool has_unknown_cost(const State& state);
 
 }  // namespace perdure

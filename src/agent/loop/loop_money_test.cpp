@@ -139,5 +139,19 @@ TEST_F(LoopMoneyTest, ABudgetNeedsAPriceAndWithoutOneTheCostIsSaidToBeUnknown) {
   EXPECT_EQ(row().tally.tokens_in, 10);
 }
 
+TEST_F(LoopMoneyTest, ThatACostIsUnknownIsKnownInEveryProcess) {
+  script(saying("Hi.") + "," + saying("Hi again."));
+  begin();
+  run("hello");
+  EXPECT_FALSE(has_unknown_cost(state()));
+  spec.prices = Prices{};
+  restart();
+  run("hello");
+  spec.prices.set("m", {.input = 1'000'000, .output = 1'000'000});
+  restart();
+
+  EXPECT_TRUE(has_unknown_cost(state())) << "a price that comes later does not change it";
+}
+
 }  // namespace
 }  // namespace perdure

@@ -50,6 +50,7 @@ Message marked(const ModelResponse& response, const AskedAs& asked) {
   for (const auto& [name, text] : said) {
     if (!text->empty()) mark.emplace_back(name, *text);
   }
+  if (!asked.has_price) mark.emplace_back("cost", "unknown");
   if (asked.used) mark.emplace_back(used_member, asked.used->count());
   message.unknown.emplace_back(response_mark, RawJson::from_value(std::move(mark)));
   return message;
@@ -67,6 +68,8 @@ Duration used_in(const Message& message) {
 }
 
 std::string asked_model_of(const Message& message) { return said_in(message, "asked"); }
+
+bool is_unpriced(const Message& message) { return said_in(message, "cost") == "unknown"; }
 
 std::string words_on_stop(const Message& message) {
   const auto stop = stop_of(message);

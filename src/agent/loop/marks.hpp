@@ -19,7 +19,8 @@ namespace perdure::loop {
 
 /// What a response does not say of itself.
 struct AskedAs {
-  std::string model{};  ///< As it was called when it was asked; it may call itself otherwise.
+  std::string model{};    ///< As it was called when it was asked; it may call itself otherwise.
+  bool has_price = true;  ///< What it cost is known.
   std::optional<Duration> used{};  ///< By the turn; empty: nobody counts.
 };
 
@@ -27,6 +28,8 @@ struct AskedAs {
 [[nodiscard]] Message marked(const ModelResponse& response, const AskedAs& asked);
 /// The model that was asked; empty: it has no mark of it.
 [[nodiscard]] std::string asked_model_of(const Message& message);
+/// Whether what it cost is not known, and counted as nothing.
+[[nodiscard]] bool is_unpriced(const Message& message);
 /// What a mark calls that time, in milliseconds.
 inline constexpr std::string_view used_member = "used_ms";
 /// 0: it does not say.

@@ -98,7 +98,9 @@ class Turn {
   }
   [[nodiscard]] bool is_counted() const { return parts_.spec.limits.time.has_value(); }
   [[nodiscard]] AskedAs asked_as() const {
-    return {.model = setup().model, .used = is_counted() ? std::optional(used()) : std::nullopt};
+    return {.model = setup().model,
+            .has_price = price().has_value(),
+            .used = is_counted() ? std::optional(used()) : std::nullopt};
   }
 
   const TurnParts parts_;

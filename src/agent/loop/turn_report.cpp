@@ -8,6 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "loop/marks.hpp"
+#include "perdure/runtime/state.hpp"
+
 namespace perdure {
 namespace {
 
@@ -29,6 +32,12 @@ std::string_view to_string(TurnStop stop) {
   const auto* const found =
       std::ranges::find(turn_stops, stop, &decltype(turn_stops)::value_type::first);
   return found == turn_stops.end() ? std::string_view("") : found->second;
+}
+
+bool has_unknown_cost(const State& state) {
+  return std::ranges::any_of(state.transcript, [](const PlacedMessage& placed) {
+    return loop::is_unpriced(placed.message);
+  });
 }
 
 std::optional<TurnStop> turn_stop_from(std::string_view text) {
