@@ -185,8 +185,12 @@ class TerminalTest(unittest.TestCase):
         terminal.press("Enter")
         gate.await_arrival()
         terminal.press("C-c")
-        terminal.await_text("Stopped .interrupted.")
-        terminal.await_text("^> *$")
+        terminal.await_text(r"Stopped .interrupted.[^>]*\n> *$")
+        terminal.type("/cost")  # Still there.
+        terminal.press("Enter")
+        terminal.await_text(r"steps, [^>]*\n> *$")
+        terminal.press("C-c")
+        terminal.await_text("again leaves")
         terminal.press("C-c")
         terminal.await_text("left with 130")
 

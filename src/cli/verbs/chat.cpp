@@ -62,6 +62,7 @@ class Chat {
   Result<void> begin(const std::string& line);
   Result<void> say(const std::string& line);
   bool command(const std::string& line);
+  TurnEnd play(std::optional<Message> input);
   void tell_turn(const TurnEnd& end);
   void remember_lines();
   void tell_cost();
@@ -100,8 +101,7 @@ Result<void> Chat::take_up(const SessionSummary& row) {
   remember_lines();
   const bool is_over = session.status() == Status::completed;
   if (is_over) return session.reopen(desk_.world().user, "the chat goes on");
-  const LiveSession live{.store = store_, .agent = *session_, .signals = signals_};
-  tell_turn(play_turn(desk_, live, std::nullopt, false));
+  play(std::nullopt);
   return {};
 }
 
@@ -132,12 +132,18 @@ Result<void> Chat::say(const std::string& line) {
     if (auto begun = begin(line); !begun) return begun;
   }
   signals_.renew();
-  const LiveSession live{.store = store_, .agent = *session_, .signals = signals_};
-  const TurnEnd end = play_turn(desk_, live, user_says(line), false);
-  is_leaving_ = end.signal != 0;
-  tell_turn(end);
+  const TurnEnd end = play(user_says(line));
   if (end.error && end.error->code == ErrorCode::lease_lost) return std::unexpected(*end.error);
   return {};
+}
+
+TurnEnd Chat::play(std::optional<Message> input) {
+  const LiveSession live{.store = store_, .agent = *session_, .signals = signals_};
+  TurnEnd end = play_turn(desk_, live, std::move(input), false);
+  is_leaving_ = end.signal != 0;
+  signals_.renew();  // The one that stopped the turn is not the one that leaves.
+  tell_turn(end);
+  return end;
 }
 
 void Chat::tell_turn(const TurnEnd& end) {
