@@ -1,8 +1,8 @@
 """Clumsy and hostile use: closed streams, empty words, no home, hang-ups, two at once. stranger_test.py PERDURE"""
 
-import json
 import os
 import pathlib
+import pwd
 import shlex
 import signal
 import subprocess
@@ -56,14 +56,18 @@ class StrangerTest(unittest.TestCase):
 
     def test_who_never_used_it_is_told_that_there_is_no_store(self):
         del self.folder.environment["PERDURE_STORE"]
-        for home in ({"HOME": str(self.folder.path)}, {"HOME": "/nonexistent"}, {}):
+        for home in (str(self.folder.path), "/nonexistent"):
             with self.subTest(home):
-                del self.folder.environment["HOME"]
-                self.folder.environment |= home
+                self.folder.environment["HOME"] = home
                 said = self.folder.run("sessions")
                 self.assertEqual((said.returncode, said.stdout), (3, ""), said.stderr)
-                self.assertIn("there is no store at", said.stderr)
-                self.folder.environment["HOME"] = ""
+                self.assertIn(f"there is no store at {home}/", said.stderr)
+
+    def test_without_a_home_in_the_environment_it_is_the_one_on_record(self):
+        del self.folder.environment["PERDURE_STORE"]
+        del self.folder.environment["HOME"]
+        said = self.folder.run("config")
+        self.assertIn(f" {pwd.getpwuid(os.getuid()).pw_dir}/.local/share/perdure/store.db", said.stdout)
 
     def test_of_two_that_resume_at_once_one_runs(self):
         gate = Gate(self.folder)

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cli.hpp"
+#include "perdure/agent/environment.hpp"
 #include "world.hpp"
 
 namespace {
@@ -79,11 +80,16 @@ std::optional<std::string> variable(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-std::string user_name() {
+std::string user_name(const passwd* entry) {
   if (const auto user = variable("USER"); user && !user->empty()) return *user;
-  const passwd* entry =
-      ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): before any thread.
   return entry == nullptr ? "unknown" : entry->pw_name;
+}
+
+/// Where HOME is not set, it is what the system has on record: a folder that is nobody else's.
+perdure::Environment environment_of(const passwd* entry) {
+  std::optional<std::string> home = variable("HOME");
+  if (!home && entry != nullptr) home = entry->pw_dir;
+  return [home](const std::string& name) { return name == "HOME" ? home : variable(name); };
 }
 
 std::optional<std::string> ask_line() {
@@ -111,6 +117,8 @@ int main(int count, char** words) {
   err << std::unitbuf;
   err.tie(&out);  // What was said before stands before.
   std::error_code ignored;
+  const passwd* entry =
+      ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): before any thread.
   perdure::cli::World world{.out = out,
                             .err = err,
                             .is_out_terminal = ::isatty(STDOUT_FILENO) == 1,
@@ -118,9 +126,9 @@ int main(int count, char** words) {
                             .is_in_terminal = ::isatty(STDIN_FILENO) == 1,
                             .columns = terminal_columns(),
                             .measure_columns = terminal_columns,
-                            .environment = variable,
+                            .environment = environment_of(entry),
                             .folder = std::filesystem::current_path(ignored).string(),
-                            .user = user_name(),
+                            .user = user_name(entry),
                             .ask_line = ask_line,
                             .read_input = read_input,
                             .catches_signals = true};
