@@ -1,12 +1,11 @@
 // Facts of a bundle: there is one form of everything, and whatever passes the check is within the
 // bounds of a store.
 
-#include "bundle/fact_check.hpp"
-#include "bundle/fact_codec.hpp"
-
 #include <string_view>
 #include <variant>
 
+#include "bundle/fact_check.hpp"
+#include "bundle/fact_codec.hpp"
 #include "rules/history.hpp"
 #include "target.hpp"
 

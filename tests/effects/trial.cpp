@@ -12,10 +12,10 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/open.hpp"
-#include "perdure/runtime/read.hpp"
 #include "world/script.hpp"
 #include "world/wire.hpp"
 
