@@ -75,9 +75,7 @@ Piece headline(const TurnEnd& end, const Session& session) {
   const TurnReport& report = end.report;
   switch (report.stop) {
     case TurnStop::completed:
-      return {fmt::format("Completed: {}.",
-                          totals_text(session.state().totals, !report.has_unknown_cost)),
-              Ink::green};
+      return {fmt::format("Completed: {}.", totals_text(session.state())), Ink::green};
     case TurnStop::refused:
       return {fmt::format("The model will not answer: {}", report.why), Ink::red};
     case TurnStop::needs_attention:
@@ -91,13 +89,14 @@ Piece headline(const TurnEnd& end, const Session& session) {
 
 }  // namespace
 
-std::string totals_text(const Tally& totals, bool is_cost_known) {
+std::string totals_text(const State& state) {
+  const Tally& totals = state.totals;
   std::string text =
       fmt::format("{}, {}, {} tokens", counted(static_cast<std::uint64_t>(totals.turns), "turn"),
                   counted(static_cast<std::uint64_t>(totals.steps), "step"),
                   grouped(totals.tokens_in + totals.tokens_out));
   if (totals.cost_micros > 0) text += ", " + dollars(totals.cost_micros);
-  if (!is_cost_known) text += ", cost not known";
+  if (has_unknown_cost(state)) text += ", cost not known";
   return text;
 }
 
@@ -169,7 +168,7 @@ Json::Object end_document(Desk& desk, const TurnEnd& end, const Session& session
           {"tokens_in", totals.tokens_in},
           {"tokens_out", totals.tokens_out},
           {"cost_micros", totals.cost_micros},
-          {"is_cost_known", !end.report.has_unknown_cost},
+          {"is_cost_known", !has_unknown_cost(session.state())},
           {"head", session.state().head},
           {"waiting", end.report.waiting ? as_json(*end.report.waiting) : Json()},
           {"next", next_command(desk, end, session)},

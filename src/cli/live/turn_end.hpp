@@ -13,7 +13,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure::cli {
 
@@ -37,6 +37,6 @@ void tell_end(Desk& desk, const TurnEnd& end, const Session& session);
 [[nodiscard]] Json as_json(const Waiting& waiting);
 
 /// "2 turns, 4 steps, 1,204 tokens, $0.0033".
-[[nodiscard]] std::string totals_text(const Tally& totals, bool is_cost_known = true);
+[[nodiscard]] std::string totals_text(const State& state);
 
 }  // namespace perdure::cli

@@ -26,6 +26,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "place/path.hpp"
@@ -154,8 +155,8 @@ void Chat::tell_turn(const TurnEnd& end) {
 }
 
 void Chat::tell_cost() {
-  const Tally totals = session_ ? session_->session().state().totals : Tally{};
-  desk_.talk().line(totals_text(totals) + ".");
+  const State none;
+  desk_.talk().line(totals_text(session_ ? session_->session().state() : none) + ".");
 }
 
 // Whether the line was one.

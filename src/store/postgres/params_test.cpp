@@ -135,10 +135,9 @@ TEST_F(ParamsTest, RecordsAreReadAsTypesOfOurOwn) {
   empty.add_null(Type::bigint).add_null(Type::smallint).add(""sv).add_null(Type::bytea);
 
   EXPECT_EQ(written("SELECT pg_temp.first($1)", Params().add_record(full)),
-            R"((-7,3,a,"\\x00ff"))");
+            R"x((-7,3,a,"\\x00ff"))x");
   EXPECT_EQ(written("SELECT pg_temp.all($1)", Params().add_records(std::vector{full, empty})),
-            R"({"(-7,3,a,\"\\\\x00ff\")","(,,\"\",)"
-})");
+            R"x({"(-7,3,a,\"\\\\x00ff\")","(,,\"\",)"})x");
   EXPECT_EQ(written("SELECT pg_temp.all($1)", Params().add_records({})), "{}");
 }
 
