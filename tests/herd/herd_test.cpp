@@ -99,6 +99,9 @@ class HerdTest : public testing::Test {
  private:
   void stop_past_its_lease(Herd& herd, std::size_t which) {
     const pid_t process = herd.pid(which);
+    // One that was just started has none yet.
+    while (!struck.note(process) && herd.hear(1)) {
+    }
     herd.stop(which);
     const bool had_some = struck.note(process);
     // By the server's clock.
