@@ -6,7 +6,10 @@ mark_as_advanced(PERDURE_CCACHE)
 if(PERDURE_CCACHE)
   foreach(language C CXX)
     if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
-      set(CMAKE_${language}_COMPILER_LAUNCHER "${PERDURE_CCACHE}")
+      # By paths relative to the repository, so that all clones of it share what one has compiled.
+      set(CMAKE_${language}_COMPILER_LAUNCHER
+          "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+          "${PERDURE_CCACHE}")
     endif()
   endforeach()
 endif()

@@ -73,7 +73,10 @@ void Trial::play(const Death& death) {
   const char* const around = is_file ? "during" : death.write % 2 == 1 ? "before" : "after";
   const auto player = start({fmt::format("write={}", write), fmt::format("around={}", around),
                              fmt::format("step={}", death.step),
-                             fmt::format("along={}", programs_ == Programs::die ? 1 : 0)});
+                             fmt::format("along={}", programs_ == Programs::die ? 1 : 0),
+                             // A program that was being started when its agent was killed has the
+                             // agent's descriptors, and so its lock, for another moment.
+                             "wait=1000"});
   for (const std::string& line : player->read_to_end()) hear(line);
   const Ending ending = player->wait();
   if (ending.was_killed()) home_.settle();
