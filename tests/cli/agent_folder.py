@@ -31,6 +31,8 @@ class AgentFolder:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+        for pipe in self.path.glob("*.go"):
+            end_wait_at(pipe)
         self._folder.cleanup()
 
     def write(self, name: str, text: str) -> pathlib.Path:
@@ -72,6 +74,14 @@ class AgentFolder:
             timeout=PATIENCE,
             **more,
         )
+
+
+def end_wait_at(pipe: pathlib.Path) -> None:
+    """A program that outlived its agent at a gate ends: what it reads there is over."""
+    try:
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        pass  # Nobody is there.
 
 
 class Gate:
