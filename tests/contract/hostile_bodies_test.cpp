@@ -53,7 +53,7 @@ class HostileBodies : public StoreContract {
   SessionId session = create("session");
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, HostileBodies, testing::ValuesIn(every_backend()), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryBackend, HostileBodies, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(HostileBodies, AreKeptThroughEveryWayBackOut) {
   const Lease lease = own(session);
