@@ -4,3 +4,5 @@ add_test(NAME documents COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/
 set_tests_properties(documents PROPERTIES LABELS docs TIMEOUT 60)
 add_test(NAME holes COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/holes_test.py")
 set_tests_properties(holes PROPERTIES LABELS docs TIMEOUT 60)
+add_test(NAME store_format COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/store_format_test.py")
+set_tests_properties(store_format PROPERTIES LABELS docs TIMEOUT 60)
