@@ -6,7 +6,8 @@ and `// [end]`, less its indentation; `[main]` is the function main, at the end 
 block must have such a line, so that none can rot unseen. A link to a file leads to one. A page that is not
 the index is named by another one, and by docs/llms.txt. Commands that
 they show, and options of theirs, exist. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: every row names
-tests, and each of them exists.
+tests, and each of them exists. Of docs/concepts/glossary.md: what a word is called in C++ or on the command line
+exists, and the words of ARCHITECTURE.md are all there. A link to a part of a page leads to a heading of it.
 """
 
 import argparse
@@ -99,6 +100,39 @@ def error_findings(root: pathlib.Path) -> list[str]:
     return found + [f"docs/errors: there is no code {page}" for page in sorted((pages | rows) - codes)]
 
 
+def glossary_findings(root: pathlib.Path) -> list[str]:
+    text = (root / "docs/concepts/glossary.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if re.match(r"\| (?!word |-)", line)]
+    promised = "".join(header.read_text(encoding="utf-8") for header in root.glob("include/perdure/**/*.hpp"))
+    commands = {page.stem for page in root.glob("docs/reference/cli/*.md")}
+    found = [] if rows else ["docs/concepts/glossary.md: has no words"]
+    for name in (name for row in rows for name in re.findall(r"`([^`]+)`", row[2])):
+        command = re.fullmatch(r"perdure ([a-z]+)", name)
+        if command and command[1] not in commands:
+            found.append(f"docs/concepts/glossary.md: there is no command {name}")
+        if not command and not all(re.search(rf"\b{part}\b", promised) for part in name.split("::")):
+            found.append(f"docs/concepts/glossary.md: no header has {name}")
+    words = {word for row in rows for word in row[0].split(", ")}
+    architecture = (root / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## The words")[2].partition("\n## ")[0]
+    wanted = {word for row in re.findall(r"^\| (?!word|-)([^|]+) \|", architecture, re.MULTILINE) for word in row.split(", ")}
+    return found + [f"docs/concepts/glossary.md: the word {word} is missing" for word in sorted(wanted - words)]
+
+
+def anchor_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
+    """A heading's anchor is its words in small letters, with dashes between them, as GitHub makes it."""
+    found = []
+    for document in documents:
+        for link, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", document.read_text(encoding="utf-8")):
+            target = (document.parent / link).resolve() if link else document
+            if not target.is_file():
+                continue
+            headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            if anchor not in anchors:
+                found.append(f"{document.relative_to(root)}: {link}#{anchor} leads to no heading")
+    return found
+
+
 def tests_there_are(root: pathlib.Path) -> set[tuple[str, str]]:
     test = re.compile(r"^TEST(?:_P|_F)?\((\w+),\s*(\w+)\)", re.MULTILINE)
     sources = [*root.glob("tests/**/*.cpp"), *root.glob("src/**/*_test.cpp")]
@@ -130,6 +164,7 @@ def main() -> int:
     if lines > README_LINES_MAX:
         found.append(f"README.md: {lines} lines; whoever reads it first reads no more than {README_LINES_MAX}")
     found += link_findings(root, documents) + command_findings(root, documents) + error_findings(root) + guarantee_findings(root)
+    found += glossary_findings(root) + anchor_findings(root, documents)
     print("\n".join(found) if found else f"{len(documents)} documents show what there is")
     return 1 if found else 0
 
