@@ -100,6 +100,16 @@ def error_findings(root: pathlib.Path) -> list[str]:
     return found + [f"docs/errors: there is no code {page}" for page in sorted((pages | rows) - codes)]
 
 
+def test_name_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
+    """Any page may name a test, `Suite.Test`; then there is one."""
+    known = tests_there_are(root)
+    found = []
+    for document in documents:
+        names = re.findall(r"`([A-Z]\w+)\.([A-Z]\w+)`", document.read_text(encoding="utf-8"))
+        found += [f"{document.relative_to(root)}: there is no test {'.'.join(name)}" for name in names if name not in known]
+    return found
+
+
 def glossary_findings(root: pathlib.Path) -> list[str]:
     text = (root / "docs/concepts/glossary.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if re.match(r"\| (?!word |-)", line)]
@@ -134,7 +144,7 @@ def anchor_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[s
 
 
 def tests_there_are(root: pathlib.Path) -> set[tuple[str, str]]:
-    test = re.compile(r"^TEST(?:_P|_F)?\((\w+),\s*(\w+)\)", re.MULTILINE)
+    test = re.compile(r"^(?:TEST(?:_P|_F)?|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
     sources = [*root.glob("tests/**/*.cpp"), *root.glob("src/**/*_test.cpp")]
     return {found.groups() for source in sources for found in test.finditer(source.read_text(encoding="utf-8"))}
 
@@ -164,7 +174,7 @@ def main() -> int:
     if lines > README_LINES_MAX:
         found.append(f"README.md: {lines} lines; whoever reads it first reads no more than {README_LINES_MAX}")
     found += link_findings(root, documents) + command_findings(root, documents) + error_findings(root) + guarantee_findings(root)
-    found += glossary_findings(root) + anchor_findings(root, documents)
+    found += glossary_findings(root) + anchor_findings(root, documents) + test_name_findings(root, documents)
     print("\n".join(found) if found else f"{len(documents)} documents show what there is")
     return 1 if found else 0
 
