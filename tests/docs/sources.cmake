@@ -6,3 +6,5 @@ add_test(NAME holes COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/hole
 set_tests_properties(holes PROPERTIES LABELS docs TIMEOUT 60)
 add_test(NAME store_format COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/store_format_test.py")
 set_tests_properties(store_format PROPERTIES LABELS docs TIMEOUT 60)
+add_test(NAME cpp_reference COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/cpp_reference_test.py")
+set_tests_properties(cpp_reference PROPERTIES LABELS docs TIMEOUT 60)
