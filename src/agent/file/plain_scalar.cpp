@@ -7,11 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <regex>
 #include <string>
 #include <string_view>
 
 #include "perdure/core/json.hpp"
+#include "tools/schema/pattern.hpp"
 
 namespace perdure::agent_file {
 namespace {
@@ -32,12 +32,12 @@ bool is_disputed_name(std::string_view word) {
 bool is_disputed_number(std::string_view word) {
   constexpr std::size_t number_bytes_max = 64;
   if (word.size() > number_bytes_max) return false;
-  static const std::regex shape(
-      R"(\+?[-+]?(0[0-9_]+(\.[0-9_]*)?|[0-9][0-9_]*_[0-9_.]*|0o[0-7_]+|0[xX][0-9a-fA-F_]+|0[bB][01_]+)"
+  static const schema::Pattern shape = *schema::Pattern::compile(
+      R"(^(?:\+?[-+]?(0[0-9_]+(\.[0-9_]*)?|[0-9][0-9_]*_[0-9_.]*|0o[0-7_]+|0[xX][0-9a-fA-F_]+|0[bB][01_]+)"
       R"(|[1-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?|[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+)"
       R"(|\.[0-9][0-9_]*([eE][-+]?[0-9]+)?|[0-9][0-9_]*\.|\.(inf|Inf|INF|nan|NaN|NAN)))"
-      R"(|\+[0-9][0-9_]*(\.[0-9_]*)?)");
-  return std::regex_match(word.begin(), word.end(), shape);
+      R"(|\+[0-9][0-9_]*(\.[0-9_]*)?)$)");
+  return shape.find_in(word) == schema::Match::yes;
 }
 
 }  // namespace

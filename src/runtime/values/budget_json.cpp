@@ -53,12 +53,12 @@ Result<BudgetTotals> totals_from_json(std::string_view text) {
 }
 
 void take_totals(Fields& fields, std::optional<BudgetTotals>& out) {
-  RawJson raw;
-  if (!fields.has("after")) return;
-  fields.take("after", raw);
-  auto totals = totals_from_json(raw.text());
-  if (!totals) return fields.fail_with(std::move(totals).error());
-  out = *std::move(totals);
+  fields.take_part("after", [&](std::string_view text) -> Result<void> {
+    auto totals = totals_from_json(text);
+    if (!totals) return forward(totals);
+    out = *std::move(totals);
+    return {};
+  });
 }
 
 }  // namespace

@@ -98,6 +98,15 @@ bool Fields::has(std::string_view key) const {
   });
 }
 
+// Whether a key begins with these two. Nearly no value has such a key, and most are asked for some.
+bool Fields::has_longer(std::string_view key, std::string_view suffix) const {
+  return std::ranges::any_of(members_, [&](const RawMember& member) {
+    const std::string_view name = member.key;
+    return name.size() > key.size() && name.starts_with(key) &&
+           name.substr(key.size()).starts_with(suffix);
+  });
+}
+
 void Fields::require(std::string_view key) {
   if (!has(key)) refuse(key, "to be there");
 }
@@ -153,7 +162,9 @@ void Fields::take(std::string_view key, std::int64_t& out) {
 void Fields::take(std::string_view key, std::uint64_t& out) {
   const auto raw = take_raw(key);
   if (!raw) return;
-  const auto number = parse_json(*raw)->as_uint64();
+  const auto plain = plain_integer(*raw);
+  const auto number =
+      plain ? std::optional(static_cast<std::uint64_t>(*plain)) : parse_json(*raw)->as_uint64();
   if (!number) return refuse(key, "an integer that is not below zero");
   out = *number;
 }
@@ -198,6 +209,7 @@ void Fields::take(std::string_view key, std::optional<std::int64_t>& out) {
 
 void Fields::take_bytes(std::string_view key, std::string& out) {
   take(key, out);
+  if (!has_longer(key, base64_suffix)) return;
   const std::string exact_key = std::string(key) + std::string(base64_suffix);
   if (!has(exact_key)) return;
   std::string exact;
@@ -221,7 +233,7 @@ void Fields::take_bytes(std::string_view key, std::optional<std::string>& out) {
 
 void Fields::take_json(std::string_view key, std::string& out) {
   if (const auto raw = take_raw(key)) out = *raw;
-  take_bytes(std::string(key) + std::string(text_suffix), out);
+  if (has_longer(key, text_suffix)) take_bytes(std::string(key) + std::string(text_suffix), out);
 }
 
 void Fields::take_json(std::string_view key, RawJson& out) {
@@ -231,6 +243,13 @@ void Fields::take_json(std::string_view key, RawJson& out) {
   auto json = RawJson::from_text(std::move(text));
   if (!json) return refuse(key, "JSON");
   out = *std::move(json);
+}
+
+void Fields::take_part(std::string_view key,
+                       const std::function<Result<void>(std::string_view)>& read) {
+  const auto raw = take_raw(key);
+  if (!raw) return;
+  if (auto done = read(*raw); !done) fail_with(std::move(done).error());
 }
 
 void Fields::take_each(std::string_view key,

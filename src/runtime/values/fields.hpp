@@ -24,7 +24,7 @@ namespace perdure::values {
 
 class Fields {
  public:
-  /// `text` must outlive this; `what` names the value in errors: "message".
+  /// Both must outlive this; `what` names the value in errors: "message".
   Fields(std::string_view text, std::string_view what);
 
   // Each takes the member of that key. Where the caller gives a target that may be left
@@ -57,6 +57,8 @@ class Fields {
       refuse(key, "a known word");
     }
   }
+  /// The member's text, whatever it is.
+  void take_part(std::string_view key, const std::function<Result<void>(std::string_view)>& read);
   /// The elements of an array; `read` is called with each.
   void take_each(std::string_view key, const std::function<Result<void>(std::string_view)>& read);
   /// The members of an object.
@@ -75,8 +77,9 @@ class Fields {
 
  private:
   std::optional<std::string_view> take_raw(std::string_view key);
+  [[nodiscard]] bool has_longer(std::string_view key, std::string_view suffix) const;
 
-  std::string what_;
+  std::string_view what_;
   std::vector<RawMember> members_;
   std::optional<Error> failed_;
 };
