@@ -14,9 +14,9 @@
 
 #include "es6_number.hpp"
 #include "json_number.hpp"
-#include "json_string.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_text.hpp"
 #include "perdure/core/text.hpp"
 
 namespace perdure {

@@ -1,12 +1,10 @@
-// Strings of JSON text: the runs that need no care, and how the rest is written.
+// Strings of JSON text: the runs that need no care.
 
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <string>
-#include <string_view>
 
 namespace perdure {
 
@@ -36,9 +34,5 @@ inline const char* plain_run_end(const char* p, const char* end) {
   }
   return end;
 }
-
-/// Appends `text` as a JSON string, with the fewest escapes RFC 8785 allows; a surrogate is
-/// written as its escape, a byte that is not UTF-8 as U+FFFD.
-void append_json_string(std::string& out, std::string_view text);
 
 }  // namespace perdure

@@ -3,6 +3,8 @@
 // Recursive, as the destructor of the value itself is: a value that can be held
 // can be written.
 
+#include "perdure/core/json_text.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "json_reader.hpp"
-#include "json_string.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_text.hpp"
 
 namespace perdure {
 namespace {

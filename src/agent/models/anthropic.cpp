@@ -65,7 +65,7 @@ struct AnthropicBlock {
     ObjectWriter writer;
     writer.add("type", "tool_result");
     writer.add("tool_use_id", wire::call_id(block.call_id));
-    if (!block.content.empty()) writer.add("content", block.content);
+    if (!block.content.empty()) writer.add_raw("content", wire::quoted(block.content));
     if (block.is_error) writer.add("is_error", true);
     return writer.finish();
   }

@@ -31,9 +31,12 @@ constexpr std::string_view chat = "chat";
 constexpr std::array<std::string_view, 5> set_for_chat = {"model", "messages", "tools", "stream",
                                                           "stream_options"};
 
-void add_element(std::string& list, const std::string& element) {
-  if (!list.empty()) list += ',';
-  list += element;
+void add_element(std::string& list, std::string element) {
+  if (list.empty()) {
+    list = std::move(element);
+  } else {
+    list.append(1, ',').append(element);
+  }
 }
 
 std::string chat_call(const ToolCallBlock& call) {
@@ -89,14 +92,14 @@ std::string chat_result(const ToolResultBlock& result) {
   ObjectWriter writer;
   writer.add("role", "tool");
   writer.add("tool_call_id", wire::call_id(result.call_id));
-  writer.add("content", result.content);
+  writer.add_raw("content", wire::quoted(result.content));
   return writer.finish();
 }
 
 std::string said(std::string_view role, std::string_view text) {
   ObjectWriter writer;
   writer.add("role", role);
-  writer.add("content", text);
+  writer.add_raw("content", wire::quoted(text));
   return writer.finish();
 }
 
@@ -162,7 +165,7 @@ std::string ChatDialect::assistant(const Message& message) const {
   if (parts.text.empty()) {
     writer.add("content", nullptr);
   } else {
-    writer.add("content", parts.text);
+    writer.add_raw("content", wire::quoted(parts.text));
   }
   if (!parts.refusal.empty()) writer.add("refusal", parts.refusal);
   if (!parts.calls.empty()) writer.add_raw("tool_calls", "[" + parts.calls + "]");

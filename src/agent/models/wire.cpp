@@ -12,6 +12,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_text.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/message.hpp"
@@ -66,7 +67,12 @@ std::optional<std::string> words_of(const Json& body) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) { return Json(text).text(); }
+std::string quoted(std::string_view text) {
+  std::string json;
+  json.reserve(text.size() + 2);
+  append_json_string(json, text);
+  return json;
+}
 
 std::string tool_name(std::string_view name) {
   std::string plain(name.substr(0, name_chars_max));
