@@ -2,12 +2,13 @@
 //
 //   agent_player location=L socket=S folder=F [write=N around=before|during|after]
 //                [steps=FILE step=N signal=kill|stop along=1] [gate=G gated=TOOL] [ahead=MS] [wait=MS]
-//                [budget=MICROS] [raise=MICROS]
+//                [budget=MICROS] [raise=MICROS] [unsynced=TOOL syncs=N]
 //
 // A write is one of the store's (kill_switch.hpp), a step one of steps.hpp: on the way to the
 // world and back, the agent's own and its programs', and whatever an observer is told. Its clock
 // is so far ahead of that of others; when it was stopped, its lease is over by its clock too. A
-// budget is that of a session it begins, or what that is raised to.
+// budget is that of a session it begins, or what that is raised to. `unsynced` is a tool: once that
+// has returned, the agent dies at the nth sync of the WAL, before it.
 //
 // Says at its end one of
 //
@@ -83,14 +84,20 @@ agents::StepsSpec steps_of(const Words& words) {
 // Takes a step for all that it hears.
 class Stepping final : public AgentObserver {
  public:
-  explicit Stepping(std::function<void()> take) : take_(std::move(take)) {}
+  using Returned = std::function<void(const std::string& tool)>;
+  Stepping(std::function<void()> take, Returned returned)
+      : take_(std::move(take)), returned_(std::move(returned)) {}
   void on_text(std::string_view /*piece*/) override { take_(); }
   void on_reasoning(std::string_view /*piece*/) override { take_(); }
   void on_call(const ToolCallBlock& /*call*/) override { take_(); }
-  void on_event(const AgentEvent& /*event*/) override { take_(); }
+  void on_event(const AgentEvent& event) override {
+    if (const auto* returned = std::get_if<CallReturned>(&event)) returned_(returned->tool);
+    take_();
+  }
 
  private:
   std::function<void()> take_;
+  Returned returned_;
 };
 
 void require_paired(const std::vector<Message>& conversation) {
@@ -168,7 +175,11 @@ class Player {
       if (auto set = session->session().set_budget(raised, "the test", "to go on"); !set)
         return forward(set);
     }
-    Stepping observer([this] { take_step(); });
+    Stepping observer([this] { take_step(); },
+                      [this](const std::string& tool) {
+                        if (tool == words_.text("unsynced"))
+                          switch_.kill_at_wal_sync(words_.number("syncs"));
+                      });
     const bool begins = session->session().state().transcript.empty();
     auto input = begins ? std::optional(user_says("A chair, please.")) : std::nullopt;
     for (;;) {

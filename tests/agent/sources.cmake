@@ -20,6 +20,7 @@ perdure_test(
   agent_processes_test
   SOURCES agent/budget_test.cpp
           agent/outliving_test.cpp
+          agent/torn_wal_test.cpp
           agent/trial.cpp
           agent/two_agents_test.cpp
           ${PERDURE_ORDER}

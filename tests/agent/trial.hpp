@@ -41,6 +41,8 @@ class Trial {
   [[nodiscard]] const World& world() const { return world_; }
   [[nodiscard]] std::string file(const std::string& name) const { return folder_.file(name); }
   [[nodiscard]] std::string location() const { return home_.location(); }
+  /// Of a backend that has a file.
+  [[nodiscard]] std::string store_file() const { return home_.file(); }
 
   /// Starts an agent; `words` as agent_player has them, besides those that follow from the trial.
   [[nodiscard]] std::unique_ptr<ChildProcess> start(const std::vector<std::string>& words);

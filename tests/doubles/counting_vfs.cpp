@@ -74,6 +74,8 @@ struct CountingVfs::State final : VfsShim {
   }
 
   int sync(File& file, int flags) override {
+    const bool is_counted = kind_of(file.flags) == FileKind::wal && wal_syncs_left > 0;
+    if (is_counted && --wal_syncs_left == 0) die();
     return write_call(
         [&] {
           ++counts(file).syncs;
@@ -89,6 +91,7 @@ struct CountingVfs::State final : VfsShim {
 
   std::array<Atomics, 3> files;
   std::atomic<std::uint64_t> write_calls = 0;
+  std::atomic<std::uint64_t> wal_syncs_left = 0;  ///< 0: nobody dies of them.
   std::uint64_t kill_number = 0;
   Moment kill_moment = Moment::before;
   bool skips_syncs = false;
@@ -133,6 +136,8 @@ void CountingVfs::kill_at(std::uint64_t number, Moment moment) {
   state_->kill_number = number;
   state_->kill_moment = moment;
 }
+
+void CountingVfs::kill_at_wal_sync(std::uint64_t nth) { state_->wal_syncs_left = nth; }
 
 void CountingVfs::skip_syncs() { state_->skips_syncs = true; }
 

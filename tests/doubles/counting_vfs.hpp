@@ -49,6 +49,9 @@ class CountingVfs {
 
   /// Ends the process at write call `number`, counted from 1.
   void kill_at(std::uint64_t number, Moment moment);
+  /// Ends the process before the `nth` sync of a WAL from now on, 1 or more: what that was to sync
+  /// is written, and nobody was told that it is. At any time, from any thread.
+  void kill_at_wal_sync(std::uint64_t nth);
   /// Counts syncs but leaves them out. What a killed process wrote stays in the
   /// kernel's cache, so a test of process death loses nothing by it but time.
   void skip_syncs();

@@ -28,6 +28,8 @@ class KillSwitch {
   [[nodiscard]] Result<std::unique_ptr<Store>> open(const std::string& location,
                                                     OpenOptions options);
   [[nodiscard]] std::uint64_t writes() const;
+  /// Of SQLite alone, once it is open: as CountingVfs::kill_at_wal_sync.
+  void kill_at_wal_sync(std::uint64_t nth) { vfs_->kill_at_wal_sync(nth); }
 
  private:
   std::uint64_t write_;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace perdure {
 
@@ -21,6 +22,18 @@ inline constexpr std::size_t wal_frame_bytes = 24 + 8192;
     end += wal_frame_bytes;
   }
   return end;
+}
+
+/// Where each commit of a log ends: its last frame says how large the main file is by then.
+[[nodiscard]] inline std::vector<std::size_t> commit_ends(std::string_view log) {
+  std::vector<std::size_t> ends;
+  const std::size_t last = frames_end(log);
+  for (std::size_t at = wal_header_bytes; at < last; at += wal_frame_bytes) {
+    if (log.substr(at + 4, 4) != std::string_view("\0\0\0\0", 4)) {
+      ends.push_back(at + wal_frame_bytes);
+    }
+  }
+  return ends;
 }
 
 /// Of the log beside the store at `path`.
