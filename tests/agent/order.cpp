@@ -1,14 +1,12 @@
-// The programs declare no network: a killed program's request is with the world at once, or never
-// (world/server.cpp).
+// Every effect class and every repeat rule is in it.
 
 #include "agent/order.hpp"
 
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/exec_tool.hpp"
+#include "agent/task.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -16,37 +14,7 @@
 namespace perdure::agents {
 namespace {
 
-struct Kind {
-  std::string name{};
-  std::string how{};  ///< As world_program is told.
-  bool has_verify = false;
-  Repeat repeat = Repeat::each_call;
-};
-
-Result<ToolSpec> make_one(const OrderTools& tools, const Kind& kind) {
-  ExecSpec exec{.command = {tools.program, kind.how, kind.name},
-                .environment = {{"WORLD_SOCKET", tools.socket},
-                                {"WORLD_STEPS", tools.steps},
-                                {"WORLD_PROGRAMS", tools.programs}},
-                .state_folder = tools.state_folder};
-  if (kind.has_verify) exec.verify = {tools.program, "verify", kind.name};
-  if (kind.name == tools.gated && !tools.gate.empty()) exec.environment["WORLD_GATE"] = tools.gate;
-  Tool& tool = exec.spec.tool;
-  tool.name = kind.name;
-  tool.input_schema =
-      R"({"type": "object", "properties": {"op": {"type": "string"}}, "required": ["op"]})";
-  tool.side_effects =
-      kind.how == "look" ? SideEffects{.read = true} : SideEffects{.write = true, .mutate = true};
-  tool.honours_key = kind.how == "keyed";
-  tool.repeat = kind.repeat;
-  if (kind.repeat != Repeat::each_call) tool.business_key = "/op";
-  return make_exec_tool(std::move(exec));
-}
-
-}  // namespace
-
-std::string_view order_script() {
-  return R"({"responses": [
+constexpr std::string_view script = R"({"responses": [
     {"text": "I look.", "usage": {"in": 60, "out": 40}, "calls": [
       {"name": "price", "args": {"op": "price-1", "of": "a chair"}},
       {"name": "price", "args": {"op": "price-2", "of": "a stool"}}]},
@@ -62,10 +30,9 @@ std::string_view order_script() {
       {"name": "book", "args": {"op": "book-1", "day": "tuesday"}}]},
     {"text": "The chair is on its way.", "usage": {"in": 60, "out": 40}}
   ]})";
-}
 
-Result<Toolbox> make_order_tools(const OrderTools& tools) {
-  const std::vector<Kind> kinds = {
+Result<Toolbox> make_tools(const TaskPlace& place) {
+  const std::vector<WorldTool> kinds = {
       {.name = "price", .how = "look"},
       {.name = "reserve", .how = "keyed"},
       {.name = "pay", .how = "effect", .has_verify = true, .repeat = Repeat::once_per_session},
@@ -73,12 +40,24 @@ Result<Toolbox> make_order_tools(const OrderTools& tools) {
       {.name = "mail", .how = "keyed", .repeat = Repeat::once_per_store},
       {.name = "book", .how = "effect", .has_verify = true}};
   std::vector<ToolSpec> specs;
-  for (const Kind& kind : kinds) {
-    auto made = make_one(tools, kind);
+  for (const WorldTool& kind : kinds) {
+    auto made = make_world_tool(place, kind);
     if (!made) return forward(made);
     specs.push_back(*std::move(made));
   }
   return Toolbox::of(std::move(specs));
+}
+
+}  // namespace
+
+const Task& order_task() {
+  static const Task task{.name = "order",
+                         .script = script,
+                         .answer = "The chair is on its way.",
+                         .responses = order_responses,
+                         .ops = {"reserve-1", "pay-1", "carrier-1", "mail-1", "book-1"},
+                         .make_tools = make_tools};
+  return task;
 }
 
 }  // namespace perdure::agents

@@ -1,6 +1,7 @@
-// An agent that orders a chair (order.hpp), and dies where it is told:
+// An agent with a task (order.hpp, letter.hpp), that dies where it is told:
 //
-//   agent_player location=L socket=S folder=F [write=N around=before|during|after]
+//   agent_player location=L socket=S folder=F desk=F [task=order|letter]
+//                [write=N around=before|during|after]
 //                [steps=FILE step=N signal=kill|stop along=1] [gate=G gated=TOOL] [ahead=MS] [wait=MS]
 //                [budget=MICROS] [raise=MICROS] [unsynced=TOOL syncs=N]
 //
@@ -35,9 +36,10 @@
 #include <vector>
 
 #include "agent/bought_model.hpp"
-#include "agent/order.hpp"
+#include "agent/bystander.hpp"
 #include "agent/pairing.hpp"
 #include "agent/steps.hpp"
+#include "agent/task.hpp"
 #include "agent/words.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/kill_switch.hpp"
@@ -84,20 +86,21 @@ agents::StepsSpec steps_of(const Words& words) {
 // Takes a step for all that it hears.
 class Stepping final : public AgentObserver {
  public:
-  using Returned = std::function<void(const std::string& tool)>;
-  Stepping(std::function<void()> take, Returned returned)
-      : take_(std::move(take)), returned_(std::move(returned)) {}
+  using Heard = std::function<void(const AgentEvent& event)>;
+  /// `heard` is called before the step.
+  Stepping(std::function<void()> take, Heard heard)
+      : take_(std::move(take)), heard_(std::move(heard)) {}
   void on_text(std::string_view /*piece*/) override { take_(); }
   void on_reasoning(std::string_view /*piece*/) override { take_(); }
   void on_call(const ToolCallBlock& /*call*/) override { take_(); }
   void on_event(const AgentEvent& event) override {
-    if (const auto* returned = std::get_if<CallReturned>(&event)) returned_(returned->tool);
+    heard_(event);
     take_();
   }
 
  private:
   std::function<void()> take_;
-  Returned returned_;
+  Heard heard_;
 };
 
 void require_paired(const std::vector<Message>& conversation) {
@@ -110,10 +113,11 @@ class Player {
  public:
   explicit Player(const Words& words)
       : words_(words),
+        task_(agents::task_named(words.text("task"))),
         steps_(steps_of(words)),
         world_(words.text("socket"), [this](world::Moment) { take_step(); }),
         switch_(words.number("write"), moment_from(words.text("around")).value_or(Moment::during)) {
-    clock_.advance(Duration(static_cast<std::int64_t>(words.number("ahead"))));
+    clock_.advance(task_.ahead + Duration(static_cast<std::int64_t>(words.number("ahead"))));
   }
 
   int run() {
@@ -124,8 +128,10 @@ class Player {
     auto agent = Agent::start(**store, *std::move(spec),
                               {.lease_time = lease_time, .renews_itself = false, .clock = &clock_});
     if (!agent) return stop(agent.error());
+    if (task_.has_bystander) bystander_.emplace(**store, session_id());
     const auto report = play(**agent);
     if (!report) return stop(report.error());
+    if (bystander_ && !bystander_->said()) return stop(bystander_->said().error());
     tell(*report);
     return 0;
   }
@@ -137,34 +143,62 @@ class Player {
 
   [[nodiscard]] Result<AgentSpec> spec_of() {
     const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    auto tools = agents::make_order_tools({.program = (here / "world_program").string(),
-                                           .socket = words_.text("socket"),
-                                           .steps = to_text(steps_.spec()),
-                                           .programs = words_.text("folder") + "/programs",
-                                           .state_folder = words_.text("folder") + "/state",
-                                           .gate = words_.text("gate"),
-                                           .gated = words_.find("gated").value_or("pay")});
+    auto tools = task_.make_tools({.program = (here / "world_program").string(),
+                                   .socket = words_.text("socket"),
+                                   .steps = to_text(steps_.spec()),
+                                   .programs = words_.text("folder") + "/programs",
+                                   .state_folder = words_.text("folder") + "/state",
+                                   .desk = words_.text("desk"),
+                                   .gate = words_.text("gate"),
+                                   .gated = words_.find("gated").value_or("pay")});
     if (!tools) return forward(tools);
-    AgentSpec spec{.setup = {.system_prompt = "You order furniture.", .model = "scripted"},
+    AgentSpec spec{.setup = {.system_prompt = "You run errands.", .model = "scripted"},
                    .tools = *std::move(tools)};
-    spec.permissions = {.write = Permit::allow, .network = Permit::allow, .mutate = Permit::allow};
+    spec.permissions = {.write = Permit::allow,
+                        .network = Permit::allow,
+                        .mutate = Permit::allow,
+                        .tools = task_.rules};
     spec.prices.set("scripted", {.input = 1'000'000, .output = 1'000'000});
     spec.make_provider = [this](const Setup&) -> Result<std::unique_ptr<Provider>> {
-      auto real = make_scripted(agents::order_script());
+      auto real = make_scripted(task_.script);
       if (!real) return forward(real);
       return std::make_unique<agents::BoughtModel>(*std::move(real), world_, require_paired);
     };
     return spec;
   }
 
+  [[nodiscard]] static SessionId session_id() { return SessionId::parse("the-session").value(); }
+
   [[nodiscard]] Result<AgentSession> take_up(Agent& agent) const {
-    const SessionId id = SessionId::parse("the-session").value();
+    const SessionId id = session_id();
     const Duration wait(static_cast<std::int64_t>(words_.number("wait")));
     auto resumed = agent.resume(id, {.wait = wait});
     if (resumed) return std::move(resumed->session);
     if (resumed.error().code != ErrorCode::not_found) return forward(resumed);
     const auto budget = static_cast<std::int64_t>(words_.number("budget"));
     return agent.begin({.id = id, .budget_micros = budget > 0 ? budget : 1'000'000});
+  }
+
+  void hear(const AgentEvent& event) {
+    const auto* returned = std::get_if<CallReturned>(&event);
+    if (returned != nullptr && returned->tool == words_.text("unsynced")) {
+      switch_.kill_at_wal_sync(words_.number("syncs"));
+    }
+    if (bystander_) bystander_->speak();
+  }
+
+  // Does what an agent waits for, by whoever can; false: nobody here can.
+  Result<bool> help(Agent& agent, const Waiting& waiting) {
+    if (waiting.what == Waiting::For::decision) return false;
+    if (waiting.what == Waiting::For::approval) {
+      if (!bystander_) return false;
+      if (auto given = bystander_->approve(waiting.call); !given) return forward(given);
+      return true;
+    }
+    const auto until = waiting.until.value_or(clock_.now() + Duration(1000));
+    clock_.advance(std::max(until - clock_.now(), Duration(1)));
+    if (auto renewed = agent.runtime().renew(); !renewed) return forward(renewed);
+    return true;
   }
 
   // To the end of the turn, or until somebody has to decide. Waits for time by moving the clock.
@@ -175,29 +209,23 @@ class Player {
       if (auto set = session->session().set_budget(raised, "the test", "to go on"); !set)
         return forward(set);
     }
-    Stepping observer([this] { take_step(); },
-                      [this](const std::string& tool) {
-                        if (tool == words_.text("unsynced"))
-                          switch_.kill_at_wal_sync(words_.number("syncs"));
-                      });
+    Stepping observer([this] { take_step(); }, [this](const AgentEvent& event) { hear(event); });
     const bool begins = session->session().state().transcript.empty();
     auto input = begins ? std::optional(user_says("A chair, please.")) : std::nullopt;
     for (;;) {
       auto report = session->run(std::exchange(input, {}), observer);
-      const bool waits_for_time =
-          report && report->waiting && report->waiting->what == Waiting::For::time;
       recorded_ = session->session().state().budget.totals.recorded();
-      if (!waits_for_time) return report;
-      const auto until = report->waiting->until.value_or(clock_.now() + Duration(1000));
-      clock_.advance(std::max(until - clock_.now(), Duration(1)));
-      if (auto renewed = agent.runtime().renew(); !renewed) return forward(renewed);
+      if (!report || !report->waiting) return report;
+      auto helped = help(agent, *report->waiting);
+      if (!helped) return forward(helped);
+      if (!*helped) return report;
     }
   }
 
   void tell(const TurnReport& report) const {
     if (report.stop == TurnStop::needs_attention) {
       say(fmt::format("waits {}", report.waiting->call));
-    } else if (report.stop == TurnStop::completed && report.answer == agents::order_answer) {
+    } else if (report.stop == TurnStop::completed && report.answer == task_.answer) {
       say(fmt::format("done {} {}", switch_.writes(), steps_.taken()));
     } else if (report.stop == TurnStop::budget) {
       say(fmt::format("budget {}", recorded_));
@@ -207,10 +235,12 @@ class Player {
   }
 
   const Words& words_;
+  const agents::Task& task_;
   FakeClock clock_;
   agents::Steps steps_;
   WorldClient world_;
   KillSwitch switch_;
+  std::optional<agents::Bystander> bystander_;
   std::int64_t recorded_ = 0;
 };
 

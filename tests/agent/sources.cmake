@@ -1,16 +1,17 @@
 # The agent as a whole: its loop killed anywhere, its syncs counted, what users complain of elsewhere.
 
-set(PERDURE_ORDER agent/bought_model.cpp agent/order.cpp agent/steps.cpp tools/fifo.cpp)
+set(PERDURE_TASKS agent/bought_model.cpp agent/letter.cpp agent/order.cpp agent/steps.cpp agent/task.cpp
+                  tools/fifo.cpp)
 
 perdure_test_program(world_program SOURCES agent/world_program.cpp agent/steps.cpp tools/fifo.cpp
                                            ${PERDURE_WORLD_CLIENT})
 perdure_test_program(
-  agent_player SOURCES agent/player_child.cpp ${PERDURE_ORDER} ${PERDURE_KILL_SWITCH}
+  agent_player SOURCES agent/player_child.cpp ${PERDURE_TASKS} ${PERDURE_KILL_SWITCH}
                        ${PERDURE_WORLD_CLIENT} POSTGRES)
 
 perdure_test(
   agent_sweep_test
-  SOURCES agent/sweep_test.cpp agent/trial.cpp crash/main.cpp ${PERDURE_ORDER} ${PERDURE_WORLD}
+  SOURCES agent/sweep_test.cpp agent/trial.cpp crash/main.cpp ${PERDURE_TASKS} ${PERDURE_WORLD}
   PROGRAMS agent_player world_program world_server
   LABELS agent
   POSTGRES
@@ -23,7 +24,7 @@ perdure_test(
           agent/torn_wal_test.cpp
           agent/trial.cpp
           agent/two_agents_test.cpp
-          ${PERDURE_ORDER}
+          ${PERDURE_TASKS}
           ${PERDURE_WORLD}
   PROGRAMS agent_player world_program world_server
   LABELS agent

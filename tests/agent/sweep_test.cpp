@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "agent/letter.hpp"
 #include "agent/order.hpp"
+#include "agent/task.hpp"
 #include "agent/trial.hpp"
 #include "contract/backends.hpp"
 #include "crash/scale.hpp"
@@ -20,8 +22,9 @@ namespace {
 class AgentSweep : public testing::TestWithParam<Backend> {
  protected:
   /// Returns how many places there were in the run that came to its end.
-  Death try_deaths(const std::vector<Death>& deaths, Programs programs = Programs::live) {
-    Trial trial(GetParam(), programs);
+  Death try_deaths(const std::vector<Death>& deaths, Programs programs = Programs::live,
+                   const Task& task = order_task()) {
+    Trial trial(GetParam(), programs, task);
     std::string what;
     for (const Death& death : deaths) {
       what += fmt::format(" write {} step {};", death.write, death.step);
@@ -84,6 +87,24 @@ TEST_P(AgentSweep, NoDeathDuringRecoveryDoes) {
   for (std::uint64_t step = first(every); step <= last.step; step += every) {
     try_deaths({{.step = step}, {.step = 1 + step % 5}});
     try_deaths({{.step = step}, {.write = 1 + step % 31}});
+  }
+}
+
+// An approval, mail that comes meanwhile, a plan, notes and files: what letter.hpp is about.
+TEST_P(AgentSweep, NoDeathInALetterForgetsAWordANoteOrAFile) {
+  const Death last = try_deaths({}, Programs::live, letter_task());
+  ASSERT_GT(last.write, 60U);
+  ASSERT_GT(last.step, 30U);
+  const auto writes = stride(13, 61);
+  for (std::uint64_t write = first(writes); write <= last.write; write += writes) {
+    try_deaths({{.write = write}}, Programs::live, letter_task());
+  }
+  const auto steps = stride(3, 13);
+  for (std::uint64_t step = first(steps); step <= last.step; step += steps) {
+    try_deaths({{.step = step}}, Programs::live, letter_task());
+    if (step % 4 == 0) {
+      try_deaths({{.step = step}, {.write = 1 + step % 31}}, Programs::die, letter_task());
+    }
   }
 }
 

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "agent/bought_model.hpp"
-#include "agent/order.hpp"
 #include "agent/pairing.hpp"
+#include "agent/task.hpp"
 #include "crash/child_process.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/id_source.hpp"
@@ -55,12 +55,15 @@ bool is_open(CallState state) {
 
 }  // namespace
 
-Trial::Trial(const Backend& backend, Programs programs)
-    : backend_(backend), programs_(programs), world_(folder_.path()) {}
+Trial::Trial(const Backend& backend, Programs programs, const Task& task)
+    : backend_(backend), programs_(programs), task_(task), world_(folder_.path()) {}
 
 std::unique_ptr<ChildProcess> Trial::start(const std::vector<std::string>& words) {
-  std::vector<std::string> all = {"location=" + location(), "socket=" + world_.socket(),
+  std::vector<std::string> all = {"location=" + location(),
+                                  "socket=" + world_.socket(),
                                   "folder=" + folder_.path().string(),
+                                  "desk=" + desk_.path().string(),
+                                  fmt::format("task={}", task_.name),
                                   fmt::format("steps={}", file(fmt::format("steps-{}", ++runs_)))};
   all.insert(all.end(), words.begin(), words.end());
   return std::make_unique<ChildProcess>("agent_player", std::move(all));
@@ -112,6 +115,7 @@ void Trial::judge() {
   judge_ledger(must(store->ledger().list({.session = id_})), state);
   judge_money(state);
   judge_conversation(state);
+  judge_task(state, must(store->log().read(id_, {})));
   if (!must(store->upkeep().check()).is_sound()) wrong("the store is not sound");
 }
 
@@ -184,7 +188,7 @@ void Trial::post_decision(Position call, const std::string& op) {
 }
 
 void Trial::judge_effects() {
-  for (const std::string op : order_ops) {
+  for (const std::string& op : task_.ops) {
     const auto effects = world_.count(op).effects.size();
     if (effects > 1) wrong(fmt::format("{} took effect {} times", op, effects));
     // What nobody can tell, somebody was asked about.
@@ -201,6 +205,7 @@ void Trial::judge_ledger(const std::vector<Call>& calls, const State& state) {
     }
     if (call.effect == EffectClass::read_only) continue;
     const std::string op = op_in(find_message(state, call.args), call.provider_id);
+    if (op.empty()) continue;  // The world has no part in it.
     const bool is_done = !world_.count(op).effects.empty();
     if (call.state == CallState::succeeded && !is_done) {
       wrong(op + " is settled, and the world knows nothing");
@@ -225,7 +230,7 @@ void Trial::judge_money(const State& state) {
   if (totals.recorded() < paid) {
     wrong(fmt::format("{} was paid, and {} is recorded", paid, totals.recorded()));
   }
-  constexpr auto whole = static_cast<std::int64_t>(order_responses) * response_micros;
+  const auto whole = static_cast<std::int64_t>(task_.responses) * response_micros;
   if (totals.spent != whole) {
     wrong(fmt::format("{} is known to be spent instead of {}", totals.spent, whole));
   }
@@ -236,10 +241,18 @@ void Trial::judge_conversation(const State& state) {
   const auto conversation = well_formed(state);
   if (!is_paired(conversation)) wrong("its conversation is not paired");
   const auto said = std::ranges::count(conversation, Role::assistant, &Message::role);
-  if (said != static_cast<std::ptrdiff_t>(order_responses)) {
-    wrong(fmt::format("{} responses instead of {}", said, order_responses));
+  if (said != static_cast<std::ptrdiff_t>(task_.responses)) {
+    wrong(fmt::format("{} responses instead of {}", said, task_.responses));
   }
-  if (text_of(conversation.back()) != order_answer) wrong("the answer is not the last word");
+  if (text_of(conversation.back()) != task_.answer) wrong("the answer is not the last word");
+}
+
+void Trial::judge_task(const State& state, const std::vector<Entry>& log) {
+  if (task_.complaints == nullptr) return;
+  for (const std::string& complaint :
+       task_.complaints({.state = state, .log = log, .desk = desk_.path().string()})) {
+    wrong(complaint);
+  }
 }
 
 }  // namespace perdure::agents

@@ -1,4 +1,4 @@
-// One order (order.hpp), its world, and the judge: what the log says and what the world knows must
+// One task (task.hpp), its world, and the judge: what the log says and what the world knows must
 // agree, whoever died on the way.
 
 #pragma once
@@ -13,6 +13,8 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "agent/order.hpp"
+#include "agent/task.hpp"
 #include "contract/backends.hpp"
 #include "crash/child_process.hpp"
 #include "doubles/temp_folder.hpp"
@@ -36,7 +38,8 @@ enum class Programs : std::uint8_t { live, die };
 
 class Trial {
  public:
-  explicit Trial(const Backend& backend, Programs programs = Programs::live);
+  explicit Trial(const Backend& backend, Programs programs = Programs::live,
+                 const Task& task = order_task());
 
   [[nodiscard]] const World& world() const { return world_; }
   [[nodiscard]] std::string file(const std::string& name) const { return folder_.file(name); }
@@ -79,11 +82,15 @@ class Trial {
   void judge_ledger(const std::vector<Call>& calls, const State& state);
   void judge_money(const State& state);
   void judge_conversation(const State& state);
+  void judge_task(const State& state, const std::vector<Entry>& log);
 
   const Backend backend_;
   const Programs programs_;
+  const Task& task_;
   const StorePlace home_{backend_, memory_folder()};
   const TempFolder folder_ = TempFolder::in_memory();
+  /// Not in memory: there files have no attributes, on some systems.
+  const TempFolder desk_;
   const SessionId id_ = SessionId::parse("the-session").value();
   World world_;
   int runs_ = 0;
