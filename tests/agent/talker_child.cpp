@@ -1,10 +1,10 @@
 // An agent over a real provider, as a command line would run it:
 //
 //   agent_talker location=L folder=F url=U format=anthropic|chat | script=FILE
-//                [say=TEXT] [key=environment|file] [holds=1] [agent=FILE]
+//                [say=TEXT] [key=environment|file] [holds=1] [agent=FILE] [model=NAME]
 //
 // With `agent` its tools and rules are those of an agent file; the model is still the one of the
-// other words.
+// other words. With `model` a session goes on with that one, whatever it was begun with.
 //
 // It tells all that an observer hears, and errors, on its output. SIGINT stops the turn. The key is
 // in the variable TALKER_KEY, or in the file `key` of the folder; the secret of its tools in
@@ -42,6 +42,7 @@
 #include "perdure/agent/agent_parts.hpp"
 #include "perdure/agent/api_key.hpp"
 #include "perdure/agent/exec_tool.hpp"
+#include "perdure/agent/on_change.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/secrets.hpp"
@@ -159,6 +160,8 @@ Result<std::unique_ptr<Provider>> make_model(const Words& words, const Environme
   return make_chat_completions({.http = http}, services);
 }
 
+std::string model_of(const Words& words) { return words.find("model").value_or("m"); }
+
 Result<AgentSpec> make_spec(const Words& words, const Environment& environment) {
   if (!words.text("agent").empty()) {
     const auto file = read_agent_file(words.text("agent"));
@@ -169,7 +172,10 @@ Result<AgentSpec> make_spec(const Words& words, const Environment& environment) 
   }
   auto tools = make_tools(words.text("folder"), environment);
   if (!tools) return forward(tools);
-  AgentSpec spec{.setup = {.system_prompt = "Be brief.", .model = "m"}, .tools = *std::move(tools)};
+  AgentSpec spec{.setup = {.system_prompt = "Be brief.", .model = model_of(words)},
+                 .tools = *std::move(tools)};
+  spec.digest = "model " + spec.setup.model;
+  spec.on_change = OnChange::go_on;
   spec.permissions.write = Permit::allow;
   spec.limits.iterations = 3;
   return spec;
@@ -179,7 +185,7 @@ Result<TurnReport> run(const Words& words, const Environment& environment, Store
                        const std::stop_token& stop) {
   auto spec = make_spec(words, environment);
   if (!spec) return forward(spec);
-  spec->prices.set("m", {.input = 1'000'000, .output = 1'000'000});
+  spec->prices.set(spec->setup.model, {.input = 1'000'000, .output = 1'000'000});
   spec->make_provider = [&](const Setup&) { return make_model(words, environment); };
   auto agent = Agent::start(store, *std::move(spec));
   if (!agent) return forward(agent);

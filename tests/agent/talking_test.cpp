@@ -27,6 +27,7 @@ namespace perdure::agents {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class Talking : public testing::TestWithParam<std::string> {
@@ -101,6 +102,25 @@ TEST_P(Talking, CallsAreNotOrphanedAndThinkingIsAsItWas) {
   }
   std::ifstream book(talks.folder().file("book"));
   EXPECT_EQ(std::count(std::istreambuf_iterator<char>(book), {}, '\n'), 1) << "one effect";
+}
+
+// The server refuses a thought that is not its own model's: what the first one thought stays in the log.
+TEST_P(Talking, AnotherProviderIsNotToldWhatTheFirstOneThought) {
+  ASSERT_THAT(talks.all_of("tired-1", {"say=Hello."}).back(), StartsWith("failed"));
+  const State thought = talks.state();
+
+  talks.change_format(GetParam() == "chat" ? "anthropic" : "chat");
+  EXPECT_EQ(talks.all_of("final").back(), "ended completed ");
+  EXPECT_EQ(talks.all_of("final", {"say=And now?", "model=other-1"}).back(), "ended completed ");
+  talks.change_format(GetParam());
+  EXPECT_EQ(talks.all_of("final", {"say=Still there?", "model=other-1"}).back(),
+            "ended completed ");
+  EXPECT_THAT(last_body(), Not(HasSubstr("Zuerst"))) << "another model of the first provider";
+  EXPECT_EQ(talks.all_of("final", {"say=And you?"}).back(), "ended completed ");
+
+  expect_accepted();
+  EXPECT_THAT(last_body(), HasSubstr("Zuerst")) << "its own thoughts go back to it";
+  EXPECT_EQ(talks.state().transcript.at(1), thought.transcript.at(1));
 }
 
 }  // namespace

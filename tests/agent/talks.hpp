@@ -32,6 +32,9 @@ class Talks {
     setenv("TALKER_SECRET", secret.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   }
 
+  /// What processes that are started from now on speak.
+  void change_format(std::string format) { format_ = std::move(format); }
+
   /// A process whose model behaves as told (model_server.hpp).
   [[nodiscard]] std::unique_ptr<ChildProcess> start(const std::string& behaviour,
                                                     std::vector<std::string> words = {}) {
@@ -64,7 +67,7 @@ class Talks {
 
  private:
   const StorePlace home_;
-  const std::string format_;
+  std::string format_;
   const TempFolder folder_;
   models::ModelServer server_;
 };

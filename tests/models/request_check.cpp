@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "models/model_server.hpp"
+#include "models/streams.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure::models {
@@ -51,6 +52,44 @@ std::optional<std::string> bad_blocks(const Json& message) {
     const Json* const input = block.find("input");
     if (type == "tool_use" && (input == nullptr || !input->is_object())) {
       return "messages: tool_use.input must be an object";
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether it has a thought of another voice; null: any thought is.
+bool is_foreign_block(const Json& block, const Voice* voice) {
+  const std::string type = text_of_member(block, "type");
+  if (type == "redacted_thinking") {
+    return voice == nullptr || text_of_member(block, "data") != voice->redacted;
+  }
+  if (type == "thinking") {
+    return voice == nullptr || text_of_member(block, "signature") != voice->signature ||
+           !text_of_member(block, "thinking").starts_with(voice->thought);
+  }
+  return type.starts_with("reasoning");
+}
+
+bool has_foreign_blocks(const Json& message, const Voice* voice) {
+  const Json* const content = message.find("content");
+  if (content == nullptr || content->as_array() == nullptr) return false;
+  return std::ranges::any_of(*content->as_array(),
+                             [&](const Json& block) { return is_foreign_block(block, voice); });
+}
+
+// In one format thoughts are blocks of a message, in the other they are its members.
+std::optional<std::string> foreign_reasoning(Wire wire, const Json& body,
+                                             const Json::Array& messages) {
+  const auto voice = voice_of(wire, text_of_member(body, "model"));
+  for (const Json& message : messages) {
+    const Voice* const own = wire == Wire::anthropic && voice ? &*voice : nullptr;
+    if (has_foreign_blocks(message, own)) return "messages: thinking that this model did not do";
+    for (const char* const name : {"reasoning_content", "reasoning", "reasoning_details"}) {
+      const Json* const thought = message.find(name);
+      if (thought == nullptr) continue;
+      const bool is_own = wire == Wire::chat && voice && thought->is_string() &&
+                          thought->as_string()->starts_with(voice->thought);
+      if (!is_own) return std::string("messages: ") + name + " that this model did not say";
     }
   }
   return std::nullopt;
@@ -128,7 +167,9 @@ std::optional<std::string> refusal_of(const SeenRequest& request) {
   } else if (!is_chat && !request.headers.contains("anthropic-version")) {
     bad = "anthropic-version: header is required";
   } else {
-    bad = is_chat ? bad_chat(*messages->as_array()) : bad_anthropic(*body, *messages->as_array());
+    const Json::Array& all = *messages->as_array();
+    bad = is_chat ? bad_chat(all) : bad_anthropic(*body, all);
+    if (!bad) bad = foreign_reasoning(is_chat ? Wire::chat : Wire::anthropic, *body, all);
   }
   if (!bad) return std::nullopt;
   return R"({"type":"error","error":{"type":"invalid_request_error","message":)" +

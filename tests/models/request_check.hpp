@@ -1,5 +1,6 @@
 // What the vendors check in a request, as far as clients get it wrong: members that must be there,
-// and every call answered by a result right after it.
+// every call answered by a result right after it, and no reasoning but what this provider's models of
+// this family have said: what another one thought is signed for another, or fits no member here.
 
 #pragma once
 

@@ -12,6 +12,7 @@ perdure_test(
   SOURCES models/client.cpp
           models/encrypted_test.cpp
           models/failing_test.cpp
+          models/foreign_reasoning_test.cpp
           models/round_trip_test.cpp
           models/streaming_test.cpp
           models/tls_front.cpp

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +20,9 @@ namespace perdure::models {
 namespace {
 
 constexpr std::string_view thought = "Zuerst prüfe ich die Lage — dann 東京 🌍. ";
+constexpr std::string_view chat_thought = "Zuerst prüfe ich den Plan — dann 東京 🌍. ";
 constexpr std::string_view signature = "EqQBCkYIBxgCKkC/x+Zt8w==0123456789abcdef/ÄÖ";
+constexpr std::string_view redacted = "b3Bh/cXVl==";
 constexpr std::string_view args_one = R"({"path": "src/ä.txt",  "limit": 1.0})";
 constexpr std::string_view args_two = R"({"city":"Tōkyō \ud83d\ude00","n":12345678901234567890})";
 
@@ -112,6 +115,13 @@ ToolCallBlock call(std::string id, std::string name, std::string_view args) {
 
 }  // namespace
 
+std::optional<Voice> voice_of(Wire wire, std::string_view model) {
+  if (model.starts_with("other")) return std::nullopt;
+  return Voice{.thought = wire == Wire::chat ? chat_thought : thought,
+               .signature = signature,
+               .redacted = redacted};
+}
+
 std::vector<std::string> anthropic_events(std::size_t text_bytes) {
   std::vector<std::string> events;
   events.push_back(named(
@@ -175,7 +185,7 @@ std::vector<std::string> chat_events(std::size_t text_bytes) {
   std::vector<std::string> events;
   events.push_back(chat_delta(R"("role":"assistant","content":null)"));
   for (int i = 0; i < 3; ++i) {
-    events.push_back(chat_delta(R"("reasoning_content":)" + quote(thought)));
+    events.push_back(chat_delta(R"("reasoning_content":)" + quote(chat_thought)));
   }
   for (const std::string& piece : pieces_of(text_bytes)) {
     events.push_back(chat_delta(R"("content":)" + quote(piece)));
@@ -200,7 +210,7 @@ ModelResponse chat_response(std::size_t text_bytes) {
   Message& message = response.message;
   message.role = Role::assistant;
   message.blocks.emplace_back(
-      ReasoningBlock{.text = joined({3, std::string(thought)}),
+      ReasoningBlock{.text = joined({3, std::string(chat_thought)}),
                      .metadata = raw(R"({"chat":{"field":"reasoning_content"}})")});
   message.blocks.emplace_back(TextBlock{.text = joined(pieces_of(text_bytes))});
   message.blocks.emplace_back(call("call_a", "read", args_one));
