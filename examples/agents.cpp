@@ -47,6 +47,9 @@ ToolSpec pay_tool(const std::string& book) {
 class Terminal final : public AgentObserver {
  public:
   void on_text(std::string_view piece) override { std::cout << piece << std::flush; }
+  void on_progress(const CallProgress& progress) override {
+    std::cout << "\n[" << progress.tool << ": " << progress.line << "]" << std::flush;
+  }
   void on_event(const AgentEvent& event) override {
     if (const auto* told = std::get_if<CallTold>(&event)) {
       std::cout << "\n[" << to_string(told->state) << ": " << told->result.content << "]\n";

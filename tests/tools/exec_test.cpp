@@ -13,6 +13,7 @@
 #include <sstream>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -23,6 +24,7 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/runtime/tool_progress.hpp"
 #include "tools/fifo.hpp"
 
 namespace perdure {
@@ -255,6 +257,25 @@ TEST_F(ExecTest, AToolThatCannotBeMadeIsRefusedAtOnce) {
   exec = shell("");
   exec.state_folder = "";
   EXPECT_THAT(why(exec), HasSubstr("state folder"));
+}
+
+// The program waits until its lines were heard.
+TEST_F(ExecTest, LinesOfBothOutputsAreToldWhileItRuns) {
+  const Fifo go(folder_.file("go"));
+  std::vector<std::string> heard;
+  const ToolProgress progress([&](std::string_view line) {
+    heard.emplace_back(line);
+    if (heard.size() == 2) go.write_line("go");
+  });
+  const auto tool = make_exec_tool(
+      shell("echo one; echo two >&2; timeout 20 head -n 1 go || exit 9; printf three"));
+  const Json none = Json::Object{};
+
+  const ToolOutcome outcome = tool->tool.run(
+      {.session = SessionId::parse("s").value(), .args = none, .progress = progress});
+
+  EXPECT_EQ(words(outcome), "done: one\ngo\nthree");
+  EXPECT_THAT(heard, ::testing::UnorderedElementsAre("one", "two", "go", "three"));
 }
 
 }  // namespace

@@ -9,18 +9,21 @@
 #include <netinet/in.h>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
 #include <thread>
 #include <unistd.h>
 #include <variant>
+#include <vector>
 
 #include "doubles/temp_folder.hpp"
 #include "perdure/agent/shell_tool.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/runtime/tool_progress.hpp"
 #include "tools/fifo.hpp"
 
 namespace perdure {
@@ -44,11 +47,15 @@ class ShellTest : public ::testing::Test {
     spec_.state_folder = folder_.file("state");
     spec_.grace = Duration(100);
   }
-  std::string run(const std::string& command, const std::stop_token& stop = {}) {
+  std::string run(const std::string& command, const std::stop_token& stop = {},
+                  const ToolProgress& progress = {}) {
     const auto tool = make_shell_tool(spec_);
     const Json args(Json::Object{{"command", command}});
-    const ToolOutcome outcome = tool->tool.run(
-        {.session = SessionId::parse("s").value(), .call = 1, .args = args, .stop = stop});
+    const ToolOutcome outcome = tool->tool.run({.session = SessionId::parse("s").value(),
+                                                .call = 1,
+                                                .args = args,
+                                                .stop = stop,
+                                                .progress = progress});
     if (const auto* done = std::get_if<Succeeded>(&outcome))
       return (done->is_error ? "error: " : "done: ") + done->content;
     if (const auto* failed = std::get_if<Failed>(&outcome)) return "failed: " + failed->why;
@@ -66,6 +73,13 @@ class ShellTest : public ::testing::Test {
 TEST_F(ShellTest, RunsCommandsInItsFirstRoot) {
   EXPECT_EQ(run("pwd; echo two > x; cat x"), "done: " + folder_.file("work") + "\ntwo\n");
   EXPECT_EQ(text_of("work/x"), "two\n");
+}
+
+TEST_F(ShellTest, TellsTheLinesOfItsCommand) {
+  std::vector<std::string> heard;
+  const ToolProgress progress([&](std::string_view line) { heard.emplace_back(line); });
+  EXPECT_EQ(run("echo one; echo two >&2", {}, progress), "done: one\n\n[stderr]\ntwo\n");
+  EXPECT_THAT(heard, ::testing::UnorderedElementsAre("one", "two"));
 }
 
 TEST_F(ShellTest, AnyExitCodeIsAnAnswer) {

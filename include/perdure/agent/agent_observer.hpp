@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "perdure/agent/provider.hpp"
@@ -60,10 +61,21 @@ struct TurnEnded {
 using AgentEvent = std::variant<CallStarted, CallReturned, CallTold, CallWaits, Recorded,
                                 BudgetWarning, ModelFailed, TurnEnded>;
 
-/// One at a time, though `CallStarted` and `CallReturned` come on the threads of the tools.
+/// A line of a tool that runs (runtime/tool_progress.hpp): of its output, if it is a program. Without
+/// secrets, as results are; any bytes but line ends. It is recorded nowhere.
+struct CallProgress {
+  Position call = 0;
+  std::string_view tool{};
+  std::string_view line{};
+};
+
+/// One at a time, though `CallStarted`, `CallReturned` and progress come on the threads of the tools,
+/// of which several may run; of one call in that order, nothing after `CallReturned`. A tool waits
+/// while an observer is told.
 class AgentObserver : public ModelObserver {
  public:
   virtual void on_event(const AgentEvent& event);
+  virtual void on_progress(const CallProgress& progress);
 };
 
 }  // namespace perdure

@@ -21,6 +21,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/tool_progress.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure {
@@ -54,7 +55,8 @@ struct CallContext {
   Fence fence = 0;
   std::int64_t attempt = 1;
   std::optional<Timestamp> deadline{};
-  std::stop_token stop{};  ///< Asked to stop: past the deadline, or this worker lost its lease.
+  std::stop_token stop{};   ///< Asked to stop: past the deadline, or this worker lost its lease.
+  ToolProgress progress{};  ///< For whoever watches.
 };
 
 struct Succeeded {

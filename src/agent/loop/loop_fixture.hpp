@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
@@ -54,6 +55,10 @@ class Listener final : public AgentObserver {
     events.push_back(event);
     if (on_each) on_each(event);
   }
+  void on_progress(const CallProgress& progress) override {
+    lines.push_back({std::string(progress.tool), std::string(progress.line), events.size()});
+    if (on_line) on_line();
+  }
   template <class Event>
   [[nodiscard]] std::vector<Event> all() const {
     std::vector<Event> found;
@@ -63,10 +68,18 @@ class Listener final : public AgentObserver {
     return found;
   }
 
+  struct Line {
+    std::string tool;
+    std::string line;
+    std::size_t after = 0;  ///< So many events.
+  };
+
   std::string text;
   std::vector<AgentEvent> events;
+  std::vector<Line> lines;
   std::function<void(const AgentEvent&)> on_each;
   std::function<void()> on_piece;
+  std::function<void()> on_line;
 };
 
 class LoopTest : public testing::Test {

@@ -2,8 +2,11 @@
 
 #include "loop/tool_watch.hpp"
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,10 +18,63 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/store/entry.hpp"
+#include "tools/text_cut.hpp"
 
 namespace perdure {
 
+namespace {
+
+// The lines of one run, until it has returned.
+class RunProgress {
+ public:
+  RunProgress(std::shared_ptr<ToolWatch> watch, SessionId session, Position call, std::string tool)
+      : watch_(std::move(watch)),
+        session_(std::move(session)),
+        call_(call),
+        tool_(std::move(tool)) {}
+
+  void tell(std::string_view line) {
+    watch_->tell(session_, [&](AgentObserver& observer) {
+      if (is_over_ || left_ == 0) return;
+      --left_;
+      observer.on_progress({call_, tool_, utf8_prefix(line, progress_line_bytes_max)});
+    });
+  }
+  void end() { is_over_ = true; }
+
+ private:
+  const std::shared_ptr<ToolWatch> watch_;
+  const SessionId session_;
+  const Position call_;
+  const std::string tool_;
+  std::atomic<bool> is_over_ = false;
+  std::size_t left_ = progress_lines_max;  ///< Looked at only while an observer is told.
+};
+
+ToolOutcome run_watched(const std::shared_ptr<ToolWatch>& watch, const Tool& tool,
+                        const CallContext& call) {
+  watch->tell_event(call.session, CallStarted{call.call, tool.name, call.attempt});
+  // Shared with the tool, which may keep it beyond its return.
+  const auto progress = std::make_shared<RunProgress>(watch, call.session, call.call, tool.name);
+  CallContext watched_call = call;
+  watched_call.progress = ToolProgress([progress](std::string_view line) { progress->tell(line); });
+  try {
+    ToolOutcome outcome = tool.run(watched_call);
+    progress->end();
+    watch->tell_event(call.session, CallReturned{call.call, tool.name});
+    return outcome;
+  } catch (...) {
+    progress->end();
+    throw;
+  }
+}
+
+}  // namespace
+
 void AgentObserver::on_event(const AgentEvent& /*event*/) {}
+void AgentObserver::on_progress(const CallProgress& /*progress*/) {}
 
 void ToolWatch::attach(const SessionId& session, AgentObserver& observer) {
   auto watched = std::make_shared<Watched>();
@@ -49,11 +105,8 @@ Result<Tools> watched(const Toolbox& toolbox, const std::shared_ptr<ToolWatch>& 
   for (const std::string_view name : toolbox.names()) {
     Tool tool = toolbox.find(name)->spec.tool;
     if (tool.run) {
-      tool.run = [watch, name = tool.name, run = tool.run](const CallContext& call) {
-        watch->tell_event(call.session, CallStarted{call.call, name, call.attempt});
-        ToolOutcome outcome = run(call);
-        watch->tell_event(call.session, CallReturned{call.call, name});
-        return outcome;
+      tool.run = [watch, inner = tool](const CallContext& call) {
+        return run_watched(watch, inner, call);
       };
     }
     tools.push_back(std::move(tool));

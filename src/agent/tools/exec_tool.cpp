@@ -69,6 +69,7 @@ class ExecTool {
     add(program, "PERDURE_ATTEMPT", std::to_string(context.attempt));
     add(program, "PERDURE_FENCE", std::to_string(context.fence));
     if (!context.key.empty()) add(program, "PERDURE_KEY", context.key);
+    program.progress = context.progress;
     const auto end = run_program(program, context.stop);
     if (end) return outcome_of(*end);
     if (end.error().subject == "running") return Doubtful{end.error().message};

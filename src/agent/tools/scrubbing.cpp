@@ -18,6 +18,7 @@
 #include "perdure/core/base64.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/runtime/tool_progress.hpp"
 #include "tools/process/capped_text.hpp"
 
 namespace perdure {
@@ -68,6 +69,19 @@ std::vector<std::pair<std::string, std::string>> forms_of(const SecretValues& se
   std::ranges::sort(forms,
                     [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   return forms;
+}
+
+// Of a secret with several: whoever sees one line at a time would not know it. None of any other.
+std::vector<std::string> lines_of(const std::string& secret) {
+  std::vector<std::string> lines;
+  if (secret.find_first_of("\r\n") == std::string::npos) return lines;
+  std::size_t at = 0;
+  while (at < secret.size()) {
+    const std::size_t end = std::min(secret.find_first_of("\r\n", at), secret.size());
+    if (end > at) lines.push_back(secret.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
 }
 
 void replace_all(std::string& text, const std::string& form, const std::string& by) {
@@ -130,6 +144,19 @@ Verdict scrubbed_verdict(Verdict verdict, const SecretValues& values) {
   return verdict;
 }
 
+ToolProgress scrubbed_progress(const ToolProgress& progress, std::function<SecretValues()> values) {
+  if (!progress.is_watched()) return progress;
+  return ToolProgress([progress, values = std::move(values)](std::string_view line) {
+    const SecretValues whole = values();
+    std::string text = scrubbed(std::string(line), whole);
+    for (const auto& [name, value] : whole) {
+      for (const std::string& part : lines_of(value))
+        text = scrubbed(std::move(text), {{name, part}});
+    }
+    progress(text);
+  });
+}
+
 std::string scrubbed(std::string text, const SecretValues& secrets) {
   for (const auto& [form, name] : forms_of(secrets)) {
     const std::string by = fmt::format("[secret {}]", name);
@@ -143,7 +170,9 @@ ToolSpec without_secrets(ToolSpec spec, std::function<SecretValues()> values) {
   if (spec.tool.answer) return spec;
   spec.tool.run = [run = spec.tool.run, values](const CallContext& context) -> ToolOutcome {
     try {
-      return scrubbed_outcome(run(context), values());
+      CallContext inner = context;
+      inner.progress = scrubbed_progress(context.progress, values);
+      return scrubbed_outcome(run(inner), values());
     } catch (const std::exception& error) {
       return Doubtful{scrubbed(error.what(), values())};
     }

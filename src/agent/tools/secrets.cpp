@@ -82,7 +82,9 @@ ToolOutcome run_filled(const ToolSpec& spec, const Secrets& secrets, const CallC
                           .fence = context.fence,
                           .attempt = context.attempt,
                           .deadline = context.deadline,
-                          .stop = context.stop};
+                          .stop = context.stop,
+                          .progress = scrubbed_progress(
+                              context.progress, [values = filling.values()] { return values; })};
   try {
     return scrubbed_outcome(spec.tool.run(inner), filling.values());
   } catch (const std::exception& error) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -17,6 +18,7 @@
 #include "perdure/core/base64.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/runtime/tool_progress.hpp"
 #include "tools/process/capped_text.hpp"
 
 namespace perdure {
@@ -132,6 +134,53 @@ TEST(SecretsTest, AreKnownWhereTheyAreCut) {
     EXPECT_THAT(clean, Not(HasSubstr("ijkl"))) << bytes << clean;
   }
   EXPECT_EQ(scrubbed("ends with abcdefgh", all), "ends with [secret T]");
+}
+
+// What a tool tells of itself while it runs, `told` being what it says.
+std::string heard_of(const std::string& told, const std::string& secret) {
+  std::string heard;
+  ToolSpec spec{};
+  spec.tool.run = [&](const CallContext& context) -> ToolOutcome {
+    context.progress(told);
+    return Succeeded{};
+  };
+  const ToolSpec silent = without_secrets(spec, [&] { return SecretValues{{"TOKEN", secret}}; });
+  const Json none = Json::Object{};
+  const ToolProgress progress([&](std::string_view line) { heard += line; });
+  EXPECT_TRUE(
+      std::holds_alternative<Succeeded>(silent.tool.run({.args = none, .progress = progress})));
+  return heard;
+}
+
+TEST(SecretsTest, AreTakenOutOfProgressAsOutOfResults) {
+  EXPECT_EQ(heard_of("it is " + value + ".", value), "it is [secret TOKEN].");
+  EXPECT_EQ(heard_of("in base64 " + to_base64(value + " "), value).find(to_base64(value)),
+            std::string::npos);
+  EXPECT_EQ(heard_of("cut: " + value.substr(0, 9), value), "cut: [secret TOKEN]");
+  EXPECT_EQ(heard_of("nothing", value), "nothing");
+}
+
+TEST(SecretsTest, OfSeveralLinesAreNotToldLineByLine) {
+  const std::string key = "-----BEGIN KEY-----\r\nMIIEvQIBADANBgkq\n-----END KEY-----";
+  EXPECT_EQ(heard_of("MIIEvQIBADANBgkq", key), "[secret TOKEN]");
+  EXPECT_EQ(heard_of("the line MIIEvQIBADANBgkq.", key), "the line [secret TOKEN].");
+}
+
+TEST(SecretsTest, ThatWereFilledInAreTakenOutOfProgress) {
+  ToolSpec spec = echoing();
+  ToolProgress kept;
+  spec.tool.run = [&](const CallContext& context) -> ToolOutcome {
+    context.progress(*context.args.find("a")->as_string());
+    kept = context.progress;
+    return Succeeded{};
+  };
+  std::string heard;
+  const Json given = parse_json(R"({"a": {"secret_ref": "TOKEN"}})").value();
+  const ToolProgress progress([&](std::string_view line) { heard += line; });
+  with_secrets(spec, secrets()).value().tool.run({.args = given, .progress = progress});
+  EXPECT_EQ(heard, "[secret TOKEN]");
+  kept("later: " + value);
+  EXPECT_EQ(heard, "[secret TOKEN]later: [secret TOKEN]");
 }
 
 }  // namespace

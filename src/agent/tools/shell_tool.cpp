@@ -41,8 +41,9 @@ class ShellTool {
     if (const auto why = refusal(); !why.empty()) return Failed{why};
     const Json* command = context.args.find("command");
     if (command == nullptr || !command->is_string()) return Failed{"there is no command"};
-    const ProgramSpec program = program_of({"/bin/sh", "-c", *command->as_string()},
-                                           name_of(context.session, context.call));
+    ProgramSpec program = program_of({"/bin/sh", "-c", *command->as_string()},
+                                     name_of(context.session, context.call));
+    program.progress = context.progress;
     const auto end = run_program(program, context.stop);
     if (end) return outcome_of(*end);
     if (end.error().subject == "running") return Doubtful{end.error().message};

@@ -19,6 +19,7 @@ list(
   tools/files/write_tools.cpp
   tools/process/capped_text.cpp
   tools/process/leftovers.cpp
+  tools/process/line_teller.cpp
   tools/process/program.cpp
   tools/process/spawn.cpp
   tools/sandbox.cpp
@@ -47,6 +48,7 @@ list(
   tools/check/call_check_test.cpp
   tools/check/permissions_test.cpp
   tools/files/file_tools_test.cpp
+  tools/process/line_teller_test.cpp
   tools/schema/decimal_test.cpp
   tools/schema/json_schema_test.cpp
   tools/schema/pattern_test.cpp

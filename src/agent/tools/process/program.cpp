@@ -25,9 +25,11 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/tool_progress.hpp"
 #include "tools/process/capped_text.hpp"
 #include "tools/process/descriptor.hpp"
 #include "tools/process/leftovers.hpp"
+#include "tools/process/line_teller.hpp"
 #include "tools/process/spawn.hpp"
 
 namespace perdure {
@@ -42,6 +44,26 @@ struct Signal {
   }
 };
 
+// What a program writes to one of its outputs: kept for its result, and told as it comes.
+class Heard {
+ public:
+  Heard(std::size_t bytes_max, const ToolProgress& progress) : kept_(bytes_max), lines_(progress) {}
+
+  void add(std::string_view bytes) {
+    kept_.add(bytes);
+    lines_.add(bytes);
+  }
+  /// All that is kept.
+  [[nodiscard]] std::string end() {
+    lines_.end();
+    return kept_.text();
+  }
+
+ private:
+  CappedText kept_;
+  LineTeller lines_;
+};
+
 class RunningProgram {
  public:
   RunningProgram(const ProgramSpec& spec, Gated gated, Leftovers& leftovers,
@@ -49,8 +71,8 @@ class RunningProgram {
       : spec_(spec),
         leftovers_(leftovers),
         gated_(std::move(gated)),
-        output_(spec.output_bytes_max),
-        errors_(spec.errors_bytes_max),
+        output_(spec.output_bytes_max, spec.progress),
+        errors_(spec.errors_bytes_max, spec.progress),
         event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
         callback_(stop, Signal{event_.get()}) {}
@@ -62,8 +84,8 @@ class RunningProgram {
     ProgramEnd end = waited_for();
     left_ = leftovers_.end();
     drain();
-    end.output = output_.text();
-    end.errors = errors_.text();
+    end.output = output_.end();
+    end.errors = errors_.end();
     return end;
   }
   /// Whether all that it started has ended.
@@ -110,7 +132,7 @@ class RunningProgram {
   }
 
   // At most so much at a time: a program that never stops writing must not keep us from the rest.
-  static void read(Descriptor& from, CappedText& into) {
+  static void read(Descriptor& from, Heard& into) {
     std::array<char, 65536> bytes;  // NOLINT: filled by read.
     const ssize_t n = ::read(from.get(), bytes.data(), bytes.size());
     if (n > 0) into.add({bytes.data(), static_cast<std::size_t>(n)});
@@ -135,8 +157,8 @@ class RunningProgram {
   const ProgramSpec& spec_;
   Leftovers& leftovers_;
   Gated gated_;
-  CappedText output_;
-  CappedText errors_;
+  Heard output_;
+  Heard errors_;
   Descriptor event_;
   Descriptor timer_;
   std::stop_callback<Signal> callback_;

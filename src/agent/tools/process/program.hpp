@@ -16,6 +16,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/tool_progress.hpp"
 
 namespace perdure {
 
@@ -29,6 +30,7 @@ struct ProgramSpec {
   Duration grace{2000};  ///< Between asking it to end and ending it.
   std::string state_folder{};
   std::string mark{};
+  ToolProgress progress{};  ///< Told the lines of both outputs, as they come.
 };
 
 struct ProgramEnd {
