@@ -55,7 +55,8 @@ struct ModelSpec {
   std::string version = AnthropicOptions{}.version;
   bool sends_reasoning = ChatOptions{}.sends_reasoning;
   std::string system_role = ChatOptions{}.system_role;
-  std::string script{};  ///< Its text, for `scripted`.
+  std::string cap_parameter{};  ///< As ChatOptions'.
+  std::string script{};         ///< Its text, for `scripted`.
 };
 
 /// A tool that is a program. Its own state folder is whoever builds it to say.

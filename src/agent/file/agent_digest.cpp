@@ -64,6 +64,9 @@ Json model_part(const ModelSpec& model) {
   const ModelSpec usual;
   if (model.version != usual.version) part.emplace_back("version", model.version);
   if (model.system_role != usual.system_role) part.emplace_back("system_role", model.system_role);
+  if (model.cap_parameter != usual.cap_parameter) {
+    part.emplace_back("cap_parameter", model.cap_parameter);
+  }
   if (model.tokens_out_max != usual.tokens_out_max) {
     part.emplace_back("tokens_out_max", model.tokens_out_max);
   }

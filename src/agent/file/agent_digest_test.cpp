@@ -92,6 +92,7 @@ TEST(AgentDigestTest, KnowsEveryKeyOfAModelThatIsNotTheUsual) {
   EXPECT_EQ(digest_of(anthropic + ", version: \"2023-06-01\"}"), digest_of(anthropic + "}"));
   EXPECT_NE(digest_of(openai + ", system_role: developer}"), digest_of(openai + "}"));
   EXPECT_NE(digest_of(openai + ", tokens_out_max: 100}"), digest_of(openai + "}"));
+  EXPECT_NE(digest_of(openai + ", cap_parameter: max_tokens}"), digest_of(openai + "}"));
   EXPECT_NE(digest_of(anthropic + ", version: v2}"), digest_of(anthropic + "}"));
 }
 

@@ -46,6 +46,7 @@ model:
   tokens_out_max: 777
   sends_reasoning: false
   system_role: developer
+  cap_parameter: n_predict
 system_prompt:
   file: prompt.md
 roots:
@@ -154,6 +155,7 @@ TEST(AgentFileTest, TheModelIsRead) {
   EXPECT_EQ(model.tokens_out_max, 777);
   EXPECT_FALSE(model.sends_reasoning);
   EXPECT_EQ(model.system_role, "developer");
+  EXPECT_EQ(model.cap_parameter, "n_predict");
   const auto other =
       parsed("name: a\nmodel: {provider: anthropic, id: m, version: v2, cache_hints: false}");
   ASSERT_TRUE(other) << other.error().message;

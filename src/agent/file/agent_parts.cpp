@@ -173,7 +173,8 @@ Result<std::unique_ptr<Provider>> make_provider(const AgentFile& file,
   }
   return make_chat_completions({.http = std::move(http),
                                 .system_role = model.system_role,
-                                .sends_reasoning = model.sends_reasoning},
+                                .sends_reasoning = model.sends_reasoning,
+                                .cap_parameter = model.cap_parameter},
                                services);
 }
 

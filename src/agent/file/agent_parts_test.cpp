@@ -352,6 +352,21 @@ TEST_F(AgentPartsTest, AResponseIsAsLongAsTheFileSays) {
   }
 }
 
+// By the size of the body: the name is all that differs.
+TEST_F(AgentPartsTest, TheServerIsToldItsLimitInTheWordThatTheFileSays) {
+  const ModelServices services{.clock = system_clock(), .ids = random_ids()};
+  const perdure::Setup setup{.model = "m"};
+  const std::vector<Message> messages = {user_says("Why?")};
+  const auto bytes_of = [&](const std::string& rest) {
+    const AgentFile made = spec("", "{provider: openai, id: m" + rest + "}");
+    const auto model = make_provider(made, environment(), services);
+    return (*model)->prepare({.setup = setup, .messages = messages, .is_capped = true})->bytes;
+  };
+  EXPECT_EQ(bytes_of(", cap_parameter: max_completion_tokens"), bytes_of(""));
+  EXPECT_EQ(bytes_of(", cap_parameter: n_predict") + std::string("max_completion_tokens").size(),
+            bytes_of("") + std::string("n_predict").size());
+}
+
 TEST_F(AgentPartsTest, AToolThatIsNotThereIsRefused) {
   const AgentFile missing =
       spec("tools: {exec: {a: {description: d, command: [no-such-program]}}}");

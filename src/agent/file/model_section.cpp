@@ -57,6 +57,7 @@ ModelSpec read_model(Reading& reading) {
   fields.read("version", model.version);
   fields.read("sends_reasoning", model.sends_reasoning);
   fields.read("system_role", model.system_role);
+  fields.read("cap_parameter", model.cap_parameter);
   if (model.provider == ProviderKind::scripted) {
     model.id = "scripted";  // By which a price is found.
     read_script(reading, fields, model);

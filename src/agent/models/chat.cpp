@@ -115,8 +115,11 @@ std::string chat_tool(const ToolDefinition& tool) {
 }
 
 // How long a response may be.
-std::optional<std::int64_t> said_by(const Setup& setup) {
-  for (const std::string_view key : {"max_completion_tokens", "max_tokens"}) {
+// `own`: a server's own name for it; empty: none.
+std::optional<std::int64_t> said_by(const Setup& setup, std::string_view own) {
+  for (const std::string_view key :
+       {own, std::string_view("max_completion_tokens"), std::string_view("max_tokens")}) {
+    if (key.empty()) continue;
     if (const auto told = wire::parameter(setup, key)) return told;
   }
   return std::nullopt;
@@ -139,7 +142,7 @@ Result<std::string> ChatDialect::head(const Setup& setup) const {
 }
 
 std::string ChatDialect::cap(const Setup& setup) const {
-  if (said_by(setup)) return {};
+  if (said_by(setup, options_.cap_parameter)) return {};
   const std::string& url = options_.http.base_url;
   const bool is_openai = url.empty() || url.starts_with("https://api.openai.com");
   std::string name = options_.cap_parameter;
@@ -195,7 +198,7 @@ std::string ChatDialect::others(const Message& message) const {
 }
 
 std::int64_t ChatDialect::tokens_out_max(const Setup& setup) const {
-  return said_by(setup).value_or(options_.http.tokens_out_max);
+  return said_by(setup, options_.cap_parameter).value_or(options_.http.tokens_out_max);
 }
 
 std::vector<std::pair<std::string, std::string>> ChatDialect::headers() const {

@@ -208,6 +208,8 @@ TEST(Chat, WhereMoneyIsLimitedAResponseIsHeldToWhatWasReckonedWith) {
 
   setup.parameters = must(RawJson::from_text(R"({"max_tokens": 5})"));
   EXPECT_EQ(ChatDialect(options).cap(setup), "") << "the setup says it";
+  setup.parameters = must(RawJson::from_text(R"({"n_predict": 5})"));
+  EXPECT_EQ(ChatDialect(options).cap(setup), "") << "and in the server's own word";
 }
 
 TEST(Chat, ResultsAreMessagesOfTheirOwnBeforeTheText) {
