@@ -14,6 +14,7 @@ perdure_test(
           faults/failed_sync_test.cpp
           faults/fault_run.cpp
           faults/faulty_store.cpp
+          faults/fork_faults_test.cpp
           faults/full_disk_test.cpp
           faults/io_faults_test.cpp
           faults/permissions_test.cpp

@@ -62,6 +62,12 @@ struct ForkSpec {
   Annotation annotation{};
   /// What was done once in the tree may be done again in the fork: a decision, and recorded.
   bool fresh_effects = false;
+  /// In place of what the model was given before the point; all else of it is inherited.
+  std::optional<std::string> system_prompt{};
+  std::optional<std::string> model{};
+
+  /// Whether there is more to be written than that it shares its parent's line.
+  [[nodiscard]] bool changes_anything() const { return fresh_effects || system_prompt || model; }
 };
 
 struct Forked {
@@ -127,7 +133,9 @@ class Runtime {
   /// Fails: as Log::find_value.
   [[nodiscard]] Result<bool> is_of(const SessionId& id, std::string_view agent_digest);
 
-  /// A new session that shares everything up to the point, at no cost; needs no lease.
+  /// A new session that shares everything up to the point, at no cost; needs no lease. One that
+  /// changes anything is `failed` until all its changes are committed, as one: a process that dies
+  /// before leaves a fork that never goes on, not one that goes on without them.
   /// Fails: `not_found`; `already_exists`.
   [[nodiscard]] Result<Forked> fork(const SessionId& from, Point at, const ForkSpec& spec = {});
 
@@ -139,6 +147,7 @@ class Runtime {
 
   [[nodiscard]] std::unique_ptr<SessionParts> parts_of(Lease lease, std::optional<Holder> before);
   [[nodiscard]] Result<Session> hold(Lease lease, SessionSummary row);
+  [[nodiscard]] Result<void> begin_fork(const SessionId& id, const ForkSpec& spec);
 
   Store& store_;
   const RuntimeOptions options_;

@@ -15,7 +15,6 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/setup.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
@@ -32,8 +31,6 @@ namespace {
 struct Wanted {
   std::optional<std::string> prompt{};
   std::optional<std::string> model{};
-
-  [[nodiscard]] bool is_empty() const { return !prompt && !model; }
 };
 
 Result<Wanted> wanted_of(Desk& desk) {
@@ -62,17 +59,6 @@ Result<Position> position_of(Store& store, const PlaceInSession& place) {
   return checkpoint->position;
 }
 
-Result<void> change_setup(Runtime& runtime, const SessionId& id, const Wanted& wanted) {
-  auto session = runtime.open(id);
-  if (!session) return forward(session);
-  Setup setup = session->state().setup.value_or(Setup{});
-  if (wanted.prompt) setup.system_prompt = *wanted.prompt;
-  if (wanted.model) setup.model = *wanted.model;
-  auto set = session->set(setup);
-  if (!set) return forward(set);
-  return session->close();
-}
-
 void print_effects(Desk& desk, const std::vector<Call>& effects) {
   if (effects.empty()) return;
   desk.screen().line(
@@ -99,11 +85,10 @@ Result<SessionId> make_fork(Desk& desk, const PlaceInSession& place, const Wante
   if (!runtime) return forward(runtime);
   auto forked = (*runtime)->fork(place.session.id, place.point,
                                  {.annotation = annotation_of(desk, place.session),
-                                  .fresh_effects = desk.given().has("fresh-effects")});
+                                  .fresh_effects = desk.given().has("fresh-effects"),
+                                  .system_prompt = wanted.prompt,
+                                  .model = wanted.model});
   if (!forked) return forward(forked);
-  if (!wanted.is_empty()) {
-    if (auto set = change_setup(**runtime, forked->id, wanted); !set) return forward(set);
-  }
   return forked->id;
 }
 

@@ -164,25 +164,45 @@ Result<bool> Runtime::is_of(const SessionId& id, std::string_view agent_digest) 
   return origin && origin->agent_digest == agent_digest;
 }
 
+Result<void> Runtime::begin_fork(const SessionId& id, const ForkSpec& spec) {
+  auto session = open(id);
+  if (!session) return forward(session);
+  HeldSession& held = session->parts().held;
+  Draft draft = held.draft();
+  if (spec.fresh_effects) {
+    Origin origin = session->state().origin.value_or(Origin{});
+    origin.root = id.text();
+    draft.add(replacing("origin", "origin", to_json(origin)));
+  }
+  if (spec.system_prompt || spec.model) {
+    Setup setup = session->state().setup.value_or(Setup{});
+    if (spec.system_prompt) setup.system_prompt = *spec.system_prompt;
+    if (spec.model) setup.model = *spec.model;
+    draft.add(replacing("setup", "setup", to_json(setup)));
+  }
+  draft.batch.status = StatusChange{.status = Status::active};
+  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return session->close();
+}
+
 Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& spec) {
   Forked forked{.id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids)};
-  auto row = store_.sessions().create(
-      {.id = forked.id,
-       .annotation = spec.annotation,
-       .origin = NewSession::Origin{.session = from, .at = at, .lineage = Lineage::fork}});
+  NewSession made{
+      .id = forked.id,
+      .annotation = spec.annotation,
+      .origin = NewSession::Origin{.session = from, .at = at, .lineage = Lineage::fork}};
+  if (spec.changes_anything()) {
+    made.status = Status::failed;
+    made.wait_reason = "what forked it ended before its changes were recorded: fork again";
+  }
+  auto row = store_.sessions().create(made);
   if (!row) return forward(row);
   auto effects = effects_after(store_, from, row->head);
   if (!effects) return forward(effects);
   forked.effects_after = *std::move(effects);
-  if (!spec.fresh_effects) return forked;
-  auto session = open(forked.id);
-  if (!session) return forward(session);
-  Origin origin = session->state().origin.value_or(Origin{});
-  origin.root = forked.id.text();
-  Draft draft = session->parts().held.draft();
-  draft.add(replacing("origin", "origin", to_json(origin)));
-  if (auto receipt = session->parts().held.commit(std::move(draft)); !receipt)
-    return forward(receipt);
+  if (spec.changes_anything()) {
+    if (auto begun = begin_fork(forked.id, spec); !begun) return forward(begun);
+  }
   return forked;
 }
 
