@@ -76,4 +76,5 @@ set(PERDURE_CLI_TESTS
     screen/progress_bar_test.cpp
     screen/table_test.cpp
     screen/text_test.cpp
+    screen/words_test.cpp
     verbs/forget_test.cpp)

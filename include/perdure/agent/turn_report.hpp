@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 
@@ -43,5 +44,7 @@ struct TurnReport {
 /// Whether a response of the session came from a model without a price, in whichever process: its
 /// tokens are counted, its cost is unknown, and the session's total is without it.
 [[nodiscard]] bool has_unknown_cost(const State& state);
+/// Of one response.
+[[nodiscard]] bool has_unknown_cost(const Message& response);
 
 }  // namespace perdure

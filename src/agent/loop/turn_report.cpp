@@ -34,9 +34,11 @@ std::string_view to_string(TurnStop stop) {
   return found == turn_stops.end() ? std::string_view("") : found->second;
 }
 
+bool has_unknown_cost(const Message& response) { return loop::is_unpriced(response); }
+
 bool has_unknown_cost(const State& state) {
   return std::ranges::any_of(state.transcript, [](const PlacedMessage& placed) {
-    return loop::is_unpriced(placed.message);
+    return has_unknown_cost(placed.message);
   });
 }
 

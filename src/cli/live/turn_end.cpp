@@ -95,8 +95,8 @@ std::string totals_text(const State& state) {
       fmt::format("{}, {}, {} tokens", counted(static_cast<std::uint64_t>(totals.turns), "turn"),
                   counted(static_cast<std::uint64_t>(totals.steps), "step"),
                   grouped(totals.tokens_in + totals.tokens_out));
-  if (totals.cost_micros > 0) text += ", " + dollars(totals.cost_micros);
-  if (has_unknown_cost(state)) text += ", cost not known";
+  const bool is_known = !has_unknown_cost(state);
+  if (totals.cost_micros > 0 || !is_known) text += ", " + cost_words(totals.cost_micros, is_known);
   return text;
 }
 

@@ -112,6 +112,11 @@ std::string dollars(std::int64_t micros) {
   return std::abs(micros) < 100'000 ? fmt::format("${:.4f}", value) : fmt::format("${:.2f}", value);
 }
 
+std::string cost_words(std::int64_t micros, bool is_known) {
+  if (is_known) return dollars(micros);
+  return micros > 0 ? "at least " + dollars(micros) : "cost unknown";
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   auto value = static_cast<double>(bytes) / 1024;

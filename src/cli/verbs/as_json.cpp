@@ -61,6 +61,12 @@ Json as_json(const Tally& tally) {
                       {"cost_micros", tally.cost_micros}};
 }
 
+Json as_json(const Tally& tally, bool is_cost_known) {
+  Json made = as_json(tally);
+  made.set("is_cost_known", is_cost_known);
+  return made;
+}
+
 Json as_json(const SessionSummary& row) {
   return Json::Object{{"id", row.id.text()},
                       {"title", row.title},

@@ -13,6 +13,8 @@ namespace perdure::cli {
 
 [[nodiscard]] Json as_json(const SessionSummary& row);
 [[nodiscard]] Json as_json(const Tally& tally);
+/// Where it is known whether `cost_micros` is all of the cost.
+[[nodiscard]] Json as_json(const Tally& tally, bool is_cost_known);
 [[nodiscard]] Json as_json(const Call& call);
 [[nodiscard]] Json as_json(const Checkpoint& checkpoint);
 /// The body is a JSON value where it is JSON, else text under "bytes" (base64) or a "blob".

@@ -10,8 +10,10 @@
 #include "command/table.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
+#include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -64,8 +66,22 @@ std::string next_command(const SessionSummary& row, std::size_t pending) {
   return fmt::format("perdure {} {}", can_go_on ? "resume" : "timeline", row.id.text());
 }
 
-void print_card(Desk& desk, const SessionSummary& row, const std::vector<Call>& pending,
-                std::size_t mails) {
+struct Standings {
+  SessionSummary row{};
+  std::vector<Call> pending{};
+  std::size_t mails = 0;
+  bool is_cost_known = false;
+};
+
+// Only the log says whether a model without a price answered; of what cannot be read nothing is known.
+bool knows_cost(Store& store, const SessionSummary& row) {
+  if (row.tally.tokens_in + row.tally.tokens_out == 0) return true;
+  const auto state = read_state(store, row.id, {});
+  return state && !has_unknown_cost(*state);
+}
+
+void print_card(Desk& desk, const Standings& standings) {
+  const auto& [row, pending, mails, is_cost_known] = standings;
   Card card(desk);
   card.fact("session", {row.id.text(), Ink::bold});
   card.fact("title", row.title);
@@ -84,7 +100,8 @@ void print_card(Desk& desk, const SessionSummary& row, const std::vector<Call>& 
                                 counted(static_cast<std::uint64_t>(row.tally.steps), "step"),
                                 row.version, row.head));
   card.fact("tokens", fmt::format("{} in, {} out, {}", grouped(row.tally.tokens_in),
-                                  grouped(row.tally.tokens_out), dollars(row.tally.cost_micros)));
+                                  grouped(row.tally.tokens_out),
+                                  cost_words(row.tally.cost_micros, is_cost_known)));
   card.fact("created", desk.when(row.created_at));
   card.fact("changed", desk.when(row.updated_at));
   if (mails > 0) card.fact("inbox", counted(mails, "message") + " not taken up yet");
@@ -97,6 +114,16 @@ void print_card(Desk& desk, const SessionSummary& row, const std::vector<Call>& 
   card.fact("next", next_command(row, pending.size()));
 }
 
+void write_document(Desk& desk, const Standings& standings) {
+  Json::Array calls;
+  for (const Call& call : standings.pending) calls.push_back(as_json(call));
+  Json session = as_json(standings.row);
+  session.set("totals", as_json(standings.row.tally, standings.is_cost_known));
+  desk.output().document(
+      "perdure.session/1",
+      {{"session", std::move(session)}, {"pending", std::move(calls)}, {"inbox", standings.mails}});
+}
+
 Result<Exit> run_show(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
@@ -106,12 +133,10 @@ Result<Exit> run_show(Desk& desk) {
   if (!pending) return forward(pending);
   auto mails = (*store)->inbox().list(row->id, mails_shown);
   if (!mails) return forward(mails);
-  Json::Array calls;
-  for (const Call& call : *pending) calls.push_back(as_json(call));
-  desk.output().document(
-      "perdure.session/1",
-      {{"session", as_json(*row)}, {"pending", std::move(calls)}, {"inbox", mails->size()}});
-  if (!desk.output().is_json()) print_card(desk, *row, *pending, mails->size());
+  const bool is_cost_known = knows_cost(**store, *row);
+  const Standings standings{*std::move(row), *std::move(pending), mails->size(), is_cost_known};
+  write_document(desk, standings);
+  if (!desk.output().is_json()) print_card(desk, standings);
   return Exit::done;
 }
 

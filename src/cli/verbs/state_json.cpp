@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "perdure/agent/turn_report.hpp"
 #include "perdure/core/base64.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -112,7 +113,7 @@ const Json* member_of(const Json& value, const std::string& token) {
 Json state_json(const State& state) {
   return Json::Object{{"head", state.head},
                       {"entries", state.entries},
-                      {"totals", as_json(state.totals)},
+                      {"totals", as_json(state.totals, !has_unknown_cost(state))},
                       {"setup", state.setup ? read_back(to_json(*state.setup)) : Json(nullptr)},
                       {"messages", messages_value(state)},
                       {"plan", state.plan ? read_back(to_json(*state.plan)) : Json(nullptr)},

@@ -189,7 +189,7 @@ class TimelinePrinter {
         {"attempts", std::move(attempts)},
         {"start", to_iso8601(row.start)},
         {"took_ms", row.took ? Json(row.took->count()) : Json(nullptr)},
-        {"totals", as_json(row.tally)},
+        {"totals", as_json(row.tally, row.is_cost_known)},
         {"position", row.position}};
   }
 

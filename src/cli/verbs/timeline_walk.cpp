@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/agent/turn_report.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
@@ -104,6 +105,7 @@ std::optional<TimelineRow> TimelineWalk::take_message(const Entry& entry) {
   TimelineRow row = row_of(entry, "model");
   row.what = words_of(*message);
   row.state = message->is_partial ? "partial" : "done";
+  row.is_cost_known = !has_unknown_cost(*message);
   if (const auto asked = std::exchange(asked_at_, std::nullopt)) {
     row.start = *asked;
     row.took = entry.at - *asked;

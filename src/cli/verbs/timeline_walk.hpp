@@ -29,6 +29,7 @@ struct TimelineRow {
   std::optional<Duration> took{};
   Duration offset{0};  ///< Of its start, on a clock that stands still while nothing is under way.
   Tally tally{};
+  bool is_cost_known = true;  ///< Not of a model without a price.
   Position position = 0;
 
   /// "2" for what opens a turn, else "2.1".
