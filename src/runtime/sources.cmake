@@ -12,6 +12,7 @@ set(PERDURE_RUNTIME_SOURCES
     dispatch/cancel.cpp
     dispatch/decide.cpp
     dispatch/dispatcher.cpp
+    dispatch/foresight.cpp
     dispatch/intents.cpp
     dispatch/key.cpp
     dispatch/recorded.cpp
@@ -80,6 +81,7 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/cancel_test.cpp
     dispatch/claims_test.cpp
     dispatch/decide_test.cpp
+    dispatch/foresight_test.cpp
     dispatch/dispatcher_test.cpp
     dispatch/key_test.cpp
     dispatch/operations_test.cpp

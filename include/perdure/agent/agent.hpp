@@ -168,6 +168,7 @@ class Agent {
   [[nodiscard]] Result<ResumedAgent> resume(const SessionId& id, const ResumeOptions& options = {});
 
   [[nodiscard]] Runtime& runtime() { return *runtime_; }
+  [[nodiscard]] const AgentSpec& spec() const { return *spec_; }
 
  private:
   Agent(std::unique_ptr<const AgentSpec> spec, AgentServices services);

@@ -1,4 +1,5 @@
-// The same table as the dispatcher's (ARCHITECTURE.md, "What a death does"), told before it acts.
+// The dispatcher's own rules (foresight.hpp) where the agent's tools are known. Where its file is gone,
+// what the ledger says of a call is all there is.
 
 #include "live/left_open.hpp"
 
@@ -8,6 +9,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
@@ -16,7 +18,25 @@
 namespace perdure::cli {
 namespace {
 
-Fate fate_of(const Call& call, const State& state) {
+Fate fate_of(Prospect prospect) {
+  switch (prospect) {
+    case Prospect::run:
+      return Fate::runs;
+    case Prospect::run_again:
+      return Fate::runs_again;
+    case Prospect::verify:
+      return Fate::asked_first;
+    case Prospect::ask:
+      return Fate::waits;
+    case Prospect::tell_model:
+      return Fate::told;
+    case Prospect::refuse:
+      return Fate::refused;
+  }
+  return Fate::waits;
+}
+
+Fate fate_by_class(const Call& call, const State& state) {
   if (call.state == CallState::intended) return Fate::runs;
   const auto open = state.open_calls.find(call.position);
   if (open != state.open_calls.end() && open->second.is_retried) return Fate::runs_again;
@@ -44,18 +64,23 @@ std::string_view to_string(Fate fate) {
       return "asked_first";
     case Fate::waits:
       return "waits";
+    case Fate::told:
+      return "told";
+    case Fate::refused:
+      return "refused";
   }
   return "";
 }
 
 Result<std::vector<LeftCall>> read_left_calls(Store& store, const SessionId& session,
-                                              const State& state) {
+                                              const State& state, const Foresight* foresight) {
   auto calls = store.ledger().list(unsettled_calls(session));
   if (!calls) return forward(calls);
   std::vector<LeftCall> left;
   left.reserve(calls->size());
   for (Call& call : *calls) {
-    const Fate fate = fate_of(call, state);
+    const Fate fate =
+        foresight != nullptr ? fate_of(foresight->of(state, call)) : fate_by_class(call, state);
     left.push_back({std::move(call), fate});
   }
   return left;

@@ -9,19 +9,20 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::cli {
 
-/// As the effect class alone tells it. A tool's limits may say otherwise: too many attempts, a key
-/// that its vendor has forgotten.
 enum class Fate : std::uint8_t {
   runs,         ///< It was not made yet.
   runs_again,   ///< It did nothing, or does it once for one key.
   asked_first,  ///< Its tool is asked whether it took effect.
-  waits,        ///< It is in doubt, and somebody has to decide.
+  waits,        ///< Somebody has to decide, or to allow it.
+  told,         ///< It is in doubt, and the model is told so.
+  refused,      ///< It was not made, and its tool is gone.
 };
 
 [[nodiscard]] std::string_view to_string(Fate fate);
@@ -31,9 +32,11 @@ struct LeftCall {
   Fate fate = Fate::waits;
 };
 
-/// Calls of the session without an outcome, in their order.
+/// Calls of the session without an outcome, in their order. Without foresight, because nobody knows
+/// the agent's tools, their effect classes alone tell.
 /// Fails: as Ledger::list.
 [[nodiscard]] Result<std::vector<LeftCall>> read_left_calls(Store& store, const SessionId& session,
-                                                            const State& state);
+                                                            const State& state,
+                                                            const Foresight* foresight);
 
 }  // namespace perdure::cli

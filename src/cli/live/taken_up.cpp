@@ -21,6 +21,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
@@ -86,6 +87,7 @@ void tell_again(Desk& desk, const TakenUp& taken) {
   add(names_of(taken.left, Fate::runs_again), "");
   add(names_of(taken.left, Fate::asked_first), " is first asked whether it took effect");
   add(names_of(taken.left, Fate::runs), ", not made yet");
+  add(names_of(taken.left, Fate::refused), ", not made yet, is refused: its tool is gone");
   desk.talk().line({{"Run again: ", Ink::dim}, {line.empty() ? "nothing." : line + "."}});
 }
 
@@ -104,7 +106,12 @@ void tell_damage(Desk& desk, const State& state) {
 }
 
 void tell_doubt(Desk& desk, const TakenUp& taken) {
+  const std::string told = names_of(taken.left, Fate::told);
+  if (!told.empty()) {
+    desk.talk().line({{"In doubt:  ", Ink::dim}, {told + "; not run again. The model is told."}});
+  }
   const std::string names = names_of(taken.left, Fate::waits);
+  if (names.empty() && !told.empty()) return;
   if (names.empty()) return desk.talk().line({{"In doubt:  ", Ink::dim}, {"nothing."}});
   const auto first = std::ranges::find(taken.left, Fate::waits, &LeftCall::fate);
   desk.talk().line({{"In doubt:  ", Ink::dim},
@@ -150,7 +157,9 @@ Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
   if (!resumed) return forward(resumed);
   Session& session = resumed->session.session();
   if (auto kept = remember(session, row, *source); !kept) return forward(kept);
-  auto left = read_left_calls(store, row.id, session.state());
+  const AgentSpec& spec = (*agent)->spec();
+  const Foresight foresight(spec.tools.tools(), spec.on_doubt, desk.world().clock->now());
+  auto left = read_left_calls(store, row.id, session.state(), &foresight);
   if (!left) return forward(left);
   const Uptime now = desk.world().clock->uptime();
   return TakenUp{.agent = *std::move(agent),

@@ -21,8 +21,10 @@
 #include "live/turn_events.hpp"
 #include "perdure/agent/agent_parts.hpp"
 #include "perdure/agent/on_change.hpp"
+#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
@@ -96,34 +98,49 @@ struct Outlook {
   std::size_t inbox = 0;
 };
 
-// What is not as it was in the session's agent.
-Result<std::vector<std::string>> changes_of(Desk& desk, const SessionSummary& row,
-                                            const State& state) {
+// The session's agent as its file is now.
+struct AgentNow {
+  AgentFile file{};
+  Toolbox tools{};
+};
+
+Result<AgentNow> read_agent(Desk& desk, const SessionSummary& row) {
   auto source = source_for(desk, row);
   if (!source) return forward(source);
   auto file = load_agent(*source, desk.world().environment);
   if (!file) return forward(file);
+  auto tools = make_toolbox(
+      *file, {.environment = desk.world().environment, .state_folder = state_folder(desk.world())});
+  if (!tools) return forward(tools);
+  return AgentNow{*std::move(file), *std::move(tools)};
+}
+
+// What is not as it was in the session's agent.
+std::vector<std::string> changes_of(const AgentFile& file, const State& state) {
   if (!state.origin || state.origin->agent_digest.empty()) return {};
-  return changed_parts(state.origin->agent_digest, agent_digest(*file));
+  return changed_parts(state.origin->agent_digest, agent_digest(file));
 }
 
 Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) {
   constexpr std::size_t mails_counted = 1000;
   auto state = read_state(store, row.id, {});
   if (!state) return forward(state);
-  auto left = read_left_calls(store, row.id, *state);
+  // What is open can be told without the agent, if not as surely.
+  auto agent = read_agent(desk, row);
+  std::optional<Foresight> foresight;
+  if (agent)
+    foresight.emplace(agent->tools.tools(), agent->file.on_doubt, desk.world().clock->now());
+  auto left = read_left_calls(store, row.id, *state, foresight ? &*foresight : nullptr);
   if (!left) return forward(left);
   auto mails = store.inbox().list(row.id, mails_counted);
   if (!mails) return forward(mails);
   Outlook outlook{.left = *std::move(left),
                   .asks_model_again = state->request.has_value(),
                   .inbox = mails->size()};
-  // What is open can be told without the agent.
-  auto changed = changes_of(desk, row, *state);
-  if (changed) {
-    outlook.changed = *std::move(changed);
+  if (agent) {
+    outlook.changed = changes_of(agent->file, *state);
   } else {
-    outlook.agent_error = changed.error().message;
+    outlook.agent_error = agent.error().message;
   }
   return outlook;
 }
@@ -140,6 +157,10 @@ std::string_view words_for(Fate fate) {
       return "is asked whether it took effect";
     case Fate::waits:
       return "is not run: somebody has to decide";
+    case Fate::told:
+      return "is not run: the model is told that nobody knows";
+    case Fate::refused:
+      return "is not made: its tool is gone";
   }
   return "";
 }

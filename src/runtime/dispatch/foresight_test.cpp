@@ -1,0 +1,143 @@
+// What is foreseen of a call that was left is what a resume then does, kind by kind.
+
+#include "perdure/runtime/foresight.hpp"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <string>
+#include <utility>
+
+#include "contract/backends.hpp"
+#include "dispatch/turns_fixture.hpp"
+#include "doubles/must.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/tool.hpp"
+
+namespace perdure {
+namespace {
+
+using std::chrono::hours;
+
+class ForesightTest : public TurnsTest {
+ protected:
+  // A call of `with` is dispatched with the response that asks for it; then the process is gone.
+  void leave(const Tool& with) {
+    begin({with});
+    must(session->answer(asks_for({{with.name, "{}"}})));
+    restart();
+  }
+
+  Prospect foresee(OnDoubt on_doubt = OnDoubt::ask) {
+    const Tools known = must(Tools::of(tools));
+    const State state = must(read_state(*store, id, Point::head()));
+    return Foresight(known, on_doubt, clock.now())
+        .of(state, must(store->ledger().read(id, call())));
+  }
+
+  CallsReport resume(Policy policy = {}) {
+    restart(std::move(policy));
+    auto resumed = must(runtime->resume(id));
+    session = std::move(resumed.session);
+    return resumed.report.calls;
+  }
+
+  Position call() { return first_call(); }
+
+  Tool keyed() {
+    Tool made = tool("pay", {.network = true, .mutate = true});
+    made.honours_key = true;
+    made.key_window = hours(24);
+    return made;
+  }
+};
+
+TEST_P(ForesightTest, AReadRunsAgain) {
+  leave(tool("look", {.read = true}));
+  EXPECT_EQ(foresee(), Prospect::run_again);
+  resume();
+  EXPECT_EQ(runs["look"], 1);
+}
+
+TEST_P(ForesightTest, AKeyedCallRunsAgainWithinItsWindow) {
+  leave(keyed());
+  clock.advance(hours(23));
+  EXPECT_EQ(foresee(), Prospect::run_again);
+  resume();
+  EXPECT_EQ(runs["pay"], 1);
+}
+
+TEST_P(ForesightTest, AKeyedCallIsAskedAboutPastItsWindow) {
+  leave(keyed());
+  clock.advance(hours(25));
+  EXPECT_EQ(foresee(), Prospect::ask);
+  EXPECT_TRUE(resume().waiting);
+  EXPECT_EQ(runs["pay"], 0);
+}
+
+TEST_P(ForesightTest, AVerifiableCallIsVerified) {
+  Tool made = tool("pay");
+  made.verify = [](const VerifyContext&) -> Verdict { return Landed{.content = "paid"}; };
+  leave(made);
+  EXPECT_EQ(foresee(), Prospect::verify);
+  EXPECT_EQ(resume().verified, 1U);
+}
+
+TEST_P(ForesightTest, AnUnsafeCallIsAskedAbout) {
+  leave(tool("pay"));
+  EXPECT_EQ(foresee(), Prospect::ask);
+  EXPECT_TRUE(resume().waiting);
+}
+
+TEST_P(ForesightTest, TheModelIsToldWhereThePolicySaysSo) {
+  leave(tool("pay"));
+  EXPECT_EQ(foresee(OnDoubt::tell_model), Prospect::tell_model);
+  EXPECT_FALSE(resume({.on_doubt = OnDoubt::tell_model}).waiting);
+  EXPECT_EQ(runs["pay"], 0);
+  EXPECT_EQ(foresee(OnDoubt::tell_model), Prospect::tell_model) << "it was told before";
+}
+
+TEST_P(ForesightTest, ACallAtItsLimitIsAskedAboutWhateverItsKind) {
+  Tool made = tool("look", {.read = true});
+  made.attempts_max = 1;
+  leave(made);
+  EXPECT_EQ(foresee(OnDoubt::tell_model), Prospect::ask);
+  EXPECT_TRUE(resume({.on_doubt = OnDoubt::tell_model}).waiting);
+}
+
+TEST_P(ForesightTest, SomebodysDecisionToRunItOnceMoreCounts) {
+  leave(tool("pay"));
+  EXPECT_TRUE(resume().waiting);
+  must(session->resolve(call(), {.as = Decision::As::retry, .who = "ana", .why = "seen"}));
+  EXPECT_EQ(foresee(), Prospect::run_again);
+  resume();
+  EXPECT_EQ(runs["pay"], 1);
+}
+
+TEST_P(ForesightTest, AToolThatIsGoneIsAskedAbout) {
+  leave(tool("look", {.read = true}));
+  tools = {tool("other")};
+  EXPECT_EQ(foresee(), Prospect::ask);
+  EXPECT_TRUE(resume().waiting);
+}
+
+TEST_P(ForesightTest, AnIntendedCallRunsUnlessSomebodyHasToAllowIt) {
+  const Policy asks{.needs_approval = [](const Tool&, const Json&) { return true; }};
+  begin({tool("pay")}, asks);
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  EXPECT_EQ(foresee(), Prospect::run);
+  must(session->run_calls());
+  EXPECT_EQ(foresee(), Prospect::ask);
+  EXPECT_TRUE(resume(asks).waiting);
+  tools = {tool("other")};
+  EXPECT_EQ(foresee(), Prospect::refuse);
+  EXPECT_EQ(resume(asks).refused, 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, ForesightTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
+
+}  // namespace
+}  // namespace perdure
