@@ -9,6 +9,35 @@ import unittest
 from agent_folder import AgentFolder, Gate, end_of
 
 PROGRAM = ""
+# What each verb that opens a store is given to come as far as that.
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "answer": ("@last", "yes"),
+    "approve": ("@last",),
+    "backup": ("copy.db",),
+    "cancel": ("@last",),
+    "cat": ("@last",),
+    "check": (),
+    "checkpoints": ("@last",),
+    "copy": ("other.db",),
+    "delete": ("@last", "--yes"),
+    "deny": ("@last", "--reason", "no"),
+    "diff": ("@last", "@last"),
+    "doctor": (),
+    "export": ("@last", "-o", "bundle"),
+    "fork": ("@last",),
+    "log": ("@last",),
+    "pause": ("@last",),
+    "pending": (),
+    "prune": ("--older-than", "90d", "--yes"),
+    "rename": ("@last", "Other"),
+    "resolve": ("@last", "--as", "failed", "--reason", "seen"),
+    "resume": ("@last",),
+    "sessions": (),
+    "show": ("@last",),
+    "tag": ("@last", "a=b"),
+    "timeline": ("@last",),
+    "verify": ("@last",),
+}
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli"
 
 
@@ -16,6 +45,16 @@ def documented_codes() -> set[int]:
     """Of all commands; that these pages are fresh is another test's."""
     pages = [path.read_text(encoding="utf-8") for path in REFERENCE.glob("*.md")]
     return {int(code) for page in pages for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+
+
+def openers() -> set[str]:
+    """Commands whose pages name everything that opening a store may end with."""
+    found = set()
+    for path in REFERENCE.glob("*.md"):
+        codes = {int(code) for code in re.findall(r"^\| (\d+) \|", path.read_text(encoding="utf-8"), re.MULTILINE)}
+        if codes >= {3, 4, 5, 6, 10}:
+            found.add(path.stem)
+    return found
 
 
 class ExitsTest(unittest.TestCase):
@@ -51,12 +90,15 @@ class ExitsTest(unittest.TestCase):
 
     def of_file(self, *changes: tuple[int, bytes]) -> int:
         self.greet()
+        self.change_store(*changes)
+        return self.folder.run("sessions").returncode
+
+    def change_store(self, *changes: tuple[int, bytes]) -> None:
         store = pathlib.Path(self.folder.environment["PERDURE_STORE"])
         content = bytearray(store.read_bytes())
         for at, written in changes:
             content[at : at + len(written)] = written
         store.write_bytes(content)
-        return self.folder.run("sessions").returncode
 
     def refused(self) -> int:
         stranger = {"code": "invalid_argument", "message": "who are you?", "status": 401}
@@ -91,6 +133,21 @@ class ExitsTest(unittest.TestCase):
                 self.doCleanups()
                 self.setUp()
                 self.assertEqual(way(), code)
+
+    def test_every_verb_that_opens_a_store_says_how_that_may_end(self):
+        self.assertEqual(self.greet(), 0)
+        agent = self.folder.write_agent([{"text": "Good day."}], {})
+        self.assertEqual(self.folder.run("export", "@last", "-o", "whole").returncode, 0)
+        commands = ARGUMENTS | {"run": (agent, "Hello"), "import": ("whole",)}
+        # A chat wants a terminal before it wants a store.
+        self.assertEqual(openers() - {"chat"}, set(commands), "a verb that opens a store and is not tried here, or that does not")
+        for code, change in ((6, (0, b"no store")), (10, (60, b"\0\0\x7f\xff"))):
+            self.greet()
+            self.change_store(change)
+            for command, arguments in commands.items():
+                with self.subTest(command=command, code=code):
+                    self.assertEqual(self.folder.run(command, *arguments).returncode, code)
+            pathlib.Path(self.folder.environment["PERDURE_STORE"]).unlink()
 
 
 if __name__ == "__main__":

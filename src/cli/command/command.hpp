@@ -51,7 +51,9 @@ struct Command {
   std::string_view details{};
   std::vector<Argument> arguments{};
   std::vector<Option> options{};
-  std::vector<Exit> exits{};  ///< Besides done, failed and usage.
+  bool opens_store = false;  ///< It may not be there, not be ours, be in use, damaged or newer.
+  std::vector<Exit>
+      exits{};  ///< Besides done, failed, usage, and what opening a store may end with.
   std::vector<Example> examples{};
   std::string_view schema{};  ///< Of what --json prints; empty: it has no JSON.
   bool is_hidden = false;

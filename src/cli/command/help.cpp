@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,10 +55,13 @@ std::string option_text(const Option& option) {
 }
 
 std::vector<Exit> exits_of(const Command& command) {
-  // One by one: g++ 12 sees an overflow in an insert that has none.
-  std::vector<Exit> exits = {Exit::done, Exit::failed, Exit::usage};
-  for (const Exit exit : command.exits) exits.push_back(exit);
-  return exits;
+  std::set<Exit> exits = {Exit::done, Exit::failed, Exit::usage};
+  if (command.opens_store) {
+    exits.insert(
+        {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::damaged, Exit::unsupported});
+  }
+  exits.insert(command.exits.begin(), command.exits.end());
+  return {exits.begin(), exits.end()};
 }
 
 std::string overview(const std::vector<Command>& table) {

@@ -118,7 +118,7 @@ Command export_command() {
                    .by = Completes::file},
                   {.name = "with-relatives", .summary = "Take whole families along"},
                   {.name = "with-damage", .summary = "Take damaged sessions along as they are"}},
-      .exits = {Exit::not_found, Exit::in_use, Exit::damaged, Exit::unsupported},
+      .opens_store = true,
       .examples = {{"perdure export @last -o bug.bundle", "for whoever looks into it"}},
       .schema = "perdure.bundle/1",
       .run = run_export};
@@ -135,7 +135,7 @@ Command import_command() {
           .options = {{.name = "dry-run", .summary = "Only check the file"},
                       {.name = "with-damage",
                        .summary = "Take in sessions that were damaged when they were exported"}},
-          .exits = {Exit::not_found, Exit::in_use, Exit::damaged, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure import bug.bundle --store look.db", "into a store of its own"}},
           .schema = "perdure.bundle/1",
           .run = run_import};

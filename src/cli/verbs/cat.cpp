@@ -101,7 +101,7 @@ Command cat_command() {
                    .value = "POINTER",
                    .summary = "Only what a JSON pointer leads to: /setup/model"},
                   {.name = "raw", .summary = "The bytes of the entry at the point, as they are"}},
-      .exits = {Exit::not_found, Exit::unsupported},
+      .opens_store = true,
       .examples = {{"perdure cat @last --messages", "the conversation"},
                    {"perdure cat ses_7k2m@v3 --path /counters", "the counters of version 3"}},
       .schema = "perdure.state/1",

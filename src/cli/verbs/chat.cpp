@@ -260,8 +260,8 @@ Command chat_command() {
                      .count = Argument::Count::maybe,
                      .by = Completes::session_or_file}},
       .options = {{.name = "title", .value = "TEXT", .summary = "What people call the session"}},
-      .exits = {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::unconfirmed,
-                Exit::unsupported, Exit::interrupted, Exit::terminated},
+      .opens_store = true,
+      .exits = {Exit::unconfirmed, Exit::interrupted, Exit::terminated},
       .examples = {{"perdure chat refunds.yaml", "with the agent of a file"},
                    {"perdure chat @last", "go on with the session that changed last"}},
       .run = run_chat};

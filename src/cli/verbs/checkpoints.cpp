@@ -73,7 +73,7 @@ Command checkpoints_command() {
       .arguments = {{.name = "SES", .summary = "The session", .by = Completes::session}},
       .options = {{.name = "label", .value = "TEXT", .summary = "Only those with this label"},
                   {.name = "limit", .value = "N", .summary = "At most so many; 100 by default"}},
-      .exits = {Exit::not_found, Exit::unsupported},
+      .opens_store = true,
       .examples = {{"perdure checkpoints @last", "points to go back to"}},
       .schema = "perdure.checkpoints/1",
       .run = run_checkpoints};

@@ -139,7 +139,8 @@ Command copy_command() {
       .options = {{.name = "dry-run", .summary = "Only say what would be moved"},
                   {.name = "with-damage", .summary = "Take damaged sessions along as they are"},
                   {.name = "abandon", .summary = "Throw away what an unfinished copy left there"}},
-      .exits = {Exit::not_found, Exit::in_use, Exit::damaged, Exit::unconfirmed, Exit::unsupported},
+      .opens_store = true,
+      .exits = {Exit::unconfirmed},
       .examples = {{"perdure copy postgres://db.example/agents --yes", "move in with the others"}},
       .schema = "perdure.copy/1",
       .run = run_copy};

@@ -159,7 +159,8 @@ Command resolve_command() {
                   {.name = "error", .value = "TEXT", .summary = "Why it failed"},
                   {.name = "reason", .value = "TEXT", .summary = "How you know; needed"},
                   dry_option},
-      .exits = {Exit::not_found, Exit::in_use, Exit::unconfirmed, Exit::unsupported},
+      .opens_store = true,
+      .exits = {Exit::unconfirmed},
       .examples =
           {{"perdure resolve ses_7k2m --as succeeded --result rf_88 --reason 'seen in the console'",
             "it did happen"}},
@@ -172,7 +173,7 @@ Command approve_command() {
           .summary = "Allow a call that waits for somebody's word",
           .arguments = {call_argument},
           .options = {{.name = "reason", .value = "TEXT", .summary = "Why"}},
-          .exits = {Exit::not_found, Exit::in_use, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure approve ses_8e1f", "let it be made"}},
           .schema = "perdure.decision/1",
           .run = run_approve};
@@ -184,7 +185,7 @@ Command deny_command() {
       .summary = "Refuse a call that waits for somebody's word",
       .arguments = {call_argument},
       .options = {{.name = "reason", .value = "TEXT", .summary = "Why; the model is told. Needed"}},
-      .exits = {Exit::not_found, Exit::in_use, Exit::unsupported},
+      .opens_store = true,
       .examples = {{"perdure deny ses_8e1f --reason 'not to customers'", "it is not made"}},
       .schema = "perdure.decision/1",
       .run = run_deny};
@@ -195,7 +196,7 @@ Command answer_command() {
       .name = "answer",
       .summary = "Answer an agent's question",
       .arguments = {call_argument, {.name = "TEXT", .summary = "The answer; @FILE reads a file"}},
-      .exits = {Exit::not_found, Exit::in_use, Exit::unsupported},
+      .opens_store = true,
       .examples = {{"perdure answer ses_6a3e 'The blue one'", "the agent goes on with it"}},
       .schema = "perdure.decision/1",
       .run = run_answer};

@@ -158,7 +158,7 @@ Command diff_command() {
                          .by = Completes::session},
                         {.name = "B", .summary = "Another one", .by = Completes::session}},
           .options = {{.name = "exit-code", .summary = "End with 1 if there is a difference"}},
-          .exits = {Exit::not_found, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure diff ses_7k2m@1 ses_7k2m@2", "what the second turn changed"}},
           .schema = "perdure.diff/1",
           .run = run_diff};

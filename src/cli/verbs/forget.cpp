@@ -223,7 +223,8 @@ Command prune_command() {
                        .summary = "Keep those whose number it divides"},
                       {.name = "drop-labelled", .summary = "Forget those with a label too"},
                       {.name = "dry-run", .summary = "Only say how many would go"}},
-          .exits = {Exit::not_found, Exit::unconfirmed, Exit::unsupported},
+          .opens_store = true,
+          .exits = {Exit::unconfirmed},
           .examples = {{"perdure prune --older-than 90d --dry-run", "what would go"}},
           .schema = "perdure.pruned/1",
           .run = run_prune};
@@ -241,7 +242,8 @@ Command delete_command() {
                          .count = Argument::Count::some,
                          .by = Completes::session}},
           .options = {{.name = "dry-run", .summary = "Only say what would go"}},
-          .exits = {Exit::not_found, Exit::in_use, Exit::unconfirmed, Exit::unsupported},
+          .opens_store = true,
+          .exits = {Exit::unconfirmed},
           .examples = {{"perdure delete ses_5d0c --yes", "without a question"}},
           .schema = "perdure.deleted/1",
           .run = run_delete};

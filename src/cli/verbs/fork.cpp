@@ -165,7 +165,7 @@ Command fork_command() {
                       {.name = "fresh-effects",
                        .summary = "Do again also what is done once for the family"},
                       {.name = "dry-run", .summary = "Only say what it would do again"}},
-          .exits = {Exit::not_found, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure fork ses_7k2m@2.0 --set prompt=@v2.md",
                         "turn 2 again, with another prompt"}},
           .schema = "perdure.fork/1",

@@ -112,7 +112,7 @@ Command log_command() {
                    .summary = "Go on with what is appended, until it is interrupted"},
                   {.name = "channel", .value = "NAME", .summary = "Only entries of this channel"},
                   {.name = "from", .value = "POSITION", .summary = "Only from this position on"}},
-      .exits = {Exit::not_found, Exit::unsupported},
+      .opens_store = true,
       .examples = {{"perdure log --follow --jsonl @last", "every fact as it is written"}},
       .schema = "perdure.log/1",
       .run = run_log};

@@ -192,7 +192,7 @@ Command pending_command() {
                          .summary = "Only of this session",
                          .count = Argument::Count::maybe,
                          .by = Completes::session}},
-          .exits = {Exit::not_found, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure pending", "what needs me?"}},
           .schema = "perdure.pending/1",
           .run = run_pending};

@@ -128,8 +128,8 @@ Command run_command() {
       .options =
           {{.name = "title", .value = "TEXT", .summary = "What people call the session"},
            {.name = "tag", .value = "K=V", .summary = "A tag; may be repeated", .repeats = true}},
-      .exits = {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::in_doubt, Exit::resting,
-                Exit::unsupported, Exit::interrupted, Exit::terminated},
+      .opens_store = true,
+      .exits = {Exit::in_doubt, Exit::resting, Exit::interrupted, Exit::terminated},
       .examples = {{"perdure run refunds.yaml \"Refund order 4711\"", "an agent of a file"},
                    {"perdure run --model claude-sonnet-5-5 \"Say hello\"", "a model alone"},
                    {"git diff | perdure run reviewer.yaml", "what it is told comes from a pipe"}},

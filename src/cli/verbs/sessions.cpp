@@ -230,7 +230,7 @@ Command sessions_command() {
                    .value = "CURSOR",
                    .summary = "Go on after a list that ended with \"There are more\""},
                   {.name = "watch", .summary = "Show it again whenever something changes"}},
-      .exits = {Exit::not_found, Exit::unsupported},
+      .opens_store = true,
       .examples = {{"perdure sessions state:interrupted", "what a crash left behind"},
                    {"perdure sessions --jsonl tag:prod", "for a script"}},
       .schema = "perdure.sessions/1",

@@ -146,7 +146,7 @@ Command show_command() {
   return {.name = "show",
           .summary = "Show how a session stands",
           .arguments = {{.name = "SES", .summary = "The session", .by = Completes::session}},
-          .exits = {Exit::not_found, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure show @last", "the session that changed last"}},
           .schema = "perdure.session/1",
           .run = run_show};

@@ -87,7 +87,7 @@ Command pause_command() {
       .summary = "Stop a session before its next step, until it is resumed",
       .arguments = {session_argument},
       .options = {reason_option},
-      .exits = {Exit::not_found, Exit::unsupported},
+      .opens_store = true,
       .examples = {{"perdure pause @last --reason 'over night'", "it holds no process meanwhile"}},
       .schema = "perdure.decision/1",
       .run = run_pause};
@@ -98,7 +98,7 @@ Command cancel_command() {
           .summary = "End a session; it stays readable, and can be forked",
           .arguments = {session_argument},
           .options = {reason_option},
-          .exits = {Exit::not_found, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure cancel ses_5d0c", "nothing of it runs any more"}},
           .schema = "perdure.decision/1",
           .run = run_cancel};
@@ -109,7 +109,7 @@ Command rename_command() {
       .name = "rename",
       .summary = "Give a session a title",
       .arguments = {session_argument, {.name = "TITLE", .summary = "The title"}},
-      .exits = {Exit::not_found, Exit::unsupported},
+      .opens_store = true,
       .examples = {{"perdure rename @last 'Refund order 4711'", "found by its title from now on"}},
       .schema = "perdure.renamed/1",
       .run = run_rename};
@@ -122,7 +122,7 @@ Command tag_command() {
                         {.name = "TAG", .summary = "Tags to add", .count = Argument::Count::any}},
           .options =
               {{.name = "remove", .value = "TAG", .summary = "A tag to remove", .repeats = true}},
-          .exits = {Exit::not_found, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure tag @last prod --remove test", "for filters: tag:prod"}},
           .schema = "perdure.renamed/1",
           .run = run_tag};

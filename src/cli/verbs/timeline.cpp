@@ -226,7 +226,7 @@ Command timeline_command() {
                       {.name = "problems",
                        .summary = "Only what failed, is in doubt, was lost or damaged"},
                       {.name = "attempts", .summary = "Every attempt of a call, and who made it"}},
-          .exits = {Exit::not_found, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure timeline @last --problems", "what went wrong"}},
           .schema = "perdure.timeline/1",
           .run = run_timeline};

@@ -174,7 +174,7 @@ Command check_command() {
           .details =
               "Reads everything and compares it with itself; changes nothing, and others may go on "
               "writing.",
-          .exits = {Exit::not_found, Exit::damaged, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure check", "is it sound?"}},
           .schema = "perdure.check/1",
           .run = run_check};
@@ -198,7 +198,7 @@ Command backup_command() {
   return {.name = "backup",
           .summary = "Copy the store to a new file while others go on writing",
           .arguments = {{.name = "FILE", .summary = "The new file", .by = Completes::file}},
-          .exits = {Exit::not_found, Exit::damaged, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure backup monday.db", "restored by opening it"}},
           .schema = "perdure.backup/1",
           .run = run_backup};
@@ -208,7 +208,7 @@ Command doctor_command() {
   return {.name = "doctor",
           .summary = "Say what the store's promises rest on here",
           .details = "Ends with 1 if what was acknowledged may be lost.",
-          .exits = {Exit::not_found, Exit::unsupported},
+          .opens_store = true,
           .examples = {{"perdure doctor", "before it is needed"}},
           .schema = "perdure.doctor/1",
           .run = run_doctor};
