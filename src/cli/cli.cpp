@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "command/command.hpp"
+#include "command/error_pages.hpp"
 #include "command/help.hpp"
 #include "command/table.hpp"
 #include "desk.hpp"
@@ -31,17 +32,16 @@ constexpr std::string_view mend_and_repeat =
 int report(World& world, const Error& error, bool as_json) {
   const Exit exit = exit_for(error);
   if (as_json) {
-    const Json problem = Json::Object{{"schema", "perdure.error/1"},
-                                      {"code", to_string(error.code)},
-                                      {"exit", std::to_underlying(exit)},
-                                      {"message", error.message},
-                                      {"subject", error.subject}};
+    const Json problem =
+        Json::Object{{"schema", "perdure.error/1"},      {"code", to_string(error.code)},
+                     {"exit", std::to_underlying(exit)}, {"message", error.message},
+                     {"subject", error.subject},         {"docs", page_path(error.code)}};
     world.err << json_visible(problem.text()) << '\n';
   } else {
     world.err << "perdure: " << visible(error.message, Lines::many);
     // Who types commands has no batch to repeat.
     if (error.code == ErrorCode::commit_unknown) world.err << mend_and_repeat;
-    world.err << '\n';
+    world.err << "\nMore: " << page_command(error.code) << '\n';
   }
   return std::to_underlying(exit);
 }

@@ -62,6 +62,7 @@ set(PERDURE_CLI_SOURCES
     verbs/verify.cpp)
 
 set(PERDURE_CLI_TESTS
+    command/error_pages_test.cpp
     command/parse_test.cpp
     command/suggestions_test.cpp
     fixture.cpp

@@ -51,7 +51,7 @@ class FailuresTest(unittest.TestCase):
 
     def one_message(self, said: subprocess.CompletedProcess, code: int, *hints: str) -> None:
         self.assertEqual((said.returncode, said.stdout), (code, ""), said.stderr)
-        self.assertRegex(said.stderr, r"\Aperdure: [^\n]+\n\Z")
+        self.assertRegex(said.stderr, r"\Aperdure: [^\n]+\nMore: perdure help \w+\n\Z")
         for hint in hints:
             self.assertIn(hint, said.stderr)
 
@@ -120,7 +120,7 @@ class FullDiskTest(FailuresTest):
             """
         )
         self.assertEqual((self.read("run.code"), self.read("run")), ("1\n", ""))
-        self.assertRegex(self.read("run.err"), r"\Aperdure: [^\n]*(full|No space)[^\n]*\n\Z")
+        self.assertRegex(self.read("run.err"), r"\Aperdure: [^\n]*(full|No space)[^\n]*\nMore: perdure help \w+\n\Z")
         self.assertEqual((self.read("again.code"), self.read("again")), ("0\n", "All is noted.\n"))
 
     def test_a_file_that_may_not_grow_is_an_error_and_no_death(self):
@@ -148,7 +148,7 @@ class StoreInUseTest(FailuresTest):
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)  # The byte that a writer holds.
             for code, out, err in self.ends_of(*writes, ["sessions"]):
                 self.assertEqual((code, out), (5, ""), err)
-                self.assertRegex(err, r"\Aperdure: no turn to write within \d+ ms: [^\n]+\n\Z")
+                self.assertRegex(err, r"\Aperdure: no turn to write within \d+ ms: [^\n]+\nMore: perdure help \w+\n\Z")
         self.assertEqual(self.folder.run("log", "@last", "--jsonl").stdout, before)
         self.assertEqual(self.folder.run("resume", "@last", "Thanks").stdout, "You are welcome.\n")
 

@@ -101,7 +101,7 @@ class StrangerTest(unittest.TestCase):
             with self.subTest(place):
                 said = self.folder.run("run", agent, "Hello", "--store", place)
                 self.assertEqual((said.returncode, said.stdout), (1, ""), said.stderr)
-                self.assertRegex(said.stderr, r"\Aperdure: cannot open [^\n]+\n\Z")
+                self.assertRegex(said.stderr, r"\Aperdure: cannot open [^\n]+\nMore: perdure help \w+\n\Z")
 
     def test_words_that_are_no_text_are_kept_or_refused_and_shown_harmlessly(self):
         self.hello()

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "command/command.hpp"
+#include "command/error_pages.hpp"
 #include "command/help.hpp"
 #include "command/table.hpp"
 #include "desk.hpp"
@@ -47,9 +48,14 @@ Result<Exit> run_help(Desk& desk) {
     desk.screen().bytes(guarantees);
     return Exit::done;
   }
+  if (const std::string_view page = find_error_page(words.front()); !page.empty()) {
+    desk.screen().bytes(page);
+    return Exit::done;
+  }
   const Command* command = find_command(words.front());
   if (command == nullptr) {
-    return fail(ErrorCode::not_found, fmt::format("there is no command {}", words.front()));
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no command and no error {}", words.front()));
   }
   desk.screen().bytes(help_of(*command));
   return Exit::done;
@@ -105,11 +111,13 @@ Command help_command() {
   return {.name = "help",
           .summary = "Say how the program or a command is used",
           .arguments = {{.name = "COMMAND",
-                         .summary = "The command; or guarantees: what holds through a kill",
+                         .summary = "The command; the code of an error; or guarantees: what holds "
+                                    "through a kill",
                          .count = Argument::Count::maybe,
                          .by = Completes::command}},
           .exits = {Exit::not_found},
           .examples = {{"perdure help show", "how `show` is used"},
+                       {"perdure help corrupted", "what an error means, and what to do"},
                        {"perdure help guarantees", "what can be relied on"}},
           .run = run_help};
 }

@@ -1,0 +1,19 @@
+# The pages of docs/errors as a source of the program: whoever has only the program can read them.
+# `perdure_error_pages(RESULT)` leaves the source's path there.
+
+function(perdure_error_pages result)
+  file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/errors/*.md")
+  set(PERDURE_ERROR_PAGES "")
+  foreach(page IN LISTS pages)
+    get_filename_component(code "${page}" NAME_WE)
+    if(code STREQUAL "README")
+      continue()
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${page}")
+    file(READ "${page}" text)
+    string(APPEND PERDURE_ERROR_PAGES "    ErrorPage{\"${code}\", R\"page(${text})page\"},\n")
+  endforeach()
+  set(source "${PROJECT_BINARY_DIR}/generated/error_pages.cpp")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/error_pages.cpp.in" "${source}" @ONLY)
+  set(${result} "${source}" PARENT_SCOPE)
+endfunction()

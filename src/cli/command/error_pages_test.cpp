@@ -1,0 +1,34 @@
+// Every code of an error has its page, in the program and in the repository.
+
+#include "command/error_pages.hpp"
+
+#include <array>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "perdure/core/error.hpp"
+
+namespace perdure::cli {
+namespace {
+
+TEST(ErrorPages, EveryCodeHasOne) {
+  for (const ErrorCode code :
+       {ErrorCode::invalid_argument, ErrorCode::not_found, ErrorCode::already_exists,
+        ErrorCode::conflict, ErrorCode::lease_held, ErrorCode::lease_lost,
+        ErrorCode::commit_unknown, ErrorCode::unavailable, ErrorCode::closed,
+        ErrorCode::unsupported, ErrorCode::corrupted}) {
+    const std::string name(to_string(code));
+    EXPECT_TRUE(find_error_page(name).starts_with("# " + name)) << name;
+    EXPECT_TRUE(
+        std::filesystem::exists(std::filesystem::path(PERDURE_SOURCE_ROOT) / page_path(code)));
+  }
+}
+
+TEST(ErrorPages, AnythingElseHasNone) {
+  EXPECT_TRUE(find_error_page("README").empty());
+  EXPECT_TRUE(find_error_page("").empty());
+}
+
+}  // namespace
+}  // namespace perdure::cli
