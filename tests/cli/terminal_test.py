@@ -119,6 +119,29 @@ class TerminalTest(unittest.TestCase):
                 self.assertNotIn("runs…", screen)
                 self.assertIn("\x1b[32m", terminal.colours())
 
+    def test_what_a_tool_says_is_shown_while_it_runs_and_acts_on_nothing(self):
+        gate = Gate(self.folder)
+        says = r"printf 'first\n'; printf 'half \033[31mdone\033]0;gotcha\007\n' >&2"
+        self.folder.write_agent(
+            [{"calls": [{"name": "look", "args": {}}]}, {"text": "It is paid."}],
+            {
+                "look": {
+                    "description": "Looks.",
+                    "command": ["/bin/sh", "-c", f"{says}; {gate.shell()}; echo paid"],
+                    "side_effects": ["read"],
+                }
+            },
+        )
+        terminal = self.terminal()
+        terminal.type("perdure run agent.yaml 'Look' && echo over")
+        terminal.press("Enter")
+        terminal.await_text(r"look runs… half \\x1b\[31mdone")
+        gate.await_arrival()
+        gate.open()
+        screen = terminal.await_text("^over$")
+        self.assertNotIn("runs…", screen)
+        self.assertNotIn(b"\x1b]0;gotcha", terminal.written)
+
     def test_a_chat_is_edited_and_kept(self):
         self.hello()
         terminal = self.terminal()

@@ -78,4 +78,10 @@ void TurnEvents::on_event(const AgentEvent& event) {
       event);
 }
 
+void TurnEvents::on_progress(const CallProgress& progress) {
+  write("call_progress", {{"call", progress.call},
+                          {"tool", std::string(progress.tool)},
+                          {"line", std::string(progress.line)}});
+}
+
 }  // namespace perdure::cli

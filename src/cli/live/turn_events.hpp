@@ -19,6 +19,7 @@ class TurnEvents : public AgentObserver {
   void on_text(std::string_view piece) override;
   void on_retry(const RetryNotice& notice) override;
   void on_event(const AgentEvent& event) override;
+  void on_progress(const CallProgress& progress) override;
 
  private:
   void write(std::string_view name, Json::Object members);

@@ -105,9 +105,18 @@ void TurnScreen::on_event(const AgentEvent& event) {
 
 void TurnScreen::take(const CallStarted& event) {
   started_[event.call] = desk_.world().clock->uptime();
+  show_running(event.tool, "");
+}
+
+void TurnScreen::on_progress(const CallProgress& progress) {
+  show_running(progress.tool, progress.line);
+}
+
+void TurnScreen::show_running(std::string_view tool, std::string_view line) {
   if (!redraws_) return;
   break_line();
-  desk_.talk().bytes(clipped(visible(fmt::format("       tool   {} runs…", event.tool)),
+  const std::string_view space = line.empty() ? "" : " ";
+  desk_.talk().bytes(clipped(visible(fmt::format("       tool   {} runs…{}{}", tool, space, line)),
                              desk_.talk().columns() - 1));
   desk_.talk().flush();
   shows_running_ = true;

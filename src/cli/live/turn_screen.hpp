@@ -1,5 +1,6 @@
 // A turn as a person watches it: the model's words as they come, on stdout if that is a terminal, and
-// a line for each step on stderr: number, what it was, effect class, state, how long it took.
+// a line for each step on stderr: number, what it was, effect class, state, how long it took. While a
+// tool runs, a terminal also shows the last line that it told.
 
 #pragma once
 
@@ -29,6 +30,7 @@ class TurnScreen : public AgentObserver {
   void on_text(std::string_view piece) override;
   void on_retry(const RetryNotice& notice) override;
   void on_event(const AgentEvent& event) override;
+  void on_progress(const CallProgress& progress) override;
 
  private:
   void take(const CallStarted& event);
@@ -40,6 +42,8 @@ class TurnScreen : public AgentObserver {
   void take(const ModelFailed& event);
   void take(const TurnEnded& event);
 
+  /// In the place of what was shown so before; it is taken back by whatever comes next.
+  void show_running(std::string_view tool, std::string_view line);
   /// Ends the line that the model's words are in, and takes back the line of what runs.
   void break_line();
   void tell(std::string_view kind, std::string_view name, std::string_view effect, Piece state,
