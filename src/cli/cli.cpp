@@ -12,6 +12,7 @@
 
 #include "command/command.hpp"
 #include "command/error_pages.hpp"
+#include "command/fields.hpp"
 #include "command/help.hpp"
 #include "command/table.hpp"
 #include "desk.hpp"
@@ -58,7 +59,9 @@ Result<Exit> run_verb(World& world, Invocation given, std::vector<Setting> setti
   if ((given.has("json") || given.has("jsonl")) && command.schema.empty()) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} has no JSON to print", command.name));
   }
-  Desk desk(world, std::move(given), std::move(settings));
+  auto fields = fields_of(given);
+  if (!fields) return forward(fields);
+  Desk desk(world, std::move(given), std::move(settings), *std::move(fields));
   auto exit = command.run(desk);
   world.out.flush();
   return exit;

@@ -93,13 +93,14 @@ std::unexpected<Error> no_store(const std::string& location) {
 
 }  // namespace
 
-Desk::Desk(World& world, Invocation given, std::vector<Setting> settings)
+Desk::Desk(World& world, Invocation given, std::vector<Setting> settings,
+           std::vector<std::string> fields)
     : world_(world),
       given_(std::move(given)),
       settings_(std::move(settings)),
       screen_(world.out, traits_of(world, value_of(settings_, "color"), world.is_out_terminal)),
       talk_(world.err, talk_of(world, given_, value_of(settings_, "color"))),
-      output_(screen_, form_of(given_)) {}
+      output_(screen_, form_of(given_), std::move(fields)) {}
 
 const std::string& Desk::location() const {
   return std::ranges::find(settings_, "store", &Setting::key)->value;

@@ -21,7 +21,9 @@ namespace perdure::cli {
 
 class Desk {
  public:
-  Desk(World& world, Invocation given, std::vector<Setting> settings);
+  /// `fields`: what items of a JSON list are printed with; empty: all.
+  Desk(World& world, Invocation given, std::vector<Setting> settings,
+       std::vector<std::string> fields = {});
 
   [[nodiscard]] const Invocation& given() const { return given_; }
   [[nodiscard]] World& world() { return world_; }

@@ -3,6 +3,7 @@
 set(PERDURE_CLI_SOURCES
     cli.cpp
     command/completion.cpp
+    command/fields.cpp
     command/help.cpp
     command/pages.cpp
     command/parse.cpp

@@ -1,6 +1,7 @@
 # The files of layer store, relative to this folder.
 
 set(PERDURE_STORE_SOURCES
+    backends.cpp
     body.cpp
     bundle/bundle_facts.cpp
     bundle/bundle_file.cpp

@@ -56,6 +56,8 @@ struct Command {
       exits{};  ///< Besides done, failed, usage, and what opening a store may end with.
   std::vector<Example> examples{};
   std::string_view schema{};  ///< Of what --json prints; empty: it has no JSON.
+  /// Members of an item, where it prints a list: what --fields chooses from.
+  std::vector<std::string_view> fields{};
   bool is_hidden = false;
   std::function<Result<Exit>(Desk&)> run{};
 };

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command/command.hpp"
@@ -14,6 +15,7 @@
 #include "command/suggestions.hpp"
 #include "command/table.hpp"
 #include "doubles/must.hpp"
+#include "perdure/core/json.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -70,6 +72,22 @@ TEST(Reference, IsFresh) {
     EXPECT_EQ(file_text(folder / fmt::format("{}.md", command.name)), markdown_of(command));
   }
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), pages);
+}
+
+TEST(Reference, FieldsAreTheMembersOfTheSchemasItems) {
+  for (const Command& command : commands()) {
+    if (command.fields.empty()) continue;
+    const std::string name(command.schema.substr(0, command.schema.find('/')));
+    const Json schema = parse_json(file_text(std::filesystem::path(PERDURE_SOURCE_ROOT) /
+                                             "docs/reference/schemas" / (name + ".json")))
+                            .value();
+    std::vector<std::string_view> members;
+    for (const auto& [member, shape] :
+         *schema.find("$defs")->find("item")->find("properties")->as_object()) {
+      members.push_back(member);
+    }
+    EXPECT_EQ(members, command.fields) << name;
+  }
 }
 
 TEST(Reference, EveryFormTellsOfEveryCommandAndOption) {

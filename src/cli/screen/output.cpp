@@ -24,7 +24,19 @@ void Output::begin_list(std::string_view schema) {
   write(Json(schema), ",\"items\":[");
 }
 
-void Output::item(Json item) {
+// A member that an item may have and this one has not is left out.
+Json Output::chosen_of(Json item) const {
+  if (fields_.empty()) return item;
+  Json::Object chosen;
+  for (const std::string& field : fields_) {
+    if (const Json* member = item.find(field)) chosen.emplace_back(field, *member);
+  }
+  return chosen;
+}
+
+void Output::item(Json whole) {
+  if (form_ == Form::people) return;
+  Json item = chosen_of(std::move(whole));
   if (form_ == Form::jsonl) {
     Json::Object line = {{"schema", schema_}};
     for (Json::Member& member : *item.as_object()) line.push_back(std::move(member));

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "perdure/core/json.hpp"
 #include "screen/screen.hpp"
@@ -16,7 +18,9 @@ enum class Form : std::uint8_t { people, json, jsonl };
 
 class Output {
  public:
-  Output(Screen& screen, Form form) : screen_(screen), form_(form) {}
+  /// `fields`: the members that items are printed with; empty: all.
+  Output(Screen& screen, Form form, std::vector<std::string> fields = {})
+      : screen_(screen), form_(form), fields_(std::move(fields)) {}
 
   [[nodiscard]] bool is_json() const { return form_ != Form::people; }
 
@@ -30,10 +34,12 @@ class Output {
   void document(std::string_view schema, Json::Object members);
 
  private:
+  [[nodiscard]] Json chosen_of(Json item) const;
   void write(const Json& value, std::string_view after);
 
   Screen& screen_;
   Form form_;
+  std::vector<std::string> fields_;
   std::string schema_;
   bool is_first_ = true;
 };

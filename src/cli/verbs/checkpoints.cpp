@@ -76,6 +76,7 @@ Command checkpoints_command() {
       .opens_store = true,
       .examples = {{"perdure checkpoints @last", "points to go back to"}},
       .schema = "perdure.checkpoints/1",
+      .fields = {"version", "position", "at", "reason", "label", "metadata", "totals"},
       .run = run_checkpoints};
 }
 

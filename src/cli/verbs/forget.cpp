@@ -246,6 +246,7 @@ Command delete_command() {
           .exits = {Exit::unconfirmed},
           .examples = {{"perdure delete ses_5d0c --yes", "without a question"}},
           .schema = "perdure.deleted/1",
+          .fields = {"what", "deleted", "bytes"},
           .run = run_delete};
 }
 

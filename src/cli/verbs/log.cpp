@@ -115,6 +115,8 @@ Command log_command() {
       .opens_store = true,
       .examples = {{"perdure log --follow --jsonl @last", "every fact as it is written"}},
       .schema = "perdure.log/1",
+      .fields = {"position", "at", "channel", "kind", "fold", "hash", "body", "bytes", "blob",
+                 "condition"},
       .run = run_log};
 }
 

@@ -195,6 +195,9 @@ Command pending_command() {
           .opens_store = true,
           .examples = {{"perdure pending", "what needs me?"}},
           .schema = "perdure.pending/1",
+          .fields = {"call", "session", "position", "tool", "effect", "state", "attempts", "key",
+                     "intended_at", "dispatched_at", "settled_at", "who", "why", "title", "args",
+                     "waits_for"},
           .run = run_pending};
 }
 

@@ -6,7 +6,9 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "command/build_info.hpp"
 #include "command/command.hpp"
 #include "command/error_pages.hpp"
 #include "command/help.hpp"
@@ -15,6 +17,7 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/store/backends.hpp"
 #include "perdure/store/location.hpp"
 #include "place/settings.hpp"
 #include "screen/table.hpp"
@@ -62,8 +65,19 @@ Result<Exit> run_help(Desk& desk) {
 }
 
 Result<Exit> run_version(Desk& desk) {
-  desk.output().document("perdure.version/1", {{"version", PERDURE_VERSION}});
-  if (!desk.output().is_json()) desk.screen().line(fmt::format("perdure {}", PERDURE_VERSION));
+  const BuildInfo build = build_info();
+  Json::Array backends;
+  for (const BuiltBackend& backend : built_backends()) {
+    backends.push_back(Json::Object{
+        {"name", backend.name}, {"library", backend.library}, {"format", backend.format}});
+  }
+  desk.output().document("perdure.version/1",
+                         {{"version", build.version},
+                          {"commit", build.commit.empty() ? Json(nullptr) : Json(build.commit)},
+                          {"compiler", build.compiler},
+                          {"build_type", build.build_type},
+                          {"backends", std::move(backends)}});
+  if (!desk.output().is_json()) desk.screen().line(fmt::format("perdure {}", build.version));
   return Exit::done;
 }
 
@@ -125,6 +139,9 @@ Command help_command() {
 Command version_command() {
   return {.name = "version",
           .summary = "Say which version this is",
+          .details =
+              "With --json also what it is built of: commit, compiler, engines, and the "
+              "formats that stores are written in.",
           .schema = "perdure.version/1",
           .run = run_version};
 }
@@ -142,6 +159,7 @@ Command config_command() {
               "project, if there is one, else $XDG_DATA_HOME/perdure/store.db.",
           .examples = {{"perdure config", "where the store is, and why there"}},
           .schema = "perdure.config/1",
+          .fields = {"key", "value", "origin"},
           .run = run_config};
 }
 

@@ -234,6 +234,9 @@ Command sessions_command() {
       .examples = {{"perdure sessions state:interrupted", "what a crash left behind"},
                    {"perdure sessions --jsonl tag:prod", "for a script"}},
       .schema = "perdure.sessions/1",
+      .fields = {"id", "title", "opening", "state", "status", "wait_reason", "wake_at", "in_doubt",
+                 "restored", "tags", "metadata", "parent", "holder", "head", "version", "totals",
+                 "moved_to", "created_at", "updated_at"},
       .run = run_sessions};
 }
 

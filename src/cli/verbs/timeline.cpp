@@ -229,6 +229,8 @@ Command timeline_command() {
           .opens_store = true,
           .examples = {{"perdure timeline @last --problems", "what went wrong"}},
           .schema = "perdure.timeline/1",
+          .fields = {"number", "turn", "step", "kind", "what", "state", "effect", "who", "why",
+                     "call", "attempts", "start", "took_ms", "totals", "position"},
           .run = run_timeline};
 }
 
