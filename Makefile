@@ -82,7 +82,7 @@ format-check: setup-lint ## Fail if a C++ source is not formatted.
 .PHONY: install
 install: build/release/build.ninja ## Install the program, headers, archives and package files: make install PREFIX=/where/to.
 	@[[ -n '$(PREFIX)' ]] || { echo 'say where: make install PREFIX=/usr/local' >&2; exit 2; }
-	@cmake --build --preset release -j $(JOBS) --target perdure_agent perdure_pages
+	@cmake --build --preset release -j $(JOBS) --target perdure_agent perdure_pages refund_desk
 	@cmake --install build/release --prefix '$(PREFIX)'
 
 .PHONY: package
