@@ -12,6 +12,7 @@ set(PERDURE_CORE_SOURCES
     json_parser.cpp
     json_pointer.cpp
     json_text.cpp
+    money.cpp
     poly1305.cpp
     random_ids.cpp
     raw_json.cpp
@@ -29,6 +30,7 @@ set(PERDURE_CORE_TESTS
     json_parser_test.cpp
     json_pointer_test.cpp
     json_test.cpp
+    money_test.cpp
     poly1305_test.cpp
     raw_json_test.cpp
     sha256_test.cpp

@@ -14,6 +14,7 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/json_pointer.hpp"
+#include "perdure/core/money.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure::agent_file {
@@ -39,16 +40,6 @@ Duration duration_from(std::string_view text) {
   if (unit == "m") return std::chrono::minutes(number);
   if (unit == "h") return std::chrono::hours(number);
   return std::chrono::hours(number * 24);
-}
-
-std::int64_t micros_from(std::string_view token) {
-  constexpr std::size_t decimals = 6;
-  const std::size_t point = token.find('.');
-  const std::string digits(token.substr(0, point));
-  std::string fraction(point == std::string_view::npos ? "" : token.substr(point + 1));
-  // The schema allows more of them only if they are zeros.
-  fraction.resize(decimals, '0');
-  return whole(digits + fraction);
 }
 
 }  // namespace
@@ -112,7 +103,7 @@ std::string Fields::word(std::string_view key, std::string_view otherwise) const
 std::optional<std::int64_t> Fields::micros(std::string_view key) const {
   const Json* found = find(key);
   if (found == nullptr) return std::nullopt;
-  return micros_from(*found->number_token());
+  return micros_from_dollars(*found->number_token());
 }
 
 std::string pointer_to(std::string_view pointer, std::string_view member) {

@@ -2,7 +2,6 @@
 // a price is not a floating-point number.
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -16,29 +15,14 @@
 
 #include "perdure/agent/prices.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/money.hpp"
 
 namespace perdure {
 namespace {
 
-constexpr std::size_t decimals = 6;  // A micro is the sixth.
-
 std::unexpected<Error> bad_table(const YAML::Node& where, const std::string& what) {
   return fail(ErrorCode::invalid_argument,
               "prices, line " + std::to_string(where.Mark().line + 1) + ": " + what);
-}
-
-// "2.25" is 2,250,000. Nothing for anything else, or for more decimals than a micro has.
-std::optional<std::int64_t> micros_from(std::string_view dollars) {
-  const std::size_t point = dollars.find('.');
-  std::string digits(dollars.substr(0, point));
-  std::string fraction;
-  if (point != std::string_view::npos) fraction = dollars.substr(point + 1);
-  if (digits.empty() || fraction.size() > decimals) return std::nullopt;
-  digits += fraction + std::string(decimals - fraction.size(), '0');
-  if (digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
-  std::int64_t micros = 0;
-  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), micros);
-  return read.ec == std::errc{} ? std::optional(micros) : std::nullopt;
 }
 
 std::int64_t* field_of(Price& price, std::string_view key) {
@@ -61,7 +45,7 @@ Result<Price> price_from(const YAML::Node& node, const std::string& model) {
                                          "\"; there are input, output, cache_read, cache_write");
     }
     const auto micros =
-        member.second.IsScalar() ? micros_from(member.second.Scalar()) : std::nullopt;
+        member.second.IsScalar() ? micros_from_dollars(member.second.Scalar()) : std::nullopt;
     if (!micros) {
       return bad_table(member.second, key + " must be dollars per million tokens, like 2.25");
     }
