@@ -10,8 +10,9 @@ namespace perdure::cli {
 
 Exit exit_for(const Error& error) {
   if (error.subject == "authority") return Exit::not_authorised;
-  // Somebody has to accept that its agent has changed.
-  if (error.subject == "agent_changed" || error.subject == "agent_refused") {
+  // Somebody has to accept that its agent has changed, or is somebody else's.
+  if (error.subject == "agent_changed" || error.subject == "agent_refused" ||
+      error.subject == "agent_imported") {
     return Exit::unconfirmed;
   }
   if (error.subject == "store_in_use") return Exit::in_use;

@@ -1,5 +1,6 @@
 """Clumsy and hostile use: closed streams, empty words, no home, hang-ups, two at once. stranger_test.py PERDURE"""
 
+import json
 import os
 import pathlib
 import pwd
@@ -10,6 +11,7 @@ import sys
 import unittest
 
 from agent_folder import PATIENCE, AgentFolder, Gate, end_of, kill
+from model_server import ModelServer
 
 PROGRAM = ""
 
@@ -119,6 +121,55 @@ class StrangerTest(unittest.TestCase):
         self.assertEqual((said.returncode, said.stdout), (0, b"You are welcome.\n"), said.stderr)
         shown = subprocess.run([PROGRAM, "timeline", "@last"], env=self.folder.environment, capture_output=True)
         self.assertIn(rb"odd \xff bytes \x1b[2J", shown.stdout)
+
+    def take_in(self, title: str) -> None:
+        """Out of a store of somebody else, into this one."""
+        bundle = str(self.folder.path / f"{title}.bundle")
+        self.assertEqual(self.folder.run("export", title, "-o", bundle).returncode, 0)
+        self.folder.environment["PERDURE_STORE"] = str(self.folder.path / f"{title}.db")
+        self.assertEqual(self.folder.run("import", bundle).returncode, 0)
+
+    def test_a_bundle_gets_no_key_for_the_server_that_it_names(self):
+        theirs, mine = (ModelServer([{"text": "Good day."}, {"text": "Thanks."}]) for _ in range(2))
+        for server in (theirs, mine):
+            self.addCleanup(server.close)
+        model = ["--model", "small", "--base-url"]
+        self.assertEqual(self.folder.run("run", *model, theirs.url, "Hi", "--title", "gift").returncode, 0)
+        self.take_in("gift")
+        self.folder.environment["OPENAI_API_KEY"] = "sk-4711"
+        self.folder.run("fork", "gift", "--title", "heir")
+        for name in ("gift", "heir"):
+            for words in (["resume", name, "Hello?"], ["resume", name, "Hello?", "--accept-changes"]):
+                said = self.folder.run(*words)
+                self.assertEqual((said.returncode, said.stdout), (9, ""), said.stderr)
+                self.assertIn(f"small at {theirs.url}", said.stderr)
+                self.assertIn("--agent FILE", said.stderr)
+        self.assertIn(theirs.url, self.folder.run("show", "gift").stdout)
+        plan = json.loads(self.folder.run("resume", "gift", "--dry-run", "--json").stdout)
+        self.assertIn(theirs.url, plan["agent_error"])
+        said = self.folder.run("resume", "gift", "Hello?", "--accept-changes", *model, mine.url)
+        self.assertEqual((said.returncode, said.stdout), (0, "Thanks. \n"), said.stderr)
+        self.assertEqual((theirs.keys, mine.keys), ({None}, {"Bearer sk-4711"}))
+        self.assertEqual(len(theirs.requests), 1)
+        said = self.folder.run("resume", "heir", "Hello?", "--accept-agent")
+        self.assertEqual((said.returncode, said.stdout), (0, "Thanks. \n"), said.stderr)
+        self.assertEqual(theirs.keys, {None, "Bearer sk-4711"}, "somebody said so")
+
+    def test_a_bundle_runs_no_program_that_its_agent_names(self):
+        agent = self.write_call("echo did >> book")
+        said = self.folder.run("run", agent, "Do it", "--title", "gift")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.folder.run("fork", "gift@1.0", "--title", "again")
+        bundle = str(self.folder.path / "both")
+        self.folder.run("export", "-o", bundle)
+        self.folder.environment["PERDURE_STORE"] = str(self.folder.path / "other.db")
+        self.assertEqual(self.folder.run("import", bundle).returncode, 0)
+        said = self.folder.run("resume", "again")
+        self.assertEqual(said.returncode, 9, said.stderr)
+        self.assertIn("agent.yaml", said.stderr)
+        self.assertEqual((self.folder.path / "book").read_text(), "did\n")
+        self.assertEqual(self.folder.run("resume", "again", "--agent", agent).returncode, 0)
+        self.assertEqual((self.folder.path / "book").read_text(), "did\ndid\n")
 
 
 if __name__ == "__main__":

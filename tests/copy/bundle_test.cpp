@@ -9,6 +9,8 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "contract/backends.hpp"
 #include "copy/household.hpp"
@@ -18,6 +20,7 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/copy.hpp"
+#include "perdure/store/limits.hpp"
 #include "perdure/store/open.hpp"
 
 namespace perdure {
@@ -63,6 +66,7 @@ SessionSummary imported(SessionSummary row, const SessionSummary& is) {
     row.wait_reason = is.wait_reason;
     EXPECT_THAT(row.wait_reason, HasSubstr("imported from a bundle"));
   }
+  if (row.metadata != "{}") row.metadata = R"({"imported":)" + row.metadata + "}";
   row.restored = row.status == Status::paused;
   row.holder = is.holder;
   return row;
@@ -181,6 +185,33 @@ TEST_P(BundleTest, NothingGoesOnByItself) {
     EXPECT_NE(row.status, Status::active) << row.id.text();
     EXPECT_EQ(row.needs_attention(), row.status == Status::paused || row.attention > 0);
   }
+}
+
+// Programs obey metadata: whose server is asked, what is written where.
+TEST_P(BundleTest, MetadataIsSetAsideUnlessTheBundleIsOnesOwn) {
+  const std::string nothing = R"({"imported":{}})";
+  const std::string large = R"({"agent":")" + std::string(metadata_bytes_max - 12, 'x') + R"("})";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"({"agent": {"file": "x"}})", R"({"imported":{"agent": {"file": "x"}}})"},
+      {R"({"imported":{"agent":1}})", R"({"imported":{"agent":1}})"},
+      {R"({"imported":{},"agent":1})", R"({"imported":{"imported":{},"agent":1}})"},
+      {large, nothing},
+      {"{}", "{}"}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    must(from->sessions().create(
+        {.id = named(std::to_string(i)), .annotation = {.metadata = cases[i].first}}));
+  }
+  must(export_sessions(*from, path));
+
+  must(import_bundle(*to, path));
+
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(must(to->sessions().read(named(std::to_string(i)))).metadata, cases[i].second);
+    must(to->retention().remove(named(std::to_string(i))));
+  }
+  must(import_bundle(*to, path, {.with_metadata = true}));
+  EXPECT_EQ(must(to->sessions().read(named("0"))).metadata, cases[0].first);
+  expect_sound(*to);
 }
 
 TEST_P(BundleTest, SomebodyMayLetItGoOn) {

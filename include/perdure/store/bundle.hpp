@@ -6,12 +6,17 @@
 // original goes on too; both would make their next calls under the same keys. To hand a session
 // over for good, move it (copy.hpp).
 //
+// Whoever made a bundle wrote the metadata of its sessions, and programs obey metadata: which
+// server is asked with one's key, which folder notes are written to. So it is set aside: what was
+// M is `{"imported": M}`, which nobody obeys.
+//
 // docs/reference/bundle-format.md is the format, byte by byte.
 
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -33,9 +38,14 @@ struct ExportOptions {
   bool with_damage = false;
 };
 
+/// Where an import sets the metadata of a session aside.
+inline constexpr std::string_view imported_member = "imported";
+
 struct ImportOptions {
   /// Take in sessions that were damaged when they were exported. Else they are refused.
   bool with_damage = false;
+  /// Take the metadata of sessions as it was: for bundles of one's own, that nobody else could write.
+  bool with_metadata = false;
 };
 
 struct BundleReport {

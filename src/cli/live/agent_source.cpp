@@ -18,6 +18,7 @@
 #include "perdure/agent/environment.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/store/bundle.hpp"
 #include "place/path.hpp"
 
 namespace perdure::cli {
@@ -111,6 +112,17 @@ std::string text_member(const Json& object, std::string_view name) {
   return member != nullptr && member->is_string() ? *member->as_string() : std::string();
 }
 
+std::optional<AgentSource> source_among(const Json& members) {
+  const Json* agent = members.find("agent");
+  if (agent == nullptr || !agent->is_object()) return std::nullopt;
+  AgentSource source{.file = text_member(*agent, "file"),
+                     .model = text_member(*agent, "model"),
+                     .provider = text_member(*agent, "provider"),
+                     .base_url = text_member(*agent, "base_url")};
+  if (source.file.empty() && source.model.empty()) return std::nullopt;
+  return source;
+}
+
 }  // namespace
 
 AgentSource source_of(const Invocation& given, const std::string& file, const std::string& folder) {
@@ -126,14 +138,24 @@ AgentSource source_of(const Invocation& given, const std::string& file, const st
 
 std::optional<AgentSource> source_in(const std::string& metadata) {
   const auto parsed = parse_json(metadata);
-  const Json* agent = parsed ? parsed->find("agent") : nullptr;
-  if (agent == nullptr || !agent->is_object()) return std::nullopt;
-  AgentSource source{.file = text_member(*agent, "file"),
-                     .model = text_member(*agent, "model"),
-                     .provider = text_member(*agent, "provider"),
-                     .base_url = text_member(*agent, "base_url")};
-  if (source.file.empty() && source.model.empty()) return std::nullopt;
-  return source;
+  return parsed ? source_among(*parsed) : std::nullopt;
+}
+
+std::optional<AgentSource> imported_source_in(const std::string& metadata) {
+  const auto parsed = parse_json(metadata);
+  const Json* imported = parsed ? parsed->find(imported_member) : nullptr;
+  return imported != nullptr ? source_among(*imported) : std::nullopt;
+}
+
+std::string source_words(const AgentSource& source) {
+  std::string words = source.file;
+  const auto add = [&](std::string_view link, const std::string& word, std::string_view end = "") {
+    if (!word.empty()) words += fmt::format("{}{}{}", words.empty() ? "" : link, word, end);
+  };
+  add(" with ", source.model);
+  add(" (", source.provider, ")");
+  add(" at ", source.base_url);
+  return words;
 }
 
 std::string with_source(const std::string& metadata, const AgentSource& source) {

@@ -1,5 +1,9 @@
 // Which agent a session is of: a file, or a model alone. A session remembers it in its metadata, as
 // `{"agent": {"file", "model", "provider", "base_url"}}`, so that `resume SES` needs no more than SES.
+//
+// What a bundle said of it is somebody else's word: an import sets it aside (bundle.hpp), and it counts
+// once the user has accepted it. Until then it would choose the server that gets the user's key, and
+// the programs that run.
 
 #pragma once
 
@@ -30,6 +34,10 @@ struct AgentSource {
 
 /// Empty: the session does not say.
 [[nodiscard]] std::optional<AgentSource> source_in(const std::string& metadata);
+/// What the session said in the bundle that it came out of. Empty: it said nothing, or is of here.
+[[nodiscard]] std::optional<AgentSource> imported_source_in(const std::string& metadata);
+/// For people: "agent.yaml", "gpt-9 (openai) at http://…". Not made visible yet.
+[[nodiscard]] std::string source_words(const AgentSource& source);
 /// The metadata with this source in it; the rest stays.
 [[nodiscard]] std::string with_source(const std::string& metadata, const AgentSource& source);
 

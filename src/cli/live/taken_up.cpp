@@ -120,19 +120,36 @@ void tell_doubt(Desk& desk, const TakenUp& taken) {
                      Ink::yellow}});
 }
 
-}  // namespace
-
-Result<AgentSource> source_for(Desk& desk, const SessionSummary& row) {
-  const auto named = desk.given().find("agent");
-  const auto known = source_in(row.metadata);
-  if (!named && !known) {
+Result<AgentSource> remembered_source(Desk& desk, const SessionSummary& row) {
+  if (auto known = source_in(row.metadata)) return *std::move(known);
+  auto theirs = imported_source_in(row.metadata);
+  if (!theirs) {
     return fail(ErrorCode::not_found,
                 fmt::format("{} does not say which agent it is of: name its file with --agent FILE",
                             row.id.text()));
   }
+  if (desk.given().has("accept-agent")) return *std::move(theirs);
+  return fail(ErrorCode::conflict,
+              fmt::format("{} came out of a bundle, and whoever made that chose its agent, which "
+                          "would get your keys and run its tools: {}. With an agent of yours: "
+                          "perdure resume {} --agent FILE; with that one, if you trust it: "
+                          "perdure resume {} --accept-agent",
+                          row.id.text(), source_words(*theirs), row.id.text(), row.id.text()),
+              "agent_imported");
+}
+
+}  // namespace
+
+Result<AgentSource> source_for(Desk& desk, const SessionSummary& row) {
+  const auto named = desk.given().find("agent");
   const AgentSource given = source_of(desk.given(), named.value_or(""), desk.world().folder);
   if (named) return given;
-  AgentSource source = *known;
+  auto known = remembered_source(desk, row);
+  if (!known) {
+    // A model is enough of an agent.
+    return given.model.empty() ? forward(known) : Result<AgentSource>(given);
+  }
+  AgentSource source = *std::move(known);
   if (!given.model.empty()) source.model = given.model;
   if (!given.provider.empty()) source.provider = given.provider;
   if (!given.base_url.empty()) source.base_url = given.base_url;

@@ -21,8 +21,9 @@
 
 namespace perdure::cli {
 
-/// By --agent, or else by what the session remembers; --model, --provider and --base-url win.
-/// Fails: `not_found` if nobody says which.
+/// By --agent, or else by what the session remembers; --model, --provider and --base-url win. What it
+/// remembered in a bundle counts under --accept-agent only.
+/// Fails: `not_found` if nobody says which; about "agent_imported" if nobody but a bundle does.
 [[nodiscard]] Result<AgentSource> source_for(Desk& desk, const SessionSummary& row);
 
 struct TakenUp {

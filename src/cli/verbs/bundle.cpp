@@ -92,6 +92,9 @@ Result<Exit> run_import(Desk& desk) {
   if (!only_looks) {
     desk.talk().line(
         "They are copies, so unfinished ones are paused: nobody here knows what the originals do.");
+    desk.talk().line(
+        "Whoever made the bundle chose their agents: resume one with --agent FILE, or "
+        "--accept-agent.");
     desk.talk().line("Next: perdure sessions");
   }
   return Exit::done;
@@ -130,7 +133,9 @@ Command import_command() {
           .details =
               "All of them or none, and only if every sum is right. They are copies: unfinished "
               "ones arrive\n"
-              "paused. With --dry-run the file is only checked.",
+              "paused. Whoever made the file chose which agents they are of: those are neither "
+              "asked nor run until\n"
+              "somebody accepts them. With --dry-run the file is only checked.",
           .arguments = {{.name = "FILE", .summary = "The bundle", .by = Completes::file}},
           .options = {{.name = "dry-run", .summary = "Only check the file"},
                       {.name = "with-damage",

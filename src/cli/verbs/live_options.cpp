@@ -34,6 +34,8 @@ std::vector<Option> take_up_options() {
            .value = "FILE",
            .summary = "The session's agent file, instead of the one it remembers",
            .by = Completes::file},
+          {.name = "accept-agent",
+           .summary = "Go on with the agent that the session had in the bundle it came out of"},
           {.name = "accept-changes", .summary = "Go on although the agent is not as it was"},
           {.name = "wait",
            .value = "TIME",

@@ -16,10 +16,12 @@
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/limits.hpp"
 #include "perdure/store/progress.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -52,6 +54,22 @@ void come_up_paused(Fact& fact) {
                                 to_iso8601(row.updated_at));
 }
 
+// Programs obey what a session's metadata says, and whoever made the file wrote it. One that was set
+// aside before stays as it is; what would not be sound any more, one level deeper, is left out.
+void set_metadata_aside(Fact& fact) {
+  auto* session = std::get_if<SessionFact>(&fact);
+  if (session == nullptr || !session->row) return;
+  std::string& metadata = session->row->summary.metadata;
+  const auto before = parse_json(metadata);
+  const Json::Object* members = before ? before->as_object() : nullptr;
+  if (members != nullptr && members->empty()) return;
+  if (members != nullptr && members->size() == 1 && before->find(imported_member) != nullptr)
+    return;
+  const std::string aside = fmt::format(R"({{"{}":{}}})", imported_member, metadata);
+  const bool fits = aside.size() <= metadata_bytes_max && parse_json(aside);
+  metadata = fits ? aside : fmt::format(R"({{"{}":{{}}}})", imported_member);
+}
+
 Result<Passage> begin(Store& store, const Digest& digest) {
   Ticket own = 0;
   for (std::size_t i = 0; i < 4; ++i) own = own << 8U | digest.at(i);
@@ -78,8 +96,9 @@ Result<Passage> begin(Store& store, const Digest& digest) {
 
 class Import {
  public:
-  Import(Store& store, const std::string& path, const Progress& progress)
-      : store_(store), path_(path), progress_(progress) {}
+  Import(Store& store, const std::string& path, const ImportOptions& options,
+         const Progress& progress)
+      : store_(store), path_(path), options_(options), progress_(progress) {}
 
   // Each of these is false if it was told to stop.
 
@@ -110,7 +129,7 @@ class Import {
     }
   }
 
-  Result<bool> compare(const Passage& passage, const ImportOptions& options) {
+  Result<bool> compare(const Passage& passage) {
     auto facts = open({});
     if (!facts) return forward(facts);
     copy::FactStream source([&](const FactCursor&) -> Result<FactSlice> {
@@ -123,7 +142,7 @@ class Import {
     auto compared =
         comparison.run([&](std::uint64_t) { return go_on(2 * report_.bytes + facts->position()); });
     if (!compared || !*compared) return compared;
-    if (options.with_damage || comparison.damaged().empty()) return true;
+    if (options_.with_damage || comparison.damaged().empty()) return true;
     const SessionId& session = *comparison.damaged().begin();
     return fail(ErrorCode::corrupted,
                 fmt::format("session {} was damaged when it was exported", session.text()),
@@ -149,36 +168,40 @@ class Import {
       return fail(ErrorCode::corrupted, "the bundle was changed while it was read", path_);
     }
     if (*slice) {
-      for (Fact& fact : (*slice)->facts) come_up_paused(fact);
+      for (Fact& fact : (*slice)->facts) {
+        come_up_paused(fact);
+        if (!options_.with_metadata) set_metadata_aside(fact);
+      }
     }
     return slice;
   }
 
   Store& store_;
   const std::string& path_;
+  const ImportOptions& options_;
   const Progress& progress_;
   std::uint64_t total_ = 0;  ///< The file is read three times.
   BundleReport report_;
 };
 
 // All of it, up to the moment at which the sessions are there.
-Result<bool> prepare(Import& work, const Passage& passage, const ImportOptions& options) {
+Result<bool> prepare(Import& work, const Passage& passage) {
   auto taken = work.take(passage);
   if (!taken || !*taken) return taken;
-  return work.compare(passage, options);
+  return work.compare(passage);
 }
 
 }  // namespace
 
 Result<BundleReport> import_bundle(Store& store, const std::string& path,
                                    const ImportOptions& options, const Progress& progress) {
-  Import work(store, path, progress);
+  Import work(store, path, options, progress);
   auto checked = work.check();
   if (!checked) return forward(checked);
   if (!*checked) return work.report();
   auto passage = begin(store, work.report().digest);
   if (!passage) return forward(passage);
-  auto prepared = prepare(work, *passage, options);
+  auto prepared = prepare(work, *passage);
   if (!prepared || !*prepared) {
     // Should that fail too, the next import does it; the first error is the one to know.
     static_cast<void>(store.transfer().end(*passage, MoveEnd::abandoned));
