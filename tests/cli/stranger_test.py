@@ -122,6 +122,27 @@ class StrangerTest(unittest.TestCase):
         shown = subprocess.run([PROGRAM, "timeline", "@last"], env=self.folder.environment, capture_output=True)
         self.assertIn(rb"odd \xff bytes \x1b[2J", shown.stdout)
 
+    def test_an_agent_does_not_choose_the_store_of_the_next_command(self):
+        setting = "store = planted.db"
+        calls = [
+            {"name": "write_file", "args": {"path": ".perdure/config", "content": setting}},
+            {"name": "shell", "args": {"command": f"mkdir .perdure; echo '{setting}' > .perdure/config"}},
+            {"name": "shell", "args": {"command": f"mkdir d; echo '{setting}' > d/config; mv -T d .perdure"}},
+            {"name": "shell", "args": {"command": "echo x > d/x; mv d/x ../../store.db-journal; mv d/x store.db-journal"}},
+        ]
+        agent = self.folder.write_agent(
+            [{"calls": calls}, {"text": "Done."}], {}, roots=[{"path": ".", "writable": True}],
+            permissions={"write": "allow", "mutate": "allow", "undeclared": "allow"},
+        )  # fmt: skip
+        written = json.loads((self.folder.path / agent).read_text())
+        (self.folder.path / agent).write_text(json.dumps(written | {"tools": {"files": {}, "shell": {}}}))
+        said = self.folder.run("run", agent, "Look around")
+        self.assertEqual((said.returncode, said.stdout), (0, "Done.\n"), said.stderr)
+        del self.folder.environment["PERDURE_STORE"]
+        self.assertNotIn("planted.db", self.folder.run("config").stdout)
+        self.assertEqual([path.name for path in self.folder.path.glob(".perdure*")], [])
+        self.assertFalse((self.folder.path / "store.db-journal").exists())
+
     def take_in(self, title: str) -> None:
         """Out of a store of somebody else, into this one."""
         bundle = str(self.folder.path / f"{title}.bundle")

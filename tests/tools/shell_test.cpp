@@ -48,11 +48,11 @@ class ShellTest : public ::testing::Test {
     spec_.grace = Duration(100);
   }
   std::string run(const std::string& command, const std::stop_token& stop = {},
-                  const ToolProgress& progress = {}) {
+                  const ToolProgress& progress = {}, Position call = 1) {
     const auto tool = make_shell_tool(spec_);
     const Json args(Json::Object{{"command", command}});
     const ToolOutcome outcome = tool->tool.run({.session = SessionId::parse("s").value(),
-                                                .call = 1,
+                                                .call = call,
                                                 .args = args,
                                                 .stop = stop,
                                                 .progress = progress});
@@ -60,6 +60,9 @@ class ShellTest : public ::testing::Test {
       return (done->is_error ? "error: " : "done: ") + done->content;
     if (const auto* failed = std::get_if<Failed>(&outcome)) return "failed: " + failed->why;
     return "doubt: " + std::get<Doubtful>(outcome).why;
+  }
+  bool is_there(const std::string& name) {
+    return fs::exists(fs::symlink_status(folder_.path() / name));
   }
   std::string text_of(const std::string& name) {
     std::ifstream file(folder_.path() / name);
@@ -144,6 +147,54 @@ TEST_F(ShellTest, HidesWhatLinksLeadToAndWhatIsHiddenTwice) {
   EXPECT_THAT(said, Not(HasSubstr("PRIVATE")));
   EXPECT_THAT(said, HasSubstr("x\n"));
   EXPECT_FALSE(fs::exists(folder_.path() / "work/not-there"));
+}
+
+// What is hidden cannot be made either, and nothing is left of what stood in for it.
+TEST_F(ShellTest, MakesNothingThatIsHidden) {
+  fs::create_directories(folder_.path() / "work/a");
+  fs::create_symlink("nowhere", folder_.path() / "work/link");
+  spec_.hidden = {folder_.file("work/.perdure"), folder_.file("work/store.db-journal"),
+                  folder_.file("work/a/b/c/key")};
+  for (const std::string command :
+       {"mkdir .perdure", "echo x > d && mv -f d .perdure", "ln -sfT a .perdure", "rm -f .perdure",
+        "echo x > d && mv -f d store.db-journal", "mkdir -p a/b/c", "chmod 700 a/b", "rmdir a/b",
+        "mv a e"}) {
+    EXPECT_THAT(run(command), StartsWith("error: ")) << command;
+    EXPECT_THAT(run("ls -A a/b; test -d .perdure || test -s store.db-journal"),
+                "error: exit code 1\n")
+        << command;
+  }
+  for (const std::string name : {"work/.perdure", "work/store.db-journal", "work/a/b"}) {
+    EXPECT_FALSE(is_there(name)) << name;
+  }
+  spec_.hidden = {folder_.file("work/link")};
+  EXPECT_THAT(run("rm link && mkdir link"), StartsWith("failed: "));
+}
+
+// The mounts of one command are not undone by the end of another; a killed process's are cleared up.
+TEST_F(ShellTest, KeepsStandInsWhileACommandNeedsThem) {
+  spec_.hidden = {folder_.file("work/.perdure")};
+  const Fifo started(folder_.file("work/started"));
+  const Fifo go(folder_.file("work/go"));
+  auto first = std::async(std::launch::async, [&] {
+    return run("echo ready > started; read word < go; mkdir .perdure");
+  });
+  EXPECT_EQ(started.read_line(), "ready");
+  EXPECT_EQ(run("true", {}, {}, 2), "done: ");
+  EXPECT_TRUE(is_there("work/.perdure"));
+  go.write_line("go");
+  EXPECT_THAT(first.get(), StartsWith("error: "));
+  EXPECT_FALSE(is_there("work/.perdure"));
+
+  std::ofstream(folder_.path() / "state/stand-ins")
+      << folder_.file("work/left") << '\0' << folder_.file("work/filled") << '\0';
+  for (const std::string name : {"work/left", "work/filled"}) {
+    std::ofstream(folder_.path() / name) << (name == "work/filled" ? "mine" : "");
+    fs::permissions(folder_.path() / name, fs::perms::owner_read);
+  }
+  EXPECT_EQ(run("true"), "done: ");
+  EXPECT_FALSE(is_there("work/left"));
+  EXPECT_EQ(text_of("work/filled"), "mine");
 }
 
 TEST_F(ShellTest, ARootThatIsOnlyReadStaysSoBesideWhatIsHidden) {

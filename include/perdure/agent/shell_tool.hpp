@@ -32,7 +32,7 @@ struct ShellSpec {
   /// Commands begin in the first. Paths in commands are those of the machine.
   std::vector<FileRoot> roots{};
   /// Whole paths, of files or folders. They are empty, and no command can move them or what they
-  /// are in. One that is not there when a command begins is not hidden from it.
+  /// are in. One that is not there, in a writable root, is an empty file while a command runs.
   std::vector<std::string> hidden{};
   std::vector<std::string>
       read_only{};  ///< Such paths, in writable roots: never written nor moved.

@@ -108,6 +108,7 @@ Result<std::vector<ToolSpec>> make_files(const AgentFile& file, const AgentPlace
   const GuardedPaths guarded = guarded_paths(file, place);
   // With all that is in it, if it is a folder.
   for (const std::string& path : guarded.hidden) files.hidden.push_back(path + "/**");
+  files.hidden.push_back(fmt::format("**/{}/**", agent_file::project_folder));
   files.read_only = guarded.read_only;
   auto tools = make_file_tools(files);
   if (!tools) return tools;

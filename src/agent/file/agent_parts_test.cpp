@@ -223,6 +223,21 @@ TEST_F(AgentPartsTest, AnAgentDoesNotWriteItsOwnFile) {
   EXPECT_THAT(run(*tools, "read_file", R"({"path":"agent.yaml"})"), HasSubstr("name: a"));
 }
 
+// Which store the user's next command works in is not the model's to say.
+TEST_F(AgentPartsTest, NoToolForFilesMakesASettingOfTheCommandLine) {
+  for (const std::string roots : {"{path: work, writable: true}",
+                                  "{path: work, writable: true, name: w}, {path: ., name: o}"}) {
+    const auto tools = make_toolbox(spec("roots: [" + roots + "]\ntools: {files: {}}\n"), place());
+    ASSERT_TRUE(tools) << tools.error().message;
+    const std::string root = roots.contains("name") ? "w/" : "";
+    for (const std::string path : {".perdure", ".perdure/config", "a/b/.perdure/config"}) {
+      const std::string call = R"({"path":")" + root + path + R"(","content":"store = mine.db"})";
+      EXPECT_THAT(run(*tools, "write_file", call), HasSubstr("is not for this tool")) << call;
+      EXPECT_FALSE(std::filesystem::exists(folder_.path() / "work" / path));
+    }
+  }
+}
+
 TEST_F(AgentPartsTest, WholePathsThatAreDeniedAreHiddenToo) {
   const std::string folder = (folder_.path() / "work").string();
   const auto tools = make_toolbox(spec("roots: [{path: work}]\ntools: {files: {}}\npermissions: "

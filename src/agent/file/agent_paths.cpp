@@ -45,6 +45,9 @@ GuardedPaths guarded_paths(const AgentFile& file, const AgentPlace& place) {
   const auto hide = [&](const std::string& path) {
     if (!path.empty()) paths.hidden.push_back(whole_path(file, path));
   };
+  for (const FileRoot& root : whole_roots(file)) {
+    if (root.is_writable) hide((std::filesystem::path(root.path) / project_folder).string());
+  }
   hide(place.state_folder);
   hide(file.model.key_file);
   for (const SecretSpec& secret : file.secrets) hide(secret.file);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perdure/agent/agent_file.hpp"
@@ -18,6 +19,9 @@ namespace perdure::agent_file {
 /// A program that is a mere name is looked up; one with a slash is a path.
 [[nodiscard]] std::vector<std::string> whole_command(const AgentFile& file,
                                                      std::vector<std::string> command);
+
+/// What it holds says which store the command line uses in the folder that it is in, and below.
+inline constexpr std::string_view project_folder = ".perdure";
 
 /// Whole paths, of files and folders. Whoever reads the first knows a key, or decides in a person's
 /// place; whoever writes the second is another agent.

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,6 +24,7 @@
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
 #include "tools/sandbox.hpp"
+#include "tools/stand_ins.hpp"
 
 namespace perdure {
 namespace {
@@ -41,13 +41,12 @@ class ShellTool {
     if (const auto why = refusal(); !why.empty()) return Failed{why};
     const Json* command = context.args.find("command");
     if (command == nullptr || !command->is_string()) return Failed{"there is no command"};
-    ProgramSpec program = program_of({"/bin/sh", "-c", *command->as_string()},
-                                     name_of(context.session, context.call));
-    program.progress = context.progress;
-    const auto end = run_program(program, context.stop);
-    if (end) return outcome_of(*end);
-    if (end.error().subject == "running") return Doubtful{end.error().message};
-    return Failed{"The command was not run: " + end.error().message};
+    const std::vector<std::string> line = {"/bin/sh", "-c", *command->as_string()};
+    const std::string name = name_of(context.session, context.call);
+    if (spec_.sandbox == Sandbox::none) return outcome_of(program_of(line, name), context);
+    const auto stand_ins = StandIns::put(spec_);
+    if (!stand_ins) return Failed{"The command was not run: " + stand_ins.error().message};
+    return outcome_of(program_of(line, name, stand_ins->places()), context);
   }
 
   [[nodiscard]] Result<void> end_leftovers(const LeftoverContext& context) const {
@@ -89,12 +88,14 @@ class ShellTool {
     return fmt::format("try {} {} {} {}", self.pid, self.started, self.kernel, fmt::ptr(this));
   }
 
-  [[nodiscard]] ProgramSpec program_of(std::vector<std::string> command,
-                                       const std::string& call) const {
+  [[nodiscard]] ProgramSpec program_of(std::vector<std::string> command, const std::string& call,
+                                       const std::vector<std::string>& hidden = {}) const {
+    ShellSpec spec = spec_;
+    spec.hidden.insert(spec.hidden.end(), hidden.begin(), hidden.end());
     ProgramSpec program{
         .argv = spec_.sandbox == Sandbox::none
                     ? std::move(command)
-                    : sandboxed(spec_, find_program(spec_.bubblewrap).value_or(spec_.bubblewrap),
+                    : sandboxed(spec, find_program(spec_.bubblewrap).value_or(spec_.bubblewrap),
                                 command),
         .folder = spec_.roots.front().path,
         .output_bytes_max = spec_.output_bytes_max,
@@ -111,6 +112,14 @@ class ShellTool {
     if (!spec_.environment.contains("LANG")) add("LANG", "C.UTF-8");
     if (!spec_.environment.contains("HOME")) add("HOME", spec_.roots.front().path);
     return program;
+  }
+
+  static ToolOutcome outcome_of(ProgramSpec program, const CallContext& context) {
+    program.progress = context.progress;
+    const auto end = run_program(program, context.stop);
+    if (end) return outcome_of(*end);
+    if (end.error().subject == "running") return Doubtful{end.error().message};
+    return Failed{"The command was not run: " + end.error().message};
   }
 
   static ToolOutcome outcome_of(const ProgramEnd& end) {

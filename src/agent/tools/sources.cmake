@@ -40,7 +40,8 @@ list(
   tools/session/ask_tool.cpp
   tools/session/note_tools.cpp
   tools/session/plan_tools.cpp
-  tools/shell_tool.cpp)
+  tools/shell_tool.cpp
+  tools/stand_ins.cpp)
 
 list(
   APPEND
