@@ -1,7 +1,11 @@
-// A file has little that can be set wrong: how it is synced, and whether its pages have sums.
+// A file has little that can be set wrong: how it is synced, whether its pages have sums, and who may
+// read it.
 
 #include "sqlite/doctor.hpp"
 
+#include <fmt/format.h>
+#include <string>
+#include <sys/stat.h>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -40,12 +44,31 @@ Remark look_at_sums(bool has_sums) {
           .advice = "copy it into a new store"};
 }
 
+Remark look_at_rights(const std::string& path) {
+  struct stat status{};
+  const bool is_known = ::stat(path.c_str(), &status) == 0;
+  if (is_known && (status.st_mode & (S_IRGRP | S_IROTH)) == 0) {
+    return {.gravity = Gravity::fine,
+            .topic = "rights",
+            .what = "nobody but the file's owner may read what was said",
+            .advice = {}};
+  }
+  const bool is_for_all = (status.st_mode & S_IROTH) != 0;
+  return {.gravity = Gravity::warning,
+          .topic = "rights",
+          .what = !is_known    ? "who may read the file is not known"
+                  : is_for_all ? "everybody on this machine may read what was said"
+                               : "the file's group may read what was said",
+          .advice = fmt::format("unless that is meant: chmod 600 {0} {0}-*", path)};
+}
+
 }  // namespace
 
 Result<std::vector<Remark>> examine(Access access, const StoreInfo& info) {
   return access.readers.read([&](Connection& db) -> Result<std::vector<Remark>> {
     return std::vector{look_at_syncs(info.durability),
-                       look_at_sums(db.reserved_bytes() == sum_bytes)};
+                       look_at_sums(db.reserved_bytes() == sum_bytes),
+                       look_at_rights(sqlite3_db_filename(db.handle(), "main"))};
   });
 }
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -35,8 +36,13 @@ int apply(const Descriptor& file, int command, struct flock& lock) {
 
 }  // namespace
 
-Result<Descriptor> Descriptor::open(const std::string& path) {
-  const int number = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+Result<Descriptor> Descriptor::open(const std::string& path, mode_t rights) {
+  int number = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, rights);
+  // Whoever may write the store must be able to lock it, whatever the umask takes away.
+  if (number >= 0 && rights != private_rights) ::fchmod(number, rights);
+  if (number < 0 && errno == EEXIST) {
+    number = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, rights);
+  }
   if (number >= 0) return Descriptor(number);
   return fail(ErrorCode::unavailable,
               fmt::format("cannot open {}: {}", path, std::strerror(errno)));

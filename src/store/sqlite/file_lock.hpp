@@ -18,12 +18,16 @@ inline constexpr off_t turn_byte = 0;
 inline constexpr off_t door_byte = 1;
 inline constexpr off_t worker_base = 4096;
 
+/// Of every file that is made here: what is said in a store is for its owner alone.
+inline constexpr mode_t private_rights = 0600;
+
 /// An open file; what it locked is free again when it closes.
 class Descriptor {
  public:
-  /// Opens for reading and writing, and makes the file if it is not there.
-  /// Fails: `unavailable`.
-  [[nodiscard]] static Result<Descriptor> open(const std::string& path);
+  /// Opens for reading and writing, and makes the file with these rights if it is not there; one
+  /// that is there keeps its own. Fails: `unavailable`.
+  [[nodiscard]] static Result<Descriptor> open(const std::string& path,
+                                               mode_t rights = private_rights);
   ~Descriptor();
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&&) = delete;

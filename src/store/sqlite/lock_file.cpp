@@ -30,8 +30,8 @@ constexpr off_t record_at = failures_at + sizeof(LockFile::Failures);
 
 }  // namespace
 
-Result<LockFile> LockFile::open(const std::string& path) {
-  auto file = Descriptor::open(path);
+Result<LockFile> LockFile::open(const std::string& path, mode_t rights) {
+  auto file = Descriptor::open(path, rights);
   if (!file) return forward(file);
   auto turn = Turn::open(path);
   if (!turn) return forward(turn);

@@ -21,8 +21,9 @@ namespace perdure::sqlite {
 
 class LockFile {
  public:
-  /// Fails: `unavailable`.
-  [[nodiscard]] static Result<LockFile> open(const std::string& path);
+  /// Rights as Descriptor::open. Fails: `unavailable`.
+  [[nodiscard]] static Result<LockFile> open(const std::string& path,
+                                             mode_t rights = private_rights);
 
   /// See turn.hpp. Among threads of one LockFile the caller sees to order.
   [[nodiscard]] Result<void> take_turn(Duration wait) { return turn_.take(wait); }

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <string>
+#include <sys/stat.h>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -39,6 +41,7 @@
 #include "sqlite/commit.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/doctor.hpp"
+#include "sqlite/file_lock.hpp"
 #include "sqlite/lock_file.hpp"
 #include "sqlite/opening.hpp"
 #include "sqlite/readers.hpp"
@@ -165,6 +168,19 @@ class SqliteStore final : public Store, private Upkeep {
   SqliteChanges changes_{readers_, lock_file_};
 };
 
+// Its lock file has the rights of a store that is there, as SQLite's files beside it have.
+mode_t rights_of(const std::string& path) {
+  struct stat status{};
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  return is_there ? (status.st_mode & 0666U) | private_rights : private_rights;
+}
+
+// SQLite would give it the rights that the umask leaves. Made without being opened: to close a
+// descriptor of a file drops the locks of all others that this process has of it.
+void make_private(const std::string& path) {
+  [[maybe_unused]] const int failure = ::mknod(path.c_str(), S_IFREG | private_rights, 0);
+}
+
 }  // namespace
 
 // One file, one lock file: whatever link or working folder the path goes through.
@@ -174,8 +190,9 @@ Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& asked) {
   const auto path = std::filesystem::weakly_canonical(asked.path, unresolved);
   if (!unresolved) options.path = std::filesystem::absolute(path, unresolved).string();
   if (auto there = check_place(options); !there) return forward(there);
-  auto lock_file = LockFile::open(options.path + "-lock");
+  auto lock_file = LockFile::open(options.path + "-lock", rights_of(options.path));
   if (!lock_file) return forward(lock_file);
+  make_private(options.path);
   try {
     auto store = std::make_unique<SqliteStore>(options, *std::move(lock_file));
     if (auto prepared = store->prepare(); !prepared) return forward(prepared);

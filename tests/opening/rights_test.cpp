@@ -1,0 +1,79 @@
+// Who may read what a store's files say: whatever the umask is.
+
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/stat.h>
+
+#include "doubles/must.hpp"
+#include "doubles/temp_folder.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/store/bundle.hpp"
+#include "perdure/store/doctor.hpp"
+#include "perdure/store/open.hpp"
+#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Rights : public testing::Test {
+ protected:
+  Rights() : before_(::umask(022)) {}
+  ~Rights() override { ::umask(before_); }
+
+  std::unique_ptr<Store> open() {
+    auto store = must(open_store(path));
+    must(store->sessions().create({.id = mint<SessionTag>(random_ids())}));
+    return store;
+  }
+  mode_t of(const std::string& end) {
+    struct stat status{};
+    return ::stat((path + end).c_str(), &status) == 0 ? status.st_mode & 0777U : 0;
+  }
+  static Remark remark_of(Store& store) {
+    for (const Remark& remark : must(store.upkeep().doctor())) {
+      if (remark.topic == "rights") return remark;
+    }
+    return {};
+  }
+
+  TempFolder folder;
+  const std::string path = folder.file("store.db");
+
+ private:
+  const mode_t before_;
+};
+
+TEST_F(Rights, OfANewStoreAndOfAllThatIsMadeOfItAreItsOwnersAlone) {
+  const auto store = open();
+  must(store->upkeep().backup(path + ".backup"));
+  must(export_sessions(*store, path + ".bundle"));
+  must(salvage_store(path, path + ".salvaged"));
+
+  for (const std::string end : {"", "-wal", "-shm", "-lock", ".backup", ".bundle", ".salvaged"}) {
+    EXPECT_EQ(of(end), 0600U) << end;
+  }
+  EXPECT_EQ(remark_of(*store).gravity, Gravity::fine);
+}
+
+TEST_F(Rights, OfAStoreThatIsThereStayAndTheFilesBesideItFollow) {
+  open().reset();
+  fs::remove(path + "-lock");
+  ASSERT_EQ(::chmod(path.c_str(), 0660), 0);
+
+  const auto store = open();
+
+  for (const std::string end : {"", "-wal", "-shm", "-lock"}) EXPECT_EQ(of(end), 0660U) << end;
+  const Remark remark = remark_of(*store);
+  EXPECT_EQ(remark.gravity, Gravity::warning);
+  EXPECT_THAT(remark.what, testing::HasSubstr("group"));
+  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+  EXPECT_THAT(remark_of(*store).what, testing::HasSubstr("everybody"));
+}
+
+}  // namespace
+}  // namespace perdure
