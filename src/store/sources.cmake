@@ -84,6 +84,7 @@ set(PERDURE_STORE_SOURCES
     rules/moves.cpp
     rules/retention.cpp
     rules/session_check.cpp
+    rules/shared_check.cpp
     rules/soundness.cpp
     rules/stored_rows.cpp
     sqlite/acknowledged.cpp

@@ -216,6 +216,13 @@ class DamageTest(FailuresTest):
         self.store.write_bytes(content)
         self.assertIn("damaged", self.folder.run("timeline", "Greeting").stdout)
         self.assertEqual(self.folder.run("show", "Greeting").returncode, 0)
+        for words in ([], ["--messages"], ["--messages", "-q"]):
+            said = self.folder.run("cat", "Greeting", *words)
+            self.assertEqual(said.returncode, 6, said.stderr)
+            self.assertIn("Good day.", said.stdout)
+            self.assertRegex(said.stderr, r"\Aperdure: 1 entry is damaged, at \d+, and left out above: [^\n]+\n\Z")
+        self.assertEqual(self.folder.run("cat", "Greeting", "--json").returncode, 6)
+        self.assertEqual(self.folder.run("cat", "Other", "--messages").returncode, 0)
         said = self.folder.run("resume", "Greeting", "Thanks")
         self.assertEqual((said.returncode, said.stdout), (0, "You are welcome.\n"), said.stderr)
         self.assertRegex(said.stderr, r"Damaged:   1 entry, at \d+; it goes on without")

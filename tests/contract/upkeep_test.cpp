@@ -62,6 +62,22 @@ TEST_P(UpkeepContract, ACheckOfASoundStoreFindsNothingAndCountsWhatThereIs) {
   EXPECT_EQ(report.entries, row(lease.session).next - 1);
 }
 
+TEST_P(UpkeepContract, ACheckReadsWhatForksShareOfARemovedSession) {
+  const Lease lease = own(create());
+  commit(lease, batch_of(lease.session, {message("one"), message("two")}));
+  checkpoint(lease);
+  commit(lease, batch_of(lease.session, {message("not shared")}));
+  const SessionId heir = fork("fork", lease.session, Point::version(1));
+  must(store->ownership().release(lease));
+  must(store->retention().remove(lease.session));
+
+  const CheckReport report = must(upkeep().check());
+
+  EXPECT_TRUE(report.is_sound());
+  EXPECT_EQ(report.entries, row(heir).head);
+  EXPECT_GT(report.bytes, 0U);
+}
+
 TEST_P(UpkeepContract, ACheckThatIsToldToStopSaysThatItIsNotComplete) {
   const CheckReport report = must(upkeep().check([](const Step&) { return false; }));
 

@@ -102,6 +102,46 @@ TEST_F(Check, FindsAnEntryThatIsMissing) {
       << testing::PrintToString(texts(report));
 }
 
+// Nothing but a fork has them any more, and no receipt speaks of them.
+class CheckOfAHeir : public Check {
+ protected:
+  CheckOfAHeir() {
+    auto store = open_store(path).value();
+    const SessionId parent = SessionId::parse("ses_heirless").value();
+    const SessionId heir = SessionId::parse("ses_heir").value();
+    const WorkerId worker = WorkerId::parse("worker").value();
+    EXPECT_TRUE(store->sessions().create({.id = parent}));
+    EXPECT_TRUE(store->ownership().enroll({.id = worker}));
+    const Lease lease = store->ownership().acquire(parent, worker).value();
+    Batch batch{.id = BatchId::parse("b").value()};
+    for (int i = 0; i < 3; ++i) {
+      batch.entries.push_back({.channel = "c", .kind = "k", .body = Body::from_text("\"text\"")});
+    }
+    EXPECT_TRUE(store->commit(lease, batch));
+    EXPECT_TRUE(store->sessions().create(
+        {.id = heir, .origin = {{.session = parent, .at = Point::position(3)}}}));
+    EXPECT_TRUE(store->ownership().release(lease));
+    EXPECT_TRUE(store->retention().remove(parent));
+    EXPECT_TRUE(store->upkeep().check().value().is_sound());
+  }
+
+  static constexpr const char* shared =
+      " WHERE id >> 32 = (SELECT g.parent FROM segment g JOIN session s ON s.num = g.session "
+      "WHERE s.id = 'ses_heir') AND id & 0xFFFFFFFF = 2";
+};
+
+TEST_F(CheckOfAHeir, FindsASharedBodyThatDoesNotMatchItsHash) {
+  edit(std::string("UPDATE entry SET body = x'00'") + shared);
+  expect(Fault::chain, "removed session share, has a body that does not match its hash");
+}
+
+TEST_F(CheckOfAHeir, FindsASharedEntryThatIsMissing) {
+  edit(std::string("DELETE FROM entry") + shared);
+  expect(Fault::order, "removed session share, is missing");
+  EXPECT_THAT(check().damage,
+              Contains(Field(&Damage::session, SessionId::parse("ses_heir").value())));
+}
+
 TEST_F(Check, TakesPrunedEntriesForWhatTheyAre) {
   edit(
       "INSERT INTO pruned SELECT 1, 7, 9, count(*), sum(turns), sum(steps), sum(tokens_in), "

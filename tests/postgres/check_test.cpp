@@ -27,9 +27,14 @@ using testing::IsEmpty;
 /// A store with something of everything in it, which can be had again as it was.
 class PostgresCheck : public testing::Test {
  protected:
-  PostgresCheck() {
+  PostgresCheck() { save(); }
+
+  void save() {
     for (const std::string_view table : tables) {
-      run(fmt::format("CREATE TABLE perdure.saved_{0} AS TABLE perdure.{0}", table));
+      run(
+          fmt::format("DROP TABLE IF EXISTS perdure.saved_{0}; "
+                      "CREATE TABLE perdure.saved_{0} AS TABLE perdure.{0}",
+                      table));
     }
   }
 
@@ -127,6 +132,37 @@ TEST_F(PostgresCheck, FindsWhatIsWrongWithTheLog) {
        "the receipts of commits 5 to 5 are missing"},
       {"UPDATE perdure.receipt SET at = at + 1 WHERE session = 1 AND number = 2", Fault::chain,
        "commit 2"},
+  });
+}
+
+// Nothing but a fork has them any more, and no receipt speaks of them.
+TEST_F(PostgresCheck, FindsWhatIsWrongWithWhatForksShareOfARemovedSession) {
+  {
+    const auto store = must(open_store(schema.location()));
+    const SessionId parent = must(SessionId::parse("ses_heirless"));
+    const WorkerId worker = must(WorkerId::parse("worker"));
+    must(store->sessions().create({.id = parent}));
+    must(store->ownership().enroll({.id = worker}));
+    const Lease lease = must(store->ownership().acquire(parent, worker));
+    Batch batch{.id = must(BatchId::parse("b"))};
+    for (int i = 0; i < 3; ++i) {
+      batch.entries.push_back({.channel = "c", .kind = "k", .body = Body::from_text("\"text\"")});
+    }
+    must(store->commit(lease, batch));
+    must(store->sessions().create({.id = must(SessionId::parse("ses_heir")),
+                                   .origin = {{.session = parent, .at = Point::position(3)}}}));
+    must(store->ownership().release(lease));
+    must(store->retention().remove(parent));
+  }
+  save();
+  const std::string shared =
+      " WHERE position = 2 AND segment = (SELECT g.parent FROM perdure.segment g JOIN "
+      "perdure.session s ON s.num = g.session WHERE s.id = 'ses_heir')";
+  const std::string changed = "UPDATE perdure.entry SET body = '{}'" + shared;
+  const std::string gone = "DELETE FROM perdure.entry" + shared;
+  expect_all({
+      {changed.c_str(), Fault::chain, "share, has a body that does not match its hash"},
+      {gone.c_str(), Fault::order, "removed session share, is missing"},
   });
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "command/command.hpp"
 #include "command/table.hpp"
@@ -13,6 +14,8 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
@@ -61,6 +64,22 @@ Result<Exit> print_raw(Desk& desk, Store& store, const PlaceInSession& place) {
   return Exit::done;
 }
 
+// What cannot be read is missing in what was printed: nobody may take that for the whole.
+Result<Exit> end_with_damage(Desk& desk, const State& state) {
+  std::vector<Position> places;
+  for (const Skipped& skipped : state.skipped) {
+    if (skipped.reason == SkipReason::damaged) places.push_back(skipped.position);
+  }
+  if (places.empty()) return Exit::done;
+  if (desk.output().is_json()) return Exit::damaged;  // The document is all that is printed.
+  desk.screen().flush();
+  return fail(
+      ErrorCode::corrupted,
+      fmt::format("{} damaged, at {}, and left out above: perdure check says more",
+                  places.size() == 1 ? "1 entry is" : fmt::format("{} entries are", places.size()),
+                  fmt::join(places, ", ")));
+}
+
 Result<Exit> run_cat(Desk& desk) {
   if (desk.given().has("raw") && desk.output().is_json()) {
     return fail(ErrorCode::invalid_argument,
@@ -78,13 +97,13 @@ Result<Exit> run_cat(Desk& desk) {
   desk.output().document(
       "perdure.state/1",
       {{"session", place->session.id.text()}, {"point", place->name}, {"value", *value}});
-  if (desk.output().is_json()) return Exit::done;
+  if (desk.output().is_json()) return end_with_damage(desk, *state);
   if (desk.given().has("messages")) {
     print_messages(desk, *state);
   } else {
     desk.screen().text(json_visible(indented(*value)));
   }
-  return Exit::done;
+  return end_with_damage(desk, *state);
 }
 
 }  // namespace
@@ -102,6 +121,7 @@ Command cat_command() {
                    .summary = "Only what a JSON pointer leads to: /setup/model"},
                   {.name = "raw", .summary = "The bytes of the entry at the point, as they are"}},
       .opens_store = true,
+      .exits = {Exit::not_found, Exit::damaged, Exit::unsupported},
       .examples = {{"perdure cat @last --messages", "the conversation"},
                    {"perdure cat ses_7k2m@v3 --path /counters", "the counters of version 3"}},
       .schema = "perdure.state/1",

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,17 +25,18 @@ namespace perdure::memory {
 
 namespace {
 
-void check_entry(const State& state, const SessionId& session, const Entry& entry,
+void check_entry(const State& state, const std::optional<SessionId>& session, const Entry& entry,
                  rules::Findings& found) {
   ++found.report.entries;
   found.report.bytes += entry.body.bytes().size();
   const auto add = [&](Fault fault, std::string_view what) {
-    found.add({.fault = fault,
-               .session = session,
-               .first = entry.position,
-               .last = entry.position,
-               .what = fmt::format("position {} of session {} {}", entry.position, session.text(),
-                                   what)});
+    found.add(
+        {.fault = fault,
+         .session = session,
+         .first = entry.position,
+         .last = entry.position,
+         .what = fmt::format("position {} of {} {}", entry.position,
+                             session ? "session " + session->text() : "a removed session", what)});
   };
   if (entry.condition == Condition::erased) return;
   if (sha256(entry.body.bytes()) != entry.hash) {
@@ -77,6 +79,14 @@ void check_session(const State& state, const SessionTable& session, rules::Findi
   check_calls(session, found);
 }
 
+// What is left of removed sessions is what forks share of them.
+void check_shared(const State& state, rules::Findings& found) {
+  for (const auto& [number, table] : state.segments) {
+    if (!table.segment.session.empty()) continue;
+    for (const EntryRow& row : table.entries) check_entry(state, {}, row.entry, found);
+  }
+}
+
 void check_blobs(const State& state, rules::Findings& found) {
   for (const auto& [name, row] : state.blobs) {
     ++found.report.blobs;
@@ -98,6 +108,7 @@ Result<CheckReport> MemoryUpkeep::check(const Progress& progress) {
   }
   base_.state.with([&](State& state) {
     for (const auto& [id, session] : state.sessions) check_session(state, session, found);
+    check_shared(state, found);
     check_blobs(state, found);
     return 0;
   });

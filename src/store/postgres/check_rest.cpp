@@ -167,6 +167,8 @@ void check_claims(CheckRun& run) {
 }  // namespace
 
 void check_rest(CheckRun& run) {
+  check_shared(run);
+  if (!run.report().is_complete) return;
   run.guard({}, "the list of blobs", [&] { check_blobs(run); });
   if (!run.report().is_complete) return;
   run.guard({}, "table chunk", [&] { check_chunks(run); });

@@ -25,6 +25,7 @@
 #include "postgres/values.hpp"
 #include "rules/history.hpp"
 #include "rules/session_check.hpp"
+#include "rules/shared_check.hpp"
 #include "rules/soundness.hpp"
 #include "rules/stored_rows.hpp"
 #include "rules/stored_session.hpp"
@@ -303,7 +304,41 @@ void check_inbox(CheckRun& run, PostgresSession& session, const rules::StoredSum
   }
 }
 
+// Their sessions are gone, also those that are not all cleared away; what is on its way here is not.
+// In order of a session's positions, as its entries are read.
+std::vector<std::pair<std::int64_t, rules::SharedPart>> shared_parts(Connection& db) {
+  Rows rows = db.query(
+      "SELECT g.session, g.num, g.first, (SELECT max(c.parent_position) FROM perdure.segment c "
+      "WHERE "
+      "c.parent = g.num), (SELECT s.id FROM perdure.segment c JOIN perdure.session s ON s.num = "
+      "c.session "
+      "WHERE c.parent = g.num ORDER BY s.num LIMIT 1) FROM perdure.segment g "
+      "WHERE NOT EXISTS (SELECT FROM perdure.session s WHERE s.num = g.session) "
+      "AND NOT EXISTS (SELECT FROM perdure.transit t WHERE t.owner = g.session) "
+      "AND EXISTS (SELECT 1 FROM perdure.segment c WHERE c.parent = g.num) ORDER BY g.session, "
+      "g.num");
+  std::vector<std::pair<std::int64_t, rules::SharedPart>> parts;
+  while (rows.next()) {
+    const Position last = std::min(rows.number(3), rules::position_max);
+    rules::SharedPart part{.stretch = {rows.number(1), rows.number(2), last}};
+    if (!rows.is_null(4)) part.heir = rules::stored_id<SessionId>(rows.text(4));
+    if (part.stretch.first <= part.stretch.last) parts.emplace_back(rows.integer(0), part);
+  }
+  return parts;
+}
+
 }  // namespace
+
+void check_shared(CheckRun& run) {
+  std::vector<std::pair<std::int64_t, rules::SharedPart>> parts;
+  run.guard({}, "the list of segments", [&] { parts = shared_parts(run.db); });
+  for (const auto& [owner, part] : parts) {
+    if (!run.go_on()) return;
+    PostgresSession session(run.db, owner);
+    run.guard(part.heir, fmt::format("segment {}", part.stretch.segment),
+              [&] { rules::check_shared(run, session, part); });
+  }
+}
 
 void check_session(CheckRun& run, std::int64_t number) {
   std::optional<rules::StoredSummary> summary;

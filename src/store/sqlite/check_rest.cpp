@@ -154,6 +154,7 @@ void check_keys(CheckRun& run) {
 }  // namespace
 
 void check_rest(CheckRun& run) {
+  run.guard({}, "the list of segments", [&] { check_shared(run); });
   run.guard({}, "the list of blobs", [&] { check_blobs(run); });
   for (const char* table : {"receipt", "checkpoint", "call", "message"}) {
     run.guard({}, fmt::format("table {}", table), [&] { check_sessions_named_by(run, table); });

@@ -1,14 +1,18 @@
 // The rows of one session in an SQLite file, for the check that every backend shares.
 
+#include <algorithm>
 #include <cstdint>
+#include <fmt/format.h>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "perdure/core/id.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "rules/session_check.hpp"
+#include "rules/shared_check.hpp"
 #include "rules/stored_session.hpp"
 #include "sqlite/check_facts.hpp"
 #include "sqlite/check_run.hpp"
@@ -112,7 +116,36 @@ void check_inbox(CheckRun& run, SqliteSession& session, const rules::StoredSumma
   }
 }
 
+// Their sessions are gone, also those that are not all cleared away; what is on its way here is not.
+std::vector<std::pair<std::int64_t, rules::SharedPart>> shared_parts(Connection& db) {
+  Rows rows = db.query(
+      "SELECT g.session, g.num, g.first, (SELECT max(c.parent_position) FROM segment c WHERE "
+      "c.parent = g.num), (SELECT s.id FROM segment c JOIN session s ON s.num = c.session "
+      "WHERE c.parent = g.num ORDER BY s.num LIMIT 1) FROM segment g "
+      "WHERE g.session NOT IN (SELECT num FROM session) AND g.session NOT IN (SELECT owner FROM "
+      "transit) "
+      "AND EXISTS (SELECT 1 FROM segment c WHERE c.parent = g.num) ORDER BY g.session, g.num");
+  std::vector<std::pair<std::int64_t, rules::SharedPart>> parts;
+  while (rows.next()) {
+    const Position last = std::min(rows.number(3), position_max);
+    rules::SharedPart part{.stretch = {rows.number(1), rows.number(2), last}};
+    if (!rows.is_null(4)) part.heir = stored_id<SessionId>(rows.text(4));
+    if (part.stretch.first <= part.stretch.last) parts.emplace_back(rows.integer(0), part);
+  }
+  return parts;
+}
+
 }  // namespace
+
+void check_shared(CheckRun& run) {
+  for (const auto& [owner, part] : shared_parts(run.db)) {
+    if (!run.go_on()) return;
+    const rules::StoredSummary removed{.number = owner};
+    SqliteSession session(run.db, removed);
+    run.guard(part.heir, fmt::format("segment {}", part.stretch.segment),
+              [&] { rules::check_shared(run, session, part); });
+  }
+}
 
 void check_session(CheckRun& run, std::int64_t number) {
   const auto summary = check_summary_row(run, number);
