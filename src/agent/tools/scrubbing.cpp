@@ -178,7 +178,8 @@ ToolSpec without_secrets(ToolSpec spec, std::function<SecretValues()> values) {
     }
   };
   if (!spec.tool.verify) return spec;
-  spec.tool.verify = [verify = spec.tool.verify, values](const VerifyContext& context) -> Verdict {
+  spec.tool.verify = [verify = spec.tool.verify,
+                      values = std::move(values)](const VerifyContext& context) -> Verdict {
     try {
       return scrubbed_verdict(verify(context), values());
     } catch (const std::exception& error) {
