@@ -40,11 +40,16 @@ bool is_set(const World& world, const std::string& name) {
   return value && !value->empty();
 }
 
+// A terminal that does not say what it is gets nothing that it might show as letters.
+bool takes_escapes(const World& world) {
+  return is_set(world, "TERM") && world.environment("TERM") != "dumb";
+}
+
 bool wants_colour(const World& world, const std::string& choice, bool is_terminal) {
   if (choice != "auto") return choice == "always";
   if (is_set(world, "NO_COLOR")) return false;
   if (is_set(world, "CLICOLOR_FORCE") && world.environment("CLICOLOR_FORCE") != "0") return true;
-  return is_terminal && world.environment("TERM").value_or("") != "dumb";
+  return is_terminal && takes_escapes(world);
 }
 
 // A terminal that says it has less is not believed.
@@ -53,7 +58,8 @@ std::size_t usable(int columns) { return static_cast<std::size_t>(std::max(colum
 Screen::Traits traits_of(const World& world, const std::string& colour, bool is_terminal) {
   return {.is_terminal = is_terminal,
           .has_colour = wants_colour(world, colour, is_terminal),
-          .columns = usable(world.columns)};
+          .columns = usable(world.columns),
+          .takes_escapes = takes_escapes(world)};
 }
 
 Screen::Traits talk_of(const World& world, const Invocation& given, const std::string& colour) {

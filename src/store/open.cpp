@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "memory/memory_store.hpp"
@@ -39,6 +41,17 @@ std::string_view scheme_of(std::string_view location) {
   return std::ranges::all_of(scheme, is_scheme_character) ? scheme : std::string_view{};
 }
 
+// Before anything is made beside it: SQLite would say no more of a pipe than that its disk failed.
+Result<void> check_kept_in_a_file(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status)) return {};
+  return fail(
+      ErrorCode::unavailable,
+      fmt::format("cannot open {}: it is {}, and a store is a file", path,
+                  std::filesystem::is_directory(status) ? "a folder" : "a pipe or a device"));
+}
+
 Result<std::unique_ptr<Store>> open_file(const std::string& location, std::string path,
                                          const OpenOptions& options) {
   if (path.empty()) return fail(ErrorCode::invalid_argument, "the location has no path");
@@ -49,6 +62,7 @@ Result<std::unique_ptr<Store>> open_file(const std::string& location, std::strin
   if (path == ":memory:") {
     return fail(ErrorCode::invalid_argument, "a store in memory is opened as `memory:`");
   }
+  if (auto kept = check_kept_in_a_file(path); !kept) return forward(kept);
   return sqlite::open_sqlite(
       {.location = location, .path = std::move(path), .open = options, .vfs = {}});
 }

@@ -235,6 +235,23 @@ class DamageTest(FailuresTest):
         greeting = json.loads(self.folder.run("show", "Greeting", "--json").stdout)["session"]["id"]
         self.assertEqual(named, {greeting})
 
+    def test_a_damaged_session_is_exported_only_if_that_is_wanted(self):
+        content = bytearray(self.store.read_bytes())
+        content[content.index(b"Greeting!", content.index(b"blocks")) + 8] ^= 1
+        self.store.write_bytes(content)
+        self.one_message(self.folder.run("export", "Greeting", "-o", "refused.bundle"), 6)
+        self.assertFalse((self.path / "refused.bundle").exists())
+        said = self.folder.run("export", "Greeting", "Other", "-o", "all.bundle", "--with-damage")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.one_message(self.folder.run("import", "all.bundle", "--store", "new.db"), 6, "was damaged")
+        said = self.folder.run("import", "all.bundle", "--store", "new.db", "--with-damage")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        shown = {title: self.folder.run("timeline", title, "--store", "new.db").stdout for title in ("Greeting", "Other")}
+        self.assertIn("damaged", shown["Greeting"])
+        self.assertNotIn("damaged", shown["Other"])
+        for title in shown:
+            self.assertIn("Good day.", shown[title])
+
     def test_a_page_that_is_gone_is_said_and_the_rest_is_saved(self):
         content = bytearray(self.store.read_bytes())
         page = int.from_bytes(content[16:18], "big")

@@ -103,7 +103,10 @@ class StrangerTest(unittest.TestCase):
             with self.subTest(place):
                 said = self.folder.run("run", agent, "Hello", "--store", place)
                 self.assertEqual((said.returncode, said.stdout), (1, ""), said.stderr)
-                self.assertRegex(said.stderr, r"\Aperdure: cannot open [^\n]+\nMore: perdure help \w+\n\Z")
+                self.assertRegex(
+                    said.stderr, r"\Aperdure: cannot open [^\n]+, and a store is a file\nMore: perdure help \w+\n\Z"
+                )
+        self.assertEqual([path.name for path in self.folder.path.rglob("*-lock")], [])
 
     def test_words_that_are_no_text_are_kept_or_refused_and_shown_harmlessly(self):
         self.hello()

@@ -51,9 +51,11 @@ Finding at_byte(std::string_view text, std::size_t byte, std::string what) {
 // Empty: it is text.
 Findings text_findings(std::string_view text) {
   if (text.size() > agent_file_bytes_max) {
-    return {{{},
-             fmt::format("has {} bytes; an agent file has {} at most", text.size(),
-                         agent_file_bytes_max)}};
+    return {
+        {{},
+         fmt::format("is too large: whatever an agent is made of (its file, a prompt, a script) "
+                     "has {} bytes at most",
+                     agent_file_bytes_max)}};
   }
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
     return {at_byte(text, zero, "a zero byte; save the file as UTF-8 text")};

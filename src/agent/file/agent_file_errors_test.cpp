@@ -111,7 +111,7 @@ TEST(AgentFileErrorsTest, EveryErrorHasItsPlaceAndAHint) {
       {"name: \xC3\xA4\xFF", "/agents/a.yaml:1:9: ", "is not UTF-8"},
       {std::string("name: a\nmo\0del: 1", 17), "/agents/a.yaml:2:3: ", "a zero byte"},
       {std::string(5'000'000, '#') + std::string(5'000'000, '#'),
-       "/agents/a.yaml:1:1: ", "1048576 at most"},
+       "/agents/a.yaml:1:1: ", "a script) has 1048576 bytes at most"},
   };
   for (const Case& c : cases) {
     EXPECT_THAT(refusal(c.text), AllOf(StartsWith(c.begins), HasSubstr(c.says)))

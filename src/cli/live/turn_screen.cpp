@@ -54,7 +54,7 @@ TurnScreen::TurnScreen(Desk& desk, Store& store, const Session& session)
       store_(store),
       session_(session),
       streams_(desk.is_terminal()),
-      redraws_(desk.talk().is_terminal() && desk.world().environment("TERM") != "dumb"),
+      redraws_(desk.talk().can_redraw()),
       number_(open_turn(store, session)),
       told_(session.state().totals),
       asked_at_(desk.world().clock->uptime()) {}

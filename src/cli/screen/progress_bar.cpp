@@ -33,7 +33,7 @@ ProgressBar::~ProgressBar() {
 
 Progress ProgressBar::follow() {
   return [this](const Step& step) {
-    if (talk_.is_terminal() && clock_.uptime() >= next_) draw(step);
+    if (talk_.can_redraw() && clock_.uptime() >= next_) draw(step);
     return true;
   };
 }

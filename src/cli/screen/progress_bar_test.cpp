@@ -68,5 +68,9 @@ TEST_F(ProgressBarTest, ItFitsIntoANarrowTerminal) {
   EXPECT_EQ(drawn, "\rcopying █░░░░░  25%\x1b[K");
 }
 
+TEST_F(ProgressBarTest, ATerminalThatTakesNoEscapesShowsNone) {
+  EXPECT_EQ(bars_of({.is_terminal = true, .takes_escapes = false}, {400, 400}), "");
+}
+
 }  // namespace
 }  // namespace perdure::cli

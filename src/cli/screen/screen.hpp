@@ -28,7 +28,8 @@ class Screen {
     bool is_terminal = false;
     bool has_colour = false;
     std::size_t columns = 80;
-    bool is_silent = false;  ///< Nothing is written.
+    bool is_silent = false;     ///< Nothing is written.
+    bool takes_escapes = true;  ///< Of a terminal: it says of itself that it is more than dumb.
   };
 
   Screen(std::ostream& stream, Traits traits) : stream_(stream), traits_(traits) {}
@@ -44,6 +45,8 @@ class Screen {
   void resize(std::size_t columns) { traits_.columns = columns; }
 
   [[nodiscard]] bool is_terminal() const { return traits_.is_terminal; }
+  /// Whether what is drawn can be taken back and drawn again.
+  [[nodiscard]] bool can_redraw() const { return traits_.is_terminal && traits_.takes_escapes; }
   [[nodiscard]] std::size_t columns() const { return traits_.columns; }
   /// False once nobody reads any more, or it cannot be written.
   [[nodiscard]] bool is_open() const;

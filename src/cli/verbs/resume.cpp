@@ -73,7 +73,7 @@ Result<std::optional<SessionSummary>> session_to_resume(Desk& desk, Store& store
     return find_session(store, desk.given().arguments.front());
   }
   const World& world = desk.world();
-  if (world.catches_signals && world.is_in_terminal && world.is_err_terminal) {
+  if (world.catches_signals && world.is_in_terminal && desk.talk().can_redraw()) {
     return pick_session(desk, store);
   }
   return fail(ErrorCode::invalid_argument,

@@ -194,7 +194,7 @@ Result<Exit> run_sessions(Desk& desk) {
   do {
     auto seen = (*store)->changes().current();
     if (!seen) return forward(seen);
-    if (watches && desk.is_terminal()) desk.screen().bytes("\x1b[H\x1b[2J");
+    if (watches && desk.screen().can_redraw()) desk.screen().bytes("\x1b[H\x1b[2J");
     if (auto printed = print_once(desk, **store, *wish); !printed) return forward(printed);
     desk.screen().flush();
     if (!watches) break;
