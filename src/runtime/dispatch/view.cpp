@@ -38,6 +38,12 @@ Result<std::vector<CallView>> open_calls(HeldSession& held) {
   return calls;
 }
 
+Result<bool> has_unanswered(HeldSession& held) {
+  auto calls = open_calls(held);
+  if (!calls) return forward(calls);
+  return std::ranges::any_of(*calls, [](const CallView& call) { return !call.open.is_told; });
+}
+
 Result<std::optional<Call>> find_inherited(HeldSession& held, Position call) {
   Store& store = held.world().store;
   SessionId session = held.lease().session;

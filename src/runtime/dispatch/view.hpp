@@ -30,6 +30,10 @@ struct CallView {
 /// get those of its parent: they belong to the session that issued them.
 [[nodiscard]] Result<std::vector<CallView>> open_calls(HeldSession& held);
 
+/// Whether a call keeps the model from being asked. One that it was told of as unknown does not; nor
+/// does one of the session that this one was forked from: it is not ours to end.
+[[nodiscard]] Result<bool> has_unanswered(HeldSession& held);
+
 /// What became of a call that is open in our log and was issued by a session that this one was
 /// forked from. Empty: it is our own, or its session is gone.
 [[nodiscard]] Result<std::optional<Call>> find_inherited(HeldSession& held, Position call);

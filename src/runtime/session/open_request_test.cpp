@@ -67,6 +67,21 @@ TEST_P(OpenRequestTest, OneThatWasWrittenAheadIsWrittenAnewForMoreOrWithInput) {
   EXPECT_EQ(money().recorded(), 12);
 }
 
+TEST_P(OpenRequestTest, OneThatWasWrittenAheadOfACallThatWasCutOffWasNotMade) {
+  begin({tool("look", {.read = true})});
+  must(session->answer(asks_for({{"look", "{}"}}), {.cost_micros = 7},
+                       {.then = RequestSpec{.reserve_micros = 100}}));
+  EXPECT_EQ(money().reserved, 100);
+
+  restart();
+  auto resumed = must(runtime->resume(id));
+
+  EXPECT_FALSE(resumed.report.lost_a_response)
+      << "the response is there, and the next not asked for";
+  EXPECT_EQ(resumed.session.state().budget.totals.recorded(), 7);
+  EXPECT_EQ(runs["look"], 1);
+}
+
 TEST_P(OpenRequestTest, BeyondTheBudgetItIsNotWrittenAnewAndStaysAsItWas) {
   begin({tool("pay")});
   must(session->set_budget(200, "ann", "enough"));

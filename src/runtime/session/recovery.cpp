@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
@@ -22,15 +23,19 @@
 namespace perdure {
 namespace {
 
-// Whether it was made, and what it cost, nobody here knows: it counts as spent.
+// Whether it was made, and what it cost, nobody here knows: it counts as spent. One that was written
+// ahead of calls without an outcome was not: it would have told the model what they came to.
 Result<bool> give_up_request(HeldSession& held) {
   if (!held.state().request) return false;
+  auto is_ahead = dispatch::has_unanswered(held);
+  if (!is_ahead) return forward(is_ahead);
   Draft draft = held.draft();
   Budget budget = held.state().budget;
-  const RequestEnd end{.why = "its response was lost", .may_be_paid = true};
+  const RequestEnd end{.why = *is_ahead ? "it was not made" : "its response was lost",
+                       .may_be_paid = !*is_ahead};
   if (auto added = add_end_of_request(draft, held, budget, end); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  return true;
+  return !*is_ahead;
 }
 
 // The input, and what others changed in the scratchpad's folder.

@@ -74,15 +74,6 @@ std::int64_t reserved_ahead(const State& state) {
   return found == state.budget.reservations.end() ? 0 : found->second.micros;
 }
 
-// A call that the model was told of as unknown does not keep it from being asked; nor does one of
-// the session that this one was forked from: it is not ours to end.
-Result<bool> has_unanswered(HeldSession& held) {
-  auto calls = dispatch::open_calls(held);
-  if (!calls) return forward(calls);
-  return std::ranges::any_of(*calls,
-                             [](const dispatch::CallView& call) { return !call.open.is_told; });
-}
-
 bool is_checkpoint_due(const SessionParts& parts) {
   const HeldSession& held = parts.held;
   const Cadence& cadence = held.world().policy.cadence;
@@ -170,7 +161,7 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
   HeldSession& held = parts_->held;
   if (auto known = held.find_out(); !known) return forward(known);
   if (auto goes_on = held.check_goes_on(); !goes_on) return goes_on;
-  auto unanswered = has_unanswered(held);
+  auto unanswered = dispatch::has_unanswered(held);
   if (!unanswered) return forward(unanswered);
   if (*unanswered) {
     return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
