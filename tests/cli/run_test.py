@@ -150,6 +150,72 @@ class RunTest(unittest.TestCase):
         self.assertEqual(said.returncode, 3)
         self.assertIn("--agent FILE", said.stderr)
 
+    def test_killed_inside_a_tool_no_answer_was_lost(self):
+        command = f"test -e second || {{ touch second; {self.gate.shell()}; }}; echo seen"
+        self.leave_dead(tool(command, side_effects=["read"]))
+        self.assertFalse(json.loads(self.folder.run("resume", "@last", "--dry-run", "--json").stdout)["asks_model_again"])
+        self.assertNotIn("model", self.folder.run("resume", "@last", "--dry-run").stdout)
+        said = self.folder.run("resume", "@last")
+        self.assertEqual((said.returncode, said.stdout), (0, "It is done.\n"), said.stderr)
+        self.assertIn("Run again: do (read_only).\n", said.stderr)
+
+    def test_what_a_changed_agent_needs_is_what_its_file_says(self):
+        for rule, words, code, done in (
+            ("continue", "it goes on as it is now", 0, True),
+            ("ask", "it needs --accept-changes", 9, False),
+            ("refuse", "its file refuses to go on", 9, False),
+        ):
+            with self.subTest(rule):
+                agent = self.folder.write_agent(CALL, {}, on_change=rule)
+                self.folder.run("run", agent, "Hello", "--title", rule)
+                self.folder.write_agent([{"text": "Hm."}] * 9, {}, on_change=rule, system_prompt="Be kind.")
+                self.assertIn(words, self.folder.run("resume", rule, "--dry-run").stdout)
+                said = self.folder.run("resume", rule, "And now?")
+                self.assertEqual((said.returncode, bool(said.stdout)), (code, done), said.stderr)
+                if rule == "refuse":
+                    self.assertIn("--agent FILE", said.stderr)
+
+    def test_why_it_failed_is_said_to_who_wants_to_hear_nothing(self):
+        self.folder.write("failing.json", json.dumps({"responses": [{"fails": [{"code": "unavailable", "message": "it is down", "status": 503}]}]}))
+        said = self.folder.run("run", "-q", "--provider", "scripted", "--model", "failing.json", "Hello")
+        self.assertEqual((said.returncode, said.stdout), (1, ""))
+        self.assertRegex(said.stderr, r"\Aperdure: Failed: [^\n]+\n\Z")
+
+    def test_steps_have_the_numbers_that_the_timeline_gives_them(self):
+        agent = self.folder.write_agent(CALL, tool(DONE), permissions={"write": "deny"})
+        said = self.folder.run("run", agent, "Do it")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        told = [line.split()[:2] for line in said.stderr.splitlines() if line.startswith(" 1.")]
+        self.assertEqual(told, [["1.1", "model"], ["1.2", "tool"], ["1.3", "model"]], said.stderr)
+        listed = json.loads(self.folder.run("timeline", "@last", "--json").stdout)["items"]
+        shown = [[f"{row['turn']}.{row['step']}", row["kind"]] for row in listed if row["step"] > 0]
+        self.assertEqual(shown, told)
+
+    def test_a_call_that_was_never_made_is_given_up_and_its_session_deleted(self):
+        calls = [{"name": "do", "args": {"op": op}} for op in "12"]
+        agent = self.folder.write_agent([{"calls": calls}, {"text": "Done."}], tool(self.gate.shell(), honours_key=True))
+        process = self.folder.start("run", agent, "Do it", "--title", "both")
+        self.gate.await_arrival()
+        kill(process)
+        first = json.loads(self.folder.run("pending", "both", "--json").stdout)["items"][0]
+        self.folder.run("resolve", f"{first['session']}:{first['position']}", "--as", "failed", "--reason", "gone")
+        said = self.folder.run("delete", "both", "--yes")
+        self.assertEqual(said.returncode, 1, said.stderr)
+        self.assertIn("was asked for and not made yet", said.stderr)
+        next_command = said.stderr.split("perdure cancel ")[1].split()[0]
+        self.assertEqual(self.folder.run("cancel", next_command, "--yes").returncode, 0)
+        self.assertEqual(self.folder.run("delete", "both", "--yes").returncode, 0)
+
+    def test_a_fork_that_nobody_has_run_is_ready(self):
+        agent = self.folder.write_agent([{"text": "Good day."}, {"text": "Again."}], {})
+        self.folder.run("run", agent, "Hello", "--title", "Greeting")
+        self.folder.run("fork", "Greeting@1.0", "--title", "Fresh")
+        state = json.loads(self.folder.run("show", "Fresh", "--json").stdout)["session"]["state"]
+        self.assertEqual(state, "ready")
+        self.assertIn("Fresh", self.folder.run("sessions", "state:ready").stdout)
+        self.assertEqual(self.folder.run("resume", "Fresh").returncode, 0)
+        self.assertEqual(self.folder.run("show", "Fresh").stdout.count("completed"), 1)
+
     def serve(self, responses: list) -> ModelServer:
         server = ModelServer(responses)
         self.addCleanup(server.close)

@@ -58,6 +58,14 @@ Result<ResumedAgent> resume_agent(Desk& desk, Agent& agent, const SessionId& id)
   auto options = options_of(desk);
   if (!options) return forward(options);
   auto resumed = agent.resume(id, *options);
+  if (!resumed && is_about(resumed.error(), "agent_refused")) {
+    return fail(
+        ErrorCode::conflict,
+        fmt::format("{}. Resume it with its agent as it was: perdure resume {} --agent FILE; "
+                    "or let the file say `on_change: ask`",
+                    resumed.error().message, id.text()),
+        resumed.error().subject);
+  }
   if (resumed || !is_about(resumed.error(), "agent_changed")) return resumed;
   const std::string changed = resumed.error().message;
   const bool can_ask = desk.world().is_in_terminal && desk.world().is_err_terminal;

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <fmt/format.h>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "screen/screen.hpp"
+#include "screen/text.hpp"
 #include "screen/words.hpp"
 #include "verbs/as_json.hpp"
 
@@ -87,6 +89,17 @@ Piece headline(const TurnEnd& end, const Session& session) {
   }
 }
 
+// Whoever wants to hear nothing still hears why it failed.
+void tell_headline(Desk& desk, const TurnEnd& end, const Session& session) {
+  const Piece piece = headline(end, session);
+  const bool has_failed = end.error || end.report.stop == TurnStop::refused;
+  if (has_failed && desk.given().has("quiet")) {
+    desk.world().err << "perdure: " << visible(piece.text, Lines::many) << '\n';
+  } else {
+    desk.talk().line({piece});
+  }
+}
+
 }  // namespace
 
 std::string totals_text(const State& state) {
@@ -142,7 +155,7 @@ void tell_end(Desk& desk, const TurnEnd& end, const Session& session) {
     desk.screen().text(end.report.answer);
   }
   desk.screen().flush();
-  desk.talk().line({headline(end, session)});
+  tell_headline(desk, end, session);
   if (end.report.is_cut_short) desk.talk().line("The answer ran into its limit of tokens.");
   const std::string next = next_command(desk, end, session);
   if (!next.empty()) desk.talk().line({{"Next: ", Ink::dim}, {next}});

@@ -129,13 +129,14 @@ void TurnScreen::take(const CallReturned& event) {
       std::chrono::duration_cast<Duration>(desk_.world().clock->uptime() - started->second);
 }
 
-void TurnScreen::take(const CallTold& event) {
+// What was told is told of one commit, and a response comes before what it asked for.
+void TurnScreen::take(const CallTold& event) { calls_.push_back(event); }
+
+void TurnScreen::tell_call(const CallTold& told) {
   ++number_.step;
-  ++told_.steps;
-  const auto call = store_.ledger().read(session_.id(), event.call);
+  const auto call = store_.ledger().read(session_.id(), told.call);
   tell("tool", call ? call->tool : "", call ? to_string(call->effect) : "",
-       shown(event.state, desk_.talk().is_terminal()), took_[event.call]);
-  asked_at_ = desk_.world().clock->uptime();
+       shown(told.state, desk_.talk().is_terminal()), took_[told.call]);
 }
 
 void TurnScreen::take(const CallWaits& /*event*/) { break_line(); }
@@ -143,13 +144,15 @@ void TurnScreen::take(const CallWaits& /*event*/) { break_line(); }
 // A step that no call was told of is the model's.
 void TurnScreen::take(const Recorded& /*event*/) {
   const Tally& now = session_.state().totals;
-  if (now.steps > told_.steps) {
+  if (now.steps > told_.steps + static_cast<std::int64_t>(calls_.size())) {
     ++number_.step;
     const std::int64_t tokens = now.tokens_in + now.tokens_out - told_.tokens_in - told_.tokens_out;
     tell("model", session_.state().setup ? session_.state().setup->model : "",
          fmt::format("{} tok", short_count(tokens)), {"answered", Ink::dim},
          std::chrono::duration_cast<Duration>(desk_.world().clock->uptime() - asked_at_));
   }
+  for (const CallTold& call : calls_) tell_call(call);
+  calls_.clear();
   told_ = now;
   asked_at_ = desk_.world().clock->uptime();
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "desk.hpp"
 #include "live/whole_text.hpp"
@@ -42,6 +43,7 @@ class TurnScreen : public AgentObserver {
   void take(const ModelFailed& event);
   void take(const TurnEnded& event);
 
+  void tell_call(const CallTold& told);
   /// In the place of what was shown so before; it is taken back by whatever comes next.
   void show_running(std::string_view tool, std::string_view line);
   /// Ends the line that the model's words are in, and takes back the line of what runs.
@@ -60,6 +62,7 @@ class TurnScreen : public AgentObserver {
   StepNumber number_;
   Tally told_;  ///< Totals as of the last step that was told.
   Uptime asked_at_;
+  std::vector<CallTold> calls_;  ///< Told since the last commit was.
   std::map<Position, Uptime> started_;
   std::map<Position, Duration> took_;
 };

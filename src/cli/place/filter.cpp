@@ -116,7 +116,7 @@ Result<SessionTest> keyed_test(const std::string& word, std::string_view key,
     if (!standing) {
       return bad_word(word,
                       "a state is active, waiting, paused, completed, failed, cancelled, "
-                      "interrupted, needs_attention or moved");
+                      "ready, interrupted, needs_attention or moved");
     }
     return [standing](const SessionSummary& row) { return standing_of(row) == *standing; };
   }

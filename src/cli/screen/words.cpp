@@ -35,17 +35,24 @@ struct Face {
   Ink ink;
 };
 
-constexpr std::array<Face, 9> faces = {{
+constexpr std::array<Face, 10> faces = {{
     {Standing::active, "active", "»", Ink::cyan},
     {Standing::waiting, "waiting", "…", Ink::yellow},
     {Standing::paused, "paused", "‖", Ink::yellow},
     {Standing::completed, "completed", "✓", Ink::green},
     {Standing::failed, "failed", "✗", Ink::red},
     {Standing::cancelled, "cancelled", "–", Ink::dim},
+    {Standing::ready, "ready", "»", Ink::plain},
     {Standing::interrupted, "interrupted", "~", Ink::yellow},
     {Standing::needs_attention, "needs_attention", "!", Ink::red},
     {Standing::moved, "moved", "→", Ink::dim},
 }};
+
+// Nothing of it was interrupted: all that it has is its parent's.
+bool is_fresh_fork(const SessionSummary& row) {
+  return row.parent && row.parent->lineage == Lineage::fork && !row.holder &&
+         row.head == row.parent->position;
+}
 
 Standing status_standing(Status status) {
   switch (status) {
@@ -157,7 +164,7 @@ std::string counted(std::uint64_t number, std::string_view noun) {
 Standing standing_of(const SessionSummary& row) {
   if (!row.moved_to.empty()) return Standing::moved;
   if (row.needs_attention()) return Standing::needs_attention;
-  if (row.is_interrupted()) return Standing::interrupted;
+  if (row.is_interrupted()) return is_fresh_fork(row) ? Standing::ready : Standing::interrupted;
   return status_standing(row.status);
 }
 

@@ -44,6 +44,7 @@ enum class Standing : std::uint8_t {
   completed,
   failed,
   cancelled,
+  ready,  ///< A fork that nobody has run yet.
   interrupted,
   needs_attention,
   moved,

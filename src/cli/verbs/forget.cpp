@@ -1,8 +1,10 @@
 // Forgetting on purpose: versions, whole sessions. Both ask first.
 
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
@@ -12,9 +14,12 @@
 #include "command/table.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
+#include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/kept_versions.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/retention.hpp"
@@ -138,6 +143,24 @@ struct Removal {
   std::uint64_t bytes = 0;
 };
 
+// A call that was never made needs no decision, only somebody who gives it up.
+Error with_next_command(Store& store, const SessionId& id, Error error) {
+  const auto colon = error.subject.rfind(':');
+  if (error.code != ErrorCode::conflict || colon == std::string::npos) return error;
+  Position position = 0;
+  const char* const end = error.subject.data() + error.subject.size();
+  if (std::from_chars(error.subject.data() + colon + 1, end, position).ptr != end) return error;
+  const auto call = store.ledger().read(id, position);
+  if (!call) return error;
+  error.message =
+      call->state == CallState::intended
+          ? fmt::format(
+                "call {} was asked for and not made yet; give it up first: perdure cancel {}",
+                error.subject, id.text())
+          : fmt::format("{}: {}", error.message, settle_command(error.subject));
+  return error;
+}
+
 Result<void> remove_one(Store& store, Removal& removal) {
   const SessionId& id = removal.place.session.id;
   if (removal.place.version) {
@@ -147,7 +170,7 @@ Result<void> remove_one(Store& store, Removal& removal) {
     return {};
   }
   auto freed = store.retention().remove(id);
-  if (!freed) return forward(freed);
+  if (!freed) return std::unexpected(with_next_command(store, id, std::move(freed).error()));
   removal.bytes = freed->bytes;
   return {};
 }

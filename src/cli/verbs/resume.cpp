@@ -1,5 +1,6 @@
 // A session taken up where it stopped, by whatever it was stopped.
 
+#include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
 #include <optional>
@@ -28,6 +29,7 @@
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
@@ -90,10 +92,16 @@ Result<std::optional<Message>> input_of(Desk& desk) {
   return user_says(std::move(prompt));
 }
 
+// What is not as it was in the session's agent, and what the agent says about that.
+struct Change {
+  std::vector<std::string> parts{};
+  OnChange rule = OnChange::ask;
+};
+
 struct Outlook {
   std::vector<LeftCall> left{};
   bool asks_model_again = false;
-  std::vector<std::string> changed{};
+  Change change{};
   std::string agent_error{};  ///< Why nobody can tell whether the agent has changed.
   std::size_t inbox = 0;
 };
@@ -115,10 +123,21 @@ Result<AgentNow> read_agent(Desk& desk, const SessionSummary& row) {
   return AgentNow{*std::move(file), *std::move(tools)};
 }
 
-// What is not as it was in the session's agent.
-std::vector<std::string> changes_of(const AgentFile& file, const State& state) {
-  if (!state.origin || state.origin->agent_digest.empty()) return {};
-  return changed_parts(state.origin->agent_digest, agent_digest(file));
+Change change_of(const AgentFile& file, const State& state) {
+  Change change{.rule = file.on_change};
+  if (!state.origin || state.origin->agent_digest.empty()) return change;
+  change.parts = changed_parts(state.origin->agent_digest, agent_digest(file));
+  return change;
+}
+
+// A request that was written ahead of calls without an outcome was not made yet: it would have told
+// the model what they came to.
+bool has_lost_a_response(const State& state, const std::vector<LeftCall>& left) {
+  if (!state.request) return false;
+  return std::ranges::none_of(left, [&](const LeftCall& each) {
+    const auto open = state.open_calls.find(each.call.position);
+    return open != state.open_calls.end() && !open->second.is_told;
+  });
 }
 
 Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) {
@@ -134,11 +153,10 @@ Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) 
   if (!left) return forward(left);
   auto mails = store.inbox().list(row.id, mails_counted);
   if (!mails) return forward(mails);
-  Outlook outlook{.left = *std::move(left),
-                  .asks_model_again = state->request.has_value(),
-                  .inbox = mails->size()};
+  const bool is_lost = has_lost_a_response(*state, *left);
+  Outlook outlook{.left = *std::move(left), .asks_model_again = is_lost, .inbox = mails->size()};
   if (agent) {
-    outlook.changed = changes_of(agent->file, *state);
+    outlook.change = change_of(agent->file, *state);
   } else {
     outlook.agent_error = agent.error().message;
   }
@@ -161,6 +179,18 @@ std::string_view words_for(Fate fate) {
       return "is not run: the model is told that nobody knows";
     case Fate::refused:
       return "is not made: its tool is gone";
+  }
+  return "";
+}
+
+std::string_view words_for(OnChange rule, Desk& desk) {
+  switch (rule) {
+    case OnChange::go_on:
+      return "it goes on as it is now";
+    case OnChange::ask:
+      return desk.given().has("accept-changes") ? "that is accepted" : "it needs --accept-changes";
+    case OnChange::refuse:
+      return "its file refuses to go on; resume it with --agent FILE, as the file was";
   }
   return "";
 }
@@ -195,9 +225,10 @@ void print_outlook(Desk& desk, const SessionSummary& row, const Outlook& outlook
   if (outlook.inbox > 0) {
     desk.screen().line(fmt::format("The inbox has {}.", counted(outlook.inbox, "message")));
   }
-  if (!outlook.changed.empty()) {
-    desk.screen().line(fmt::format("The agent has changed ({}): it needs --accept-changes.",
-                                   fmt::join(outlook.changed, ", ")));
+  if (!outlook.change.parts.empty()) {
+    desk.screen().line(fmt::format("The agent has changed ({}): {}.",
+                                   fmt::join(outlook.change.parts, ", "),
+                                   words_for(outlook.change.rule, desk)));
   }
   if (!outlook.agent_error.empty()) {
     desk.screen().line(
@@ -212,7 +243,7 @@ Result<Exit> dry_run(Desk& desk, Store& store, const SessionSummary& row) {
   Json::Array left;
   for (const LeftCall& call : outlook->left) left.push_back(as_json(call));
   Json::Array changed;
-  for (const std::string& part : outlook->changed) changed.emplace_back(part);
+  for (const std::string& part : outlook->change.parts) changed.emplace_back(part);
   desk.output().document("perdure.resume_plan/1", {{"session", row.id.text()},
                                                    {"left", std::move(left)},
                                                    {"asks_model_again", outlook->asks_model_again},

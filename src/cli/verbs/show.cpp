@@ -10,9 +10,9 @@
 #include "command/table.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
+#include "live/agent_source.hpp"
 #include "perdure/agent/turn_report.hpp"
-    #include "live/agent_source.hpp"
-    #include "perdure/core/error.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/ledger.hpp"
@@ -22,143 +22,144 @@
 #include "screen/words.hpp"
 #include "verbs/as_json.hpp"
 
-    namespace perdure::cli {
-  namespace {
+namespace perdure::cli {
+namespace {
 
-  constexpr std::size_t mails_shown = 1000;
+constexpr std::size_t mails_shown = 1000;
 
-  class Card {
-   public:
-    explicit Card(Desk& desk) : desk_(desk) {}
+class Card {
+ public:
+  explicit Card(Desk& desk) : desk_(desk) {}
 
-    void fact(std::string_view name, Piece piece) {
-      if (piece.text.empty()) return;
-      desk_.screen().line({{fmt::format("{:<10}", name), Ink::dim}, std::move(piece)});
-    }
-    void fact(std::string_view name, const std::string& text) { fact(name, Piece{text}); }
-
-   private:
-    Desk& desk_;
-  };
-
-  std::string owner_text(Desk& desk, const SessionSummary& row) {
-    if (!row.holder) return {};
-    return fmt::format("{} on {}, process {}, since {}{}", row.holder->worker.text(),
-                       row.holder->host, row.holder->pid, desk.when(row.holder->since),
-                       row.holder->alive ? "" : " (gone)");
+  void fact(std::string_view name, Piece piece) {
+    if (piece.text.empty()) return;
+    desk_.screen().line({{fmt::format("{:<10}", name), Ink::dim}, std::move(piece)});
   }
+  void fact(std::string_view name, const std::string& text) { fact(name, Piece{text}); }
 
-  std::string lineage_text(const SessionSummary& row) {
-    if (!row.parent) return {};
-    return fmt::format("{} of {} at position {}",
-                       row.parent->lineage == Lineage::fork ? "fork" : "child",
-                       row.parent->session.text(), row.parent->position);
+ private:
+  Desk& desk_;
+};
+
+std::string owner_text(Desk& desk, const SessionSummary& row) {
+  if (!row.holder) return {};
+  return fmt::format("{} on {}, process {}, since {}{}", row.holder->worker.text(),
+                     row.holder->host, row.holder->pid, desk.when(row.holder->since),
+                     row.holder->alive ? "" : " (gone)");
+}
+
+std::string lineage_text(const SessionSummary& row) {
+  if (!row.parent) return {};
+  return fmt::format("{} of {} at position {}",
+                     row.parent->lineage == Lineage::fork ? "fork" : "child",
+                     row.parent->session.text(), row.parent->position);
+}
+
+std::string imported_agent_text(const SessionSummary& row) {
+  const auto theirs = imported_source_in(row.metadata);
+  if (!theirs || source_in(row.metadata)) return "";
+  return fmt::format("{}; so says the bundle it came out of, and it is not accepted",
+                     source_words(*theirs));
+}
+
+std::string joined_tags(const SessionSummary& row) {
+  return fmt::format("{}", fmt::join(row.tags, ", "));
+}
+
+std::string next_command(const SessionSummary& row, std::size_t pending) {
+  if (pending > 0) return fmt::format("perdure pending {}", row.id.text());
+  const Standing standing = standing_of(row);
+  const bool can_go_on = standing == Standing::ready || standing == Standing::interrupted ||
+                         standing == Standing::paused || standing == Standing::waiting ||
+                         standing == Standing::needs_attention;
+  return fmt::format("perdure {} {}", can_go_on ? "resume" : "timeline", row.id.text());
+}
+
+struct Standings {
+  SessionSummary row{};
+  std::vector<Call> pending{};
+  std::size_t mails = 0;
+  bool is_cost_known = false;
+};
+
+// Only the log says whether a model without a price answered; of what cannot be read nothing is known.
+bool knows_cost(Store& store, const SessionSummary& row) {
+  if (row.tally.tokens_in + row.tally.tokens_out == 0) return true;
+  const auto state = read_state(store, row.id, {});
+  return state && !has_unknown_cost(*state);
+}
+
+void print_card(Desk& desk, const Standings& standings) {
+  const auto& [row, pending, mails, is_cost_known] = standings;
+  Card card(desk);
+  card.fact("session", {row.id.text(), Ink::bold});
+  card.fact("title", row.title);
+  card.fact("opening", row.opening);
+  card.fact("state", shown(standing_of(row), desk.is_terminal()));
+  card.fact("because", row.wait_reason);
+  if (row.wake_at) card.fact("wakes", desk.when(*row.wake_at));
+  if (row.restored)
+    card.fact("restored", "from a backup: nobody knows what the original did since");
+  card.fact("agent", imported_agent_text(row));
+  card.fact("moved to", row.moved_to);
+  card.fact("owner", owner_text(desk, row));
+  card.fact("lineage", lineage_text(row));
+  card.fact("tags", joined_tags(row));
+  card.fact("work", fmt::format("{}, {}, version {}, head {}",
+                                counted(static_cast<std::uint64_t>(row.tally.turns), "turn"),
+                                counted(static_cast<std::uint64_t>(row.tally.steps), "step"),
+                                row.version, row.head));
+  card.fact("tokens", fmt::format("{} in, {} out, {}", grouped(row.tally.tokens_in),
+                                  grouped(row.tally.tokens_out),
+                                  cost_words(row.tally.cost_micros, is_cost_known)));
+  card.fact("created", desk.when(row.created_at));
+  card.fact("changed", desk.when(row.updated_at));
+  if (mails > 0) card.fact("inbox", counted(mails, "message") + " not taken up yet");
+  for (const Call& call : pending) {
+    Piece piece = shown(call.state, desk.is_terminal());
+    piece.text = fmt::format("{}: {} {} ({})", piece.text, call_name(call.session, call.position),
+                             call.tool, to_string(call.effect));
+    card.fact("call", std::move(piece));
   }
+  card.fact("next", next_command(row, pending.size()));
+}
 
-  std::string imported_agent_text(const SessionSummary& row) {
-    const auto theirs = imported_source_in(row.metadata);
-    if (!theirs || source_in(row.metadata)) return "";
-    return fmt::format("{}; so says the bundle it came out of, and it is not accepted",
-                       source_words(*theirs));
-  }
+void write_document(Desk& desk, const Standings& standings) {
+  Json::Array calls;
+  for (const Call& call : standings.pending) calls.push_back(as_json(call));
+  Json session = as_json(standings.row);
+  session.set("totals", as_json(standings.row.tally, standings.is_cost_known));
+  desk.output().document(
+      "perdure.session/1",
+      {{"session", std::move(session)}, {"pending", std::move(calls)}, {"inbox", standings.mails}});
+}
 
-  std::string joined_tags(const SessionSummary& row) {
-    return fmt::format("{}", fmt::join(row.tags, ", "));
-  }
+Result<Exit> run_show(Desk& desk) {
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto row = find_session(**store, desk.given().arguments.front());
+  if (!row) return forward(row);
+  auto pending = read_pending(**store, *row);
+  if (!pending) return forward(pending);
+  auto mails = (*store)->inbox().list(row->id, mails_shown);
+  if (!mails) return forward(mails);
+  const bool is_cost_known = knows_cost(**store, *row);
+  const Standings standings{*std::move(row), *std::move(pending), mails->size(), is_cost_known};
+  write_document(desk, standings);
+  if (!desk.output().is_json()) print_card(desk, standings);
+  return Exit::done;
+}
 
-  std::string next_command(const SessionSummary& row, std::size_t pending) {
-    if (pending > 0) return fmt::format("perdure pending {}", row.id.text());
-    const Standing standing = standing_of(row);
-    const bool can_go_on = standing == Standing::interrupted || standing == Standing::paused ||
-                           standing == Standing::waiting || standing == Standing::needs_attention;
-    return fmt::format("perdure {} {}", can_go_on ? "resume" : "timeline", row.id.text());
-  }
+}  // namespace
 
-  struct Standings {
-    SessionSummary row{};
-    std::vector<Call> pending{};
-    std::size_t mails = 0;
-    bool is_cost_known = false;
-  };
-
-  // Only the log says whether a model without a price answered; of what cannot be read nothing is known.
-  bool knows_cost(Store& store, const SessionSummary& row) {
-    if (row.tally.tokens_in + row.tally.tokens_out == 0) return true;
-    const auto state = read_state(store, row.id, {});
-    return state && !has_unknown_cost(*state);
-  }
-
-  void print_card(Desk& desk, const Standings& standings) {
-    const auto& [row, pending, mails, is_cost_known] = standings;
-    Card card(desk);
-    card.fact("session", {row.id.text(), Ink::bold});
-    card.fact("title", row.title);
-    card.fact("opening", row.opening);
-    card.fact("state", shown(standing_of(row), desk.is_terminal()));
-    card.fact("because", row.wait_reason);
-    if (row.wake_at) card.fact("wakes", desk.when(*row.wake_at));
-    if (row.restored)
-      card.fact("restored", "from a backup: nobody knows what the original did since");
-    card.fact("agent", imported_agent_text(row));
-    card.fact("moved to", row.moved_to);
-    card.fact("owner", owner_text(desk, row));
-    card.fact("lineage", lineage_text(row));
-    card.fact("tags", joined_tags(row));
-    card.fact("work", fmt::format("{}, {}, version {}, head {}",
-                                  counted(static_cast<std::uint64_t>(row.tally.turns), "turn"),
-                                  counted(static_cast<std::uint64_t>(row.tally.steps), "step"),
-                                  row.version, row.head));
-    card.fact("tokens", fmt::format("{} in, {} out, {}", grouped(row.tally.tokens_in),
-                                    grouped(row.tally.tokens_out),
-                                    cost_words(row.tally.cost_micros, is_cost_known)));
-    card.fact("created", desk.when(row.created_at));
-    card.fact("changed", desk.when(row.updated_at));
-    if (mails > 0) card.fact("inbox", counted(mails, "message") + " not taken up yet");
-    for (const Call& call : pending) {
-      Piece piece = shown(call.state, desk.is_terminal());
-      piece.text = fmt::format("{}: {} {} ({})", piece.text, call_name(call.session, call.position),
-                               call.tool, to_string(call.effect));
-      card.fact("call", std::move(piece));
-    }
-    card.fact("next", next_command(row, pending.size()));
-  }
-
-  void write_document(Desk& desk, const Standings& standings) {
-    Json::Array calls;
-    for (const Call& call : standings.pending) calls.push_back(as_json(call));
-    Json session = as_json(standings.row);
-    session.set("totals", as_json(standings.row.tally, standings.is_cost_known));
-    desk.output().document("perdure.session/1", {{"session", std::move(session)},
-                                                 {"pending", std::move(calls)},
-                                                 {"inbox", standings.mails}});
-  }
-
-  Result<Exit> run_show(Desk& desk) {
-    auto store = desk.open();
-    if (!store) return forward(store);
-    auto row = find_session(**store, desk.given().arguments.front());
-    if (!row) return forward(row);
-    auto pending = read_pending(**store, *row);
-    if (!pending) return forward(pending);
-    auto mails = (*store)->inbox().list(row->id, mails_shown);
-    if (!mails) return forward(mails);
-    const bool is_cost_known = knows_cost(**store, *row);
-    const Standings standings{*std::move(row), *std::move(pending), mails->size(), is_cost_known};
-    write_document(desk, standings);
-    if (!desk.output().is_json()) print_card(desk, standings);
-    return Exit::done;
-  }
-
-  }  // namespace
-
-  Command show_command() {
-    return {.name = "show",
-            .summary = "Show how a session stands",
-            .arguments = {{.name = "SES", .summary = "The session", .by = Completes::session}},
-            .opens_store = true,
-            .examples = {{"perdure show @last", "the session that changed last"}},
-            .schema = "perdure.session/1",
-            .run = run_show};
-  }
+Command show_command() {
+  return {.name = "show",
+          .summary = "Show how a session stands",
+          .arguments = {{.name = "SES", .summary = "The session", .by = Completes::session}},
+          .opens_store = true,
+          .examples = {{"perdure show @last", "the session that changed last"}},
+          .schema = "perdure.session/1",
+          .run = run_show};
+}
 
 }  // namespace perdure::cli
