@@ -3,7 +3,6 @@
 #include "perdure/agent/exec_tool.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <fmt/format.h>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "tools/process/environment_of.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
 #include "tools/text_cut.hpp"
@@ -116,12 +116,7 @@ class ExecTool {
                         .grace = spec_.grace,
                         .state_folder = spec_.state_folder,
                         .mark = std::move(mark)};
-    add(program, mark_variable, program.mark);
-    for (const auto& [name, value] : spec_.environment) add(program, name, value);
-    for (const auto& [name, value] : std::array<std::pair<std::string, std::string>, 2>{
-             {{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"LANG", "C.UTF-8"}}}) {
-      if (!spec_.environment.contains(name)) add(program, name, value);
-    }
+    program.environment = environment_of(program.mark, spec_.environment);
     return program;
   }
 

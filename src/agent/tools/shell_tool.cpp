@@ -21,6 +21,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
+#include "tools/process/environment_of.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
 #include "tools/sandbox.hpp"
@@ -103,14 +104,9 @@ class ShellTool {
         .grace = spec_.grace,
         .state_folder = spec_.state_folder,
         .mark = mark_of(spec_.state_folder, call)};
-    const auto add = [&](std::string_view name, const std::string& value) {
-      program.environment.push_back(fmt::format("{}={}", name, value));
-    };
-    add(mark_variable, program.mark);
-    for (const auto& [name, value] : spec_.environment) add(name, value);
-    if (!spec_.environment.contains("PATH")) add("PATH", "/usr/local/bin:/usr/bin:/bin");
-    if (!spec_.environment.contains("LANG")) add("LANG", "C.UTF-8");
-    if (!spec_.environment.contains("HOME")) add("HOME", spec_.roots.front().path);
+    auto own = spec_.environment;
+    own.try_emplace("HOME", program.folder);
+    program.environment = environment_of(program.mark, std::move(own));
     return program;
   }
 

@@ -18,6 +18,7 @@ list(
   tools/files/search_tool.cpp
   tools/files/write_tools.cpp
   tools/process/capped_text.cpp
+  tools/process/environment_of.cpp
   tools/process/leftovers.cpp
   tools/process/line_teller.cpp
   tools/process/program.cpp
