@@ -130,11 +130,12 @@ void check_schema(const std::string& out, bool is_whole) {
 void hide_build(std::string& text) {
   if (!text.starts_with(R"({"schema":"perdure.version/1")")) return;
   const BuildInfo build = build_info();
-  replace_all(text, Json(build.commit).text(), R"("{commit}")");
+  const Json commit = build.commit.empty() ? Json() : Json(build.commit);
+  replace_all(text, R"("commit":)" + commit.text(), R"("commit":"{commit}")");
   replace_all(text, Json(build.compiler).text(), R"("{compiler}")");
   replace_all(text, Json(build.build_type).text(), R"("{build type}")");
   for (const BuiltBackend& backend : built_backends()) {
-    replace_all(text, backend.library, "{" + backend.name + "}");
+    if (!backend.library.empty()) replace_all(text, backend.library, "{" + backend.name + "}");
   }
 }
 

@@ -137,11 +137,11 @@ INSTANTIATE_TEST_SUITE_P(Every, TornWal, testing::ValuesIn(tears()),
                          [](const auto& named) { return named.param.name; });
 
 TEST_P(TornWal, UnderAResultLeavesACallThatIsVerified) {
-  die_after("pay", 1);
+  ASSERT_NO_FATAL_FAILURE(die_after("pay", 1));
   const Seen whole = look();
   ASSERT_EQ(whole.pay, CallState::succeeded) << "the commit that is torn is that of the result";
 
-  tear();
+  ASSERT_NO_FATAL_FAILURE(tear());
 
   const Seen torn = look();
   EXPECT_EQ(torn.pay, CallState::dispatched);
@@ -156,10 +156,10 @@ TEST_P(TornWal, UnderAResultLeavesACallThatIsVerified) {
 }
 
 TEST_P(TornWal, ThatWasAcknowledgedIsNamedAndTheCallIsStillVerified) {
-  die_after("pay", 2);
+  ASSERT_NO_FATAL_FAILURE(die_after("pay", 2));
   ASSERT_EQ(look().pay, CallState::succeeded);
 
-  tear(2);
+  ASSERT_NO_FATAL_FAILURE(tear(2));
 
   {
     const auto store = must(open_store(trial.location()));

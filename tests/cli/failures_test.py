@@ -220,7 +220,7 @@ class DamageTest(FailuresTest):
             said = self.folder.run("cat", "Greeting", *words)
             self.assertEqual(said.returncode, 6, said.stderr)
             self.assertIn("Good day.", said.stdout)
-            self.assertRegex(said.stderr, r"\Aperdure: 1 entry is damaged, at \d+, and left out above: [^\n]+\n\Z")
+            self.assertRegex(said.stderr, r"\Aperdure: 1 entry is damaged, at \d+, and left out above: [^\n]+\nMore: [^\n]+\n\Z")
         self.assertEqual(self.folder.run("cat", "Greeting", "--json").returncode, 6)
         self.assertEqual(self.folder.run("cat", "Other", "--messages").returncode, 0)
         said = self.folder.run("resume", "Greeting", "Thanks")

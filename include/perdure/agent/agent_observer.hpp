@@ -69,9 +69,9 @@ struct CallProgress {
   std::string_view line{};
 };
 
-/// One at a time, though `CallStarted`, `CallReturned` and progress come on the threads of the tools,
-/// of which several may run; of one call in that order, nothing after `CallReturned`. A tool waits
-/// while an observer is told.
+/// One at a time, though `CallStarted`, `CallReturned` and progress come on threads of their own, of
+/// which several may run; of one call in that order, nothing after `CallReturned`. A tool does not
+/// wait while an observer hears of its progress; its return does.
 class AgentObserver : public ModelObserver {
  public:
   virtual void on_event(const AgentEvent& event);

@@ -247,6 +247,7 @@ TEST(AgentFileTest, MoneyIsExact) {
   EXPECT_EQ(micros("5.00000000"), 5'000'000);
   EXPECT_EQ(micros("0.0000001"), std::nullopt);
   EXPECT_EQ(micros("-1"), std::nullopt);
+  EXPECT_EQ(micros("-0"), 0) << "not: without a limit";
   EXPECT_EQ(micros("1e3"), std::nullopt);
   EXPECT_EQ(micros("\"5\""), std::nullopt);
 }

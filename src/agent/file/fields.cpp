@@ -103,7 +103,8 @@ std::string Fields::word(std::string_view key, std::string_view otherwise) const
 std::optional<std::int64_t> Fields::micros(std::string_view key) const {
   const Json* found = find(key);
   if (found == nullptr) return std::nullopt;
-  return micros_from_dollars(*found->number_token());
+  // The schema leaves only a zero with a sign, which must not pass for no limit.
+  return micros_from_dollars(*found->number_token()).value_or(0);
 }
 
 std::string pointer_to(std::string_view pointer, std::string_view member) {

@@ -85,6 +85,28 @@ TEST_F(LoopProgressTest, AnObserverThatThrowsAtItChangesNothing) {
   EXPECT_EQ(heard.lines.size(), 2U);
 }
 
+TEST_F(LoopProgressTest, IsNotWaitedForByTheToolThatTellsIt) {
+  std::latch told(1);
+  std::latch went_on(1);
+  behaviour["look"] = [&](const CallContext& call) -> ToolOutcome {
+    call.progress("half");
+    told.wait();
+    call.progress("almost");
+    went_on.count_down();
+    return Succeeded{"done"};
+  };
+  heard.on_line = [&, is_first = true]() mutable {
+    if (!std::exchange(is_first, false)) return;
+    told.count_down();
+    went_on.wait();
+  };
+  begin();
+
+  EXPECT_EQ(run("look").stop, TurnStop::completed);
+
+  EXPECT_EQ(heard.lines.size(), 2U);
+}
+
 TEST_F(LoopProgressTest, OfOneCallIsLimited) {
   tell("look", std::vector<std::string>(progress_lines_max + 10, std::string(600, 'x') + "ä"));
   begin();

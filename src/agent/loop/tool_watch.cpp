@@ -2,12 +2,15 @@
 
 #include "loop/tool_watch.hpp"
 
-#include <atomic>
+#include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,7 +29,8 @@ namespace perdure {
 
 namespace {
 
-// The lines of one run, until it has returned.
+// The lines of one run, until it has returned. They are told on a thread of their own, which begins
+// with the first: a tool must not wait for whoever reads, and be late to stop.
 class RunProgress {
  public:
   RunProgress(std::shared_ptr<ToolWatch> watch, SessionId session, Position call, std::string tool)
@@ -36,21 +40,57 @@ class RunProgress {
         tool_(std::move(tool)) {}
 
   void tell(std::string_view line) {
-    watch_->tell(session_, [&](AgentObserver& observer) {
-      if (is_over_ || left_ == 0) return;
-      --left_;
-      observer.on_progress({call_, tool_, utf8_prefix(line, progress_line_bytes_max)});
-    });
+    const std::lock_guard lock(mutex_);
+    if (is_over_ || left_ == 0) return;
+    --left_;
+    lines_.emplace_back(utf8_prefix(line, progress_line_bytes_max));
+    if (!teller_.joinable()) begin();
+    changed_.notify_one();
   }
-  void end() { is_over_ = true; }
+  /// What was told before comes before this returns.
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_one();
+    if (teller_.joinable()) teller_.join();
+  }
 
  private:
+  // Without room for a thread nobody hears of it, and the tool goes on.
+  void begin() {
+    try {
+      teller_ = std::thread([this] { tell_all(); });
+    } catch (const std::system_error&) {
+      left_ = 0;
+    }
+  }
+
+  void tell_all() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return is_over_ || !lines_.empty(); });
+      if (lines_.empty()) return;
+      const std::string line = std::move(lines_.front());
+      lines_.pop_front();
+      lock.unlock();
+      watch_->tell(session_,
+                   [&](AgentObserver& observer) { observer.on_progress({call_, tool_, line}); });
+      lock.lock();
+    }
+  }
+
   const std::shared_ptr<ToolWatch> watch_;
   const SessionId session_;
   const Position call_;
   const std::string tool_;
-  std::atomic<bool> is_over_ = false;
-  std::size_t left_ = progress_lines_max;  ///< Looked at only while an observer is told.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::string> lines_;  ///< No more than may be told at all.
+  std::size_t left_ = progress_lines_max;
+  bool is_over_ = false;
+  std::thread teller_;  ///< Ended by end().
 };
 
 ToolOutcome run_watched(const std::shared_ptr<ToolWatch>& watch, const Tool& tool,

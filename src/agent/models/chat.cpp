@@ -114,8 +114,7 @@ std::string chat_tool(const ToolDefinition& tool) {
   return writer.finish();
 }
 
-// How long a response may be.
-// `own`: a server's own name for it; empty: none.
+// How long a response may be; `own` is a server's own name for it, or empty.
 std::optional<std::int64_t> said_by(const Setup& setup, std::string_view own) {
   for (const std::string_view key :
        {own, std::string_view("max_completion_tokens"), std::string_view("max_tokens")}) {

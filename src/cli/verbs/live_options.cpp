@@ -1,8 +1,7 @@
-// Money is read digit by digit: a binary fraction would not be what was written.
+// Options that mean the same for every verb that runs an agent.
 
 #include "verbs/live_options.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "perdure/core/money.hpp"
 
 namespace perdure::cli {
+
 std::vector<Option> model_options() {
   return {{.name = "model", .value = "M", .summary = "The model, instead of the file's"},
           {.name = "provider",

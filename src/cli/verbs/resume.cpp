@@ -131,9 +131,14 @@ Change change_of(const AgentFile& file, const State& state) {
 }
 
 // A request that was written ahead of calls without an outcome was not made yet: it would have told
-// the model what they came to.
-bool has_lost_a_response(const State& state, const std::vector<LeftCall>& left) {
+// the model what they came to. One of a fork's parent is for the parent to ask about.
+bool has_lost_a_response(const SessionSummary& row, const State& state,
+                         const std::vector<LeftCall>& left) {
   if (!state.request) return false;
+  if (row.parent && row.parent->lineage == Lineage::fork &&
+      state.request->position <= row.parent->position) {
+    return false;
+  }
   return std::ranges::none_of(left, [&](const LeftCall& each) {
     const auto open = state.open_calls.find(each.call.position);
     return open != state.open_calls.end() && !open->second.is_told;
@@ -153,7 +158,7 @@ Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) 
   if (!left) return forward(left);
   auto mails = store.inbox().list(row.id, mails_counted);
   if (!mails) return forward(mails);
-  const bool is_lost = has_lost_a_response(*state, *left);
+  const bool is_lost = has_lost_a_response(row, *state, *left);
   Outlook outlook{.left = *std::move(left), .asks_model_again = is_lost, .inbox = mails->size()};
   if (agent) {
     outlook.change = change_of(agent->file, *state);

@@ -82,6 +82,36 @@ TEST_P(OpenRequestTest, OneThatWasWrittenAheadOfACallThatWasCutOffWasNotMade) {
   EXPECT_EQ(runs["look"], 1);
 }
 
+TEST_P(OpenRequestTest, OneThatAForkHasOfItsParentWasNotMadeByTheFork) {
+  begin({tool("look", {.read = true})});
+  must(session->answer(asks_for({{"look", "{}"}}), {.cost_micros = 7},
+                       {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->run_calls());
+  const auto forked = must(runtime->fork(id, Point::position(session->state().request->position)));
+
+  auto resumed = must(runtime->resume(forked.id));
+
+  EXPECT_FALSE(resumed.report.lost_a_response);
+  EXPECT_EQ(resumed.session.state().budget.totals.recorded(), 7);
+  EXPECT_EQ(money().reserved, 100) << "of the parent, which goes on";
+}
+
+TEST_P(OpenRequestTest, OneThatWasOnlyWrittenAheadIsGivenUpForNothing) {
+  begin({tool("pay")});
+  const AnswerExtras extras{.then = RequestSpec{.reserve_micros = 100}};
+  must(session->answer(asks_for({{"pay", R"({"n":1})"}}), {.cost_micros = 7}, extras));
+  must(session->run_calls());
+  must(session->give_up("its response was not recorded", true));
+  EXPECT_EQ(money().recorded(), 7);
+
+  must(session->ask({}));
+  must(session->answer(asks_for({{"pay", R"({"n":2})"}}), {}, extras));
+  must(session->run_calls());
+  must(session->ask({.reserve_micros = 50}));
+  must(session->give_up("timed out", true));
+  EXPECT_EQ(money().unconfirmed, 100) << "this one was asked";
+}
+
 TEST_P(OpenRequestTest, BeyondTheBudgetItIsNotWrittenAnewAndStaysAsItWas) {
   begin({tool("pay")});
   must(session->set_budget(200, "ann", "enough"));

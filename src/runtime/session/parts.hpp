@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +22,10 @@ struct SessionParts {
 
   HeldSession held;
   dispatch::Dispatcher dispatcher;  ///< After `held`: its attempts end before the lease does.
-  bool has_asked_ahead = false;     ///< The open request was written with its predecessor's calls.
-  std::optional<Parent> parent{};   ///< Of a child.
+  /// The open request was written with its predecessor's calls; then somebody came to make it.
+  enum class Ahead : std::uint8_t { none, written, made };
+  Ahead ahead = Ahead::none;
+  std::optional<Parent> parent{};  ///< Of a child.
   std::string scratch_base{};
   std::string scratch_root{};  ///< Empty: the scratchpad has no folder.
   std::unique_ptr<scratch::Mirror> mirror{};

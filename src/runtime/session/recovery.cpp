@@ -13,6 +13,8 @@
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 #include "session/children.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
@@ -23,19 +25,30 @@
 namespace perdure {
 namespace {
 
-// Whether it was made, and what it cost, nobody here knows: it counts as spent. One that was written
-// ahead of calls without an outcome was not: it would have told the model what they came to.
+// One that was written ahead of calls without an outcome would have told the model what they came
+// to; and what a fork has of its parent, only that one may have made.
+Result<bool> was_never_made(HeldSession& held) {
+  auto row = held.world().store.sessions().read(held.lease().session);
+  if (!row) return forward(row);
+  const auto& parent = row->parent;
+  const bool is_parents = parent && parent->lineage == Lineage::fork &&
+                          held.state().request->position <= parent->position;
+  if (is_parents) return true;
+  return dispatch::has_unanswered(held);
+}
+
+// Whether it was made, and what it cost, nobody here knows: it counts as spent.
 Result<bool> give_up_request(HeldSession& held) {
   if (!held.state().request) return false;
-  auto is_ahead = dispatch::has_unanswered(held);
-  if (!is_ahead) return forward(is_ahead);
+  auto is_free = was_never_made(held);
+  if (!is_free) return forward(is_free);
   Draft draft = held.draft();
   Budget budget = held.state().budget;
-  const RequestEnd end{.why = *is_ahead ? "it was not made" : "its response was lost",
-                       .may_be_paid = !*is_ahead};
+  const RequestEnd end{.why = *is_free ? "it was not made" : "its response was lost",
+                       .may_be_paid = !*is_free};
   if (auto added = add_end_of_request(draft, held, budget, end); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  return !*is_ahead;
+  return !*is_free;
 }
 
 // The input, and what others changed in the scratchpad's folder.

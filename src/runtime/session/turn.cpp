@@ -35,6 +35,8 @@
 namespace perdure {
 namespace {
 
+using Ahead = SessionParts::Ahead;
+
 void add_budget(Draft& draft, const BudgetEntry& entry) {
   draft.add(appending("budget", std::string(to_string(entry.change)), to_json(entry)));
 }
@@ -129,7 +131,8 @@ void plan_request(SessionParts& parts, Answered& made, const std::vector<dispatc
   }
   parts.dispatcher.then([&parts, spec](Draft& draft) {
     Budget budget = parts.held.state().budget;
-    parts.has_asked_ahead = add_request(draft, parts.held, budget, spec).has_value();
+    const bool is_added = add_request(draft, parts.held, budget, spec).has_value();
+    parts.ahead = is_added ? Ahead::written : Ahead::none;
   });
 }
 
@@ -167,10 +170,13 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
     return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
   }
   if (held.state().request) {
-    if (!parts_->has_asked_ahead) {
+    if (parts_->ahead == Ahead::none) {
       return fail(ErrorCode::conflict, "a request is open: answer it first");
     }
-    if (!input && reserved_ahead(held.state()) >= request.reserve_micros) return {};
+    if (!input && reserved_ahead(held.state()) >= request.reserve_micros) {
+      parts_->ahead = Ahead::made;
+      return {};
+    }
   }
   Draft draft = held.draft();
   Budget budget = held.state().budget;
@@ -185,7 +191,7 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
   }
   if (auto added = add_request(draft, held, budget, request); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  parts_->has_asked_ahead = false;
+  parts_->ahead = Ahead::none;
   mirror_scratchpad(*parts_);
   return {};
 }
@@ -208,7 +214,7 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
     // the calls are run.
     if (!receipt && dispatch::lost_a_claim(receipt.error(), made->begun)) continue;
     if (!receipt) return forward(receipt);
-    parts_->has_asked_ahead = made->asks_ahead;
+    parts_->ahead = made->asks_ahead ? Ahead::written : Ahead::none;
     parts_->dispatcher.began(std::move(made->begun));
     return made->position;
   }
@@ -222,10 +228,11 @@ Result<void> Session::give_up(const std::string& why, bool may_be_paid) {
   parts_->dispatcher.then({});
   Draft draft = held.draft();
   Budget budget = held.state().budget;
-  const RequestEnd end{.why = why, .may_be_paid = may_be_paid};
+  const bool is_made = parts_->ahead != Ahead::written;
+  const RequestEnd end{.why = why, .may_be_paid = may_be_paid && is_made};
   if (auto added = add_end_of_request(draft, held, budget, end); !added) return added;
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  parts_->has_asked_ahead = false;
+  parts_->ahead = Ahead::none;
   return {};
 }
 

@@ -53,6 +53,12 @@ Result<PartFile> PartFile::open_for(const std::string& path) {
     return fail(ErrorCode::unavailable,
                 fmt::format("{} is just being written by somebody else", part));
   }
+  if (opened.st_uid != ::geteuid()) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("{} is there, and somebody else's: remove it first", part));
+  }
+  // An older version may have left it, with rights for others.
+  if (::fchmod(file->number(), private_rights) != 0) return cannot("take for ourselves", part);
   if (::ftruncate(file->number(), 0) != 0) return cannot("empty", part);
   return PartFile(part, *std::move(file));
 }
