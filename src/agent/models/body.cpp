@@ -3,6 +3,8 @@
 #include "models/body.hpp"
 
 #include <cstddef>
+#include <future>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,10 +41,31 @@ std::string with_comma(const std::string& text) {
   return piece;
 }
 
+// From so many on a second thread pays: that is a session taken up again, not a turn.
+constexpr std::size_t messages_for_two = 256;
+
 }  // namespace
 
-void RequestBody::add(const Message& message) {
-  std::string text = with_comma(format_.message(message));
+std::vector<std::string> RequestBody::written(std::span<const Message> messages) const {
+  std::vector<std::string> texts;
+  texts.reserve(messages.size());
+  for (const Message& message : messages) texts.push_back(with_comma(format_.message(message)));
+  return texts;
+}
+
+void RequestBody::add_all(std::span<const Message> messages) {
+  const std::size_t here =
+      messages.size() < messages_for_two ? messages.size() : messages.size() / 2;
+  std::future<std::vector<std::string>> elsewhere;
+  if (here < messages.size()) {
+    elsewhere = std::async([&] { return written(messages.subspan(here)); });
+  }
+  for (const Message& message : messages.first(here)) add(with_comma(format_.message(message)));
+  if (!elsewhere.valid()) return;
+  for (std::string& text : elsewhere.get()) add(std::move(text));
+}
+
+void RequestBody::add(std::string text) {
   const Digest before = pieces_.empty() ? Digest{} : pieces_.back().chain;
   const std::size_t start = pieces_.empty() ? 0 : pieces_.back().end;
   const Digest chain = text.empty() ? before : chained(before, text);
@@ -66,7 +89,7 @@ Result<void> RequestBody::update(const ModelRequest& request) {
   // The mark of a message that was the last one goes with its form as the last.
   if (request.kept < pieces_.size() || !request.messages.empty()) last_.clear();
   pieces_.resize(request.kept);
-  for (const Message& message : request.messages) add(message);
+  add_all(request.messages);
   if (!request.messages.empty()) {
     last_ = with_comma(format_.last_message(request.messages.back()));
     bytes_written_ += last_.size();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/runtime/message.hpp"
 
 namespace perdure {
 
@@ -42,7 +44,9 @@ class RequestBody {
     std::size_t end = 0;  // The bytes of all messages up to here.
   };
 
-  void add(const Message& message);
+  [[nodiscard]] std::vector<std::string> written(std::span<const Message> messages) const;
+  void add_all(std::span<const Message> messages);
+  void add(std::string text);
 
   const BodyFormat& format_;
   std::string head_;

@@ -58,6 +58,24 @@ void PrintTo(const Form& form, std::ostream* out) { *out << form.name; }
 
 class Bodies : public testing::TestWithParam<Form> {};
 
+TEST_P(Bodies, OfASessionTakenUpAgainIsThatOfOneThatGrew) {
+  const auto setup = plain_setup();
+  auto all = conversation(500);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].blocks.emplace_back(TextBlock{.text = std::to_string(i)});
+  RequestBody grown(*GetParam().dialect);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    ASSERT_TRUE(
+        grown.update({.setup = setup, .kept = i, .messages = std::span(all).subspan(i, 1)}));
+  }
+  RequestBody at_once(*GetParam().dialect);
+  ASSERT_TRUE(at_once.update({.setup = setup, .messages = all}));
+
+  EXPECT_EQ(joined(at_once), joined(grown));
+  EXPECT_EQ(at_once.digest(), grown.digest());
+  EXPECT_EQ(at_once.bytes(), joined(at_once).size());
+}
+
 TEST_P(Bodies, ATurnCostsWhatIsNewWhateverTheHistory) {
   const auto setup = plain_setup();
   const auto all = conversation(1000);

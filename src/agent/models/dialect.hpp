@@ -41,7 +41,7 @@ class ResponseStream {
   [[nodiscard]] virtual ModelResponse finish() = 0;
 };
 
-/// Writes the body of a request.
+/// Writes the body of a request. Its methods may be called by several threads at once.
 class BodyFormat {
  public:
   virtual ~BodyFormat() = default;
