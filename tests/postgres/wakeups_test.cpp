@@ -8,11 +8,13 @@
 #include <memory>
 #include <poll.h>
 #include <string>
+#include <string_view>
 
 #include "crash/load.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/open.hpp"
@@ -99,17 +101,18 @@ class Listener {
   std::unique_ptr<PGconn, Finishes> connection_;
 };
 
-// The channel that a store listens to, as the server knows it.
-std::string channel_of(Store& store) {
+// The channel that a store listens to, as the server knows it. Other tests listen there too: `named` is
+// what is in the name of this one.
+std::string channel_of(Store& store, std::string_view named) {
   auto waiting = std::async(std::launch::async, [&] {
     return store.changes().wait(must(store.changes().current()), 10s);
   });
   std::string query;
   for (int asked = 0; asked < 1000 && query.empty(); ++asked) {
-    query = cluster().one(
-        "SELECT query FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND pid <> "
-        "pg_backend_pid() "
-        "ORDER BY backend_start DESC LIMIT 1");
+    query =
+        cluster().one(fmt::format("SELECT query FROM pg_stat_activity WHERE query LIKE 'LISTEN%{}%'"
+                                  " AND pid <> pg_backend_pid() LIMIT 1",
+                                  named));
   }
   must(store.sessions().create({.id = SessionId::parse("wakes the one that waits").value()}));
   (void)waiting.get();
@@ -119,7 +122,7 @@ std::string channel_of(Store& store) {
 TEST(Notifications, OfManyCommitsAreFew) {
   const PostgresSchema schema;
   const auto store = must(open_store(schema.location()));
-  const std::string channel = channel_of(*store);
+  const std::string channel = channel_of(*store, schema.name());
   ASSERT_NE(channel, "");
   Listener listener(channel);
   const Lease lease = own_session(*store, "session");
@@ -142,7 +145,7 @@ TEST(Notifications, AreHeardInASchemaOfTheLongestName) {
   const std::string name = (schema.name() + std::string(63, 'x')).substr(0, 63);
   {
     const auto store = must(open_store(cluster().address() + "?schema=" + name));
-    Listener listener(channel_of(*store));
+    Listener listener(channel_of(*store, to_hex(sha256(name)).substr(0, 40)));
 
     (void)own_session(*store, "session");
 
@@ -154,7 +157,7 @@ TEST(Notifications, AreHeardInASchemaOfTheLongestName) {
 TEST(Notifications, AreNotSentWhenTheyAreOff) {
   const PostgresSchema schema;
   const auto loud = must(open_store(schema.location()));
-  const std::string channel = channel_of(*loud);
+  const std::string channel = channel_of(*loud, schema.name());
   const auto store = must(open_store(schema.location("notify=off")));
   Listener listener(channel);
   (void)listener.count(500ms);
