@@ -12,6 +12,7 @@
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/agent_parts.hpp"
 #include "perdure/agent/exec_tool.hpp"
+#include "perdure/agent/file_root.hpp"
 #include "perdure/agent/file_tools.hpp"
 #include "perdure/agent/on_change.hpp"
 #include "perdure/agent/permissions.hpp"

@@ -2,13 +2,11 @@
 // a price is not a floating-point number.
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 #include <yaml-cpp/yaml.h>

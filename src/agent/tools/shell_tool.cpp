@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/file_tools.hpp"
+#include "perdure/agent/file_root.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
