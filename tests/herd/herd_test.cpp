@@ -84,6 +84,7 @@ class HerdTest : public testing::Test {
         continue;
       }
       killed.push_back(herd.pid(which));
+      hear_until_it_has_some(herd, which);
       herd.kill(which);
       (void)struck.note(killed.back());
       herd.start(which);
@@ -97,11 +98,15 @@ class HerdTest : public testing::Test {
   Blows blows;
 
  private:
+  // One that was just started has none yet, and nobody could take anything from it.
+  void hear_until_it_has_some(Herd& herd, std::size_t which) {
+    while (!struck.note(herd.pid(which)) && herd.hear(1)) {
+    }
+  }
+
   void stop_past_its_lease(Herd& herd, std::size_t which) {
     const pid_t process = herd.pid(which);
-    // One that was just started has none yet.
-    while (!struck.note(process) && herd.hear(1)) {
-    }
+    hear_until_it_has_some(herd, which);
     herd.stop(which);
     const bool had_some = struck.note(process);
     // By the server's clock.
@@ -126,7 +131,7 @@ class HerdTest : public testing::Test {
 
 TEST_F(HerdTest, IsTakenOverByOthersWhenItsOwnersAreKilledOrStopped) {
   const int rounds = scale().rounds.value_or(6);
-  play("", {.sessions = 50, .blows = rounds, .lines_between = 24});
+  play("", {.sessions = 50, .blows = rounds, .lines_between = 12});
 
   EXPECT_GE(blows.kills, 2);
   EXPECT_GE(blows.stops, 2);
