@@ -234,11 +234,13 @@ TEST_P(Failing, AConnectionThatIsNotTakenIsNotWaitedForForEver) {
   hasty.retry.total = 0ms;
   const std::string url = "http://127.0.0.1:" + std::to_string(full.port()) + "/whole";
 
+  const Uptime begin = system_clock().uptime();
   const ModelOutcome outcome = ask(*GetParam().make(url, hasty, services()), listener);
 
   const auto& failed = std::get<NotAnswered>(outcome);
   EXPECT_EQ(failed.error.code, ErrorCode::unavailable);
   EXPECT_FALSE(failed.may_be_paid);
+  EXPECT_LT(system_clock().uptime() - begin, 30s) << "the system gives up after a minute or two";
 }
 
 TEST_P(Failing, AStopEndsTheWaitForAnAnswer) {
