@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants small bugs, one at a time, and fails if the tests stay green.
 
-usage: run.py [--only NAME] [--in PATH] [--list] [--jobs N]
+usage: run.py [--only NAME] [--in PATH] [--list | --check] [--jobs N]
 
 Each tests/mutants/NAME.patch opens with the guarantee it breaks, then one or more lines
 
@@ -10,7 +10,8 @@ Each tests/mutants/NAME.patch opens with the guarantee it breaks, then one or mo
 naming a test executable and the tests (a ctest regular expression) of which at least one must go
 red. The repository, as it is in the working tree, is copied to build/mutants/tree and built there
 once; then each patch is applied, its targets are built, its tests run, and the patch is taken back.
-A patch that does not apply, does not build, or names a test that does not exist is a failure too.
+A patch that does not apply, does not build, or names a test that does not exist is a failure too;
+--check looks only whether they apply, and builds nothing.
 """
 
 import argparse
@@ -73,8 +74,8 @@ def configure(jobs, targets):
             sys.exit(f"the tree without any mutant does not build:\n{done.stdout[-4000:]}")
 
 
-def patch(mutant, *flags):
-    return run(["patch", "-p1", "--force", "--no-backup-if-mismatch", *flags, "-i", str(mutant.path)], cwd=TREE)
+def patch(mutant, *flags, tree=TREE):
+    return run(["patch", "-p1", "--force", "--no-backup-if-mismatch", *flags, "-i", str(mutant.path)], cwd=tree)
 
 
 def run_tests(regex, jobs):
@@ -109,6 +110,15 @@ def attempt(mutant, jobs):
         patch(mutant, "--reverse")
 
 
+def check(mutants):
+    stale = {mutant.name: said for mutant in mutants
+             if (said := patch(mutant, "--dry-run", tree=ROOT)).returncode}
+    for name, said in stale.items():
+        print(f"{name} does not apply:\n{said.stdout}")
+    print(f"{len(mutants) - len(stale)} of {len(mutants)} apply")
+    return 1 if stale else 0
+
+
 def healthy(mutants, jobs):
     """The named tests must be green without a mutant, or catching one means nothing."""
     regex = "|".join(sorted({regex for mutant in mutants for _, regex in mutant.tests}))
@@ -122,6 +132,7 @@ def main():
     options.add_argument("--only", help="names in which this regular expression is found")
     options.add_argument("--in", dest="place", help="that change a file whose path contains this")
     options.add_argument("--list", action="store_true")
+    options.add_argument("--check", action="store_true", help="only whether each applies")
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     chosen = options.parse_args()
     mutants = [Mutant(path) for path in sorted(HERE.glob("*.patch"))]
@@ -133,6 +144,8 @@ def main():
         return 0
     if not mutants:
         sys.exit("there is no mutant of that name")
+    if chosen.check:
+        return check(mutants)
     copy_tree()
     configure(chosen.jobs, sorted({target for mutant in mutants for target, _ in mutant.tests}))
     healthy(mutants, chosen.jobs)
