@@ -18,6 +18,7 @@ set(PERDURE_CLI_SOURCES
     live/live_agent.cpp
     live/picker.cpp
     live/signal_watch.cpp
+    live/outlook.cpp
     live/taken_up.cpp
     live/turn_end.cpp
     live/turn_events.cpp

@@ -1,15 +1,18 @@
-// What a resume would do about calls that were left without an outcome: told by the rules that the
-// dispatcher itself goes by, and before anything is done.
+// What a resume would do about what was left open: told by the rules that recovery and dispatcher
+// themselves go by, and before anything is done.
 
 #pragma once
 
 #include <cstdint>
 
+#include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 
@@ -38,5 +41,11 @@ class Foresight {
   OnDoubt on_doubt_;
   Timestamp now_;
 };
+
+/// Whether the model may have been asked, and what it answered is not recorded: it is asked again,
+/// and what was reserved counts as spent. `row` and `state` are of one session.
+/// Fails: as Ledger::read.
+[[nodiscard]] Result<bool> has_lost_a_response(Store& store, const SessionSummary& row,
+                                               const State& state);
 
 }  // namespace perdure

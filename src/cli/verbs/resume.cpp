@@ -1,6 +1,5 @@
 // A session taken up where it stopped, by whatever it was stopped.
 
-#include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
 #include <optional>
@@ -12,29 +11,19 @@
 #include "command/table.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
-#include "live/agent_source.hpp"
-#include "live/call_words.hpp"
-#include "live/left_open.hpp"
 #include "live/live_agent.hpp"
+#include "live/outlook.hpp"
 #include "live/picker.hpp"
 #include "live/signal_watch.hpp"
 #include "live/taken_up.hpp"
 #include "live/turn_events.hpp"
-#include "perdure/agent/agent_parts.hpp"
-#include "perdure/agent/on_change.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/state.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
 #include "screen/screen.hpp"
-#include "screen/table.hpp"
 #include "screen/words.hpp"
 #include "verbs/live_options.hpp"
 
@@ -92,174 +81,6 @@ Result<std::optional<Message>> input_of(Desk& desk) {
   return user_says(std::move(prompt));
 }
 
-// What is not as it was in the session's agent, and what the agent says about that.
-struct Change {
-  std::vector<std::string> parts{};
-  OnChange rule = OnChange::ask;
-};
-
-struct Outlook {
-  std::vector<LeftCall> left{};
-  bool asks_model_again = false;
-  Change change{};
-  std::string agent_error{};  ///< Why nobody can tell whether the agent has changed.
-  std::size_t inbox = 0;
-};
-
-// The session's agent as its file is now.
-struct AgentNow {
-  AgentFile file{};
-  Toolbox tools{};
-};
-
-Result<AgentNow> read_agent(Desk& desk, const SessionSummary& row) {
-  auto source = source_for(desk, row);
-  if (!source) return forward(source);
-  auto file = load_agent(*source, desk.world().environment);
-  if (!file) return forward(file);
-  auto tools = make_toolbox(
-      *file, {.environment = desk.world().environment, .state_folder = state_folder(desk.world())});
-  if (!tools) return forward(tools);
-  return AgentNow{*std::move(file), *std::move(tools)};
-}
-
-Change change_of(const AgentFile& file, const State& state) {
-  Change change{.rule = file.on_change};
-  if (!state.origin || state.origin->agent_digest.empty()) return change;
-  change.parts = changed_parts(state.origin->agent_digest, agent_digest(file));
-  return change;
-}
-
-// A request that was written ahead of calls without an outcome was not made yet: it would have told
-// the model what they came to. One of a fork's parent is for the parent to ask about.
-bool has_lost_a_response(const SessionSummary& row, const State& state,
-                         const std::vector<LeftCall>& left) {
-  if (!state.request) return false;
-  if (row.parent && row.parent->lineage == Lineage::fork &&
-      state.request->position <= row.parent->position) {
-    return false;
-  }
-  return std::ranges::none_of(left, [&](const LeftCall& each) {
-    const auto open = state.open_calls.find(each.call.position);
-    return open != state.open_calls.end() && !open->second.is_told;
-  });
-}
-
-Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) {
-  constexpr std::size_t mails_counted = 1000;
-  auto state = read_state(store, row.id, {});
-  if (!state) return forward(state);
-  // What is open can be told without the agent, if not as surely.
-  auto agent = read_agent(desk, row);
-  std::optional<Foresight> foresight;
-  if (agent)
-    foresight.emplace(agent->tools.tools(), agent->file.on_doubt, desk.world().clock->now());
-  auto left = read_left_calls(store, row.id, *state, foresight ? &*foresight : nullptr);
-  if (!left) return forward(left);
-  auto mails = store.inbox().list(row.id, mails_counted);
-  if (!mails) return forward(mails);
-  const bool is_lost = has_lost_a_response(row, *state, *left);
-  Outlook outlook{.left = *std::move(left), .asks_model_again = is_lost, .inbox = mails->size()};
-  if (agent) {
-    outlook.change = change_of(agent->file, *state);
-  } else {
-    outlook.agent_error = agent.error().message;
-  }
-  return outlook;
-}
-
-bool is_in_use(const SessionSummary& row) { return row.holder && row.holder->alive; }
-
-std::string_view words_for(Fate fate) {
-  switch (fate) {
-    case Fate::runs:
-      return "is made: it was not yet";
-    case Fate::runs_again:
-      return "runs again";
-    case Fate::asked_first:
-      return "is asked whether it took effect";
-    case Fate::waits:
-      return "is not run: somebody has to decide";
-    case Fate::told:
-      return "is not run: the model is told that nobody knows";
-    case Fate::refused:
-      return "is not made: its tool is gone";
-  }
-  return "";
-}
-
-std::string_view words_for(OnChange rule, Desk& desk) {
-  switch (rule) {
-    case OnChange::go_on:
-      return "it goes on as it is now";
-    case OnChange::ask:
-      return desk.given().has("accept-changes") ? "that is accepted" : "it needs --accept-changes";
-    case OnChange::refuse:
-      return "its file refuses to go on; resume it with --agent FILE, as the file was";
-  }
-  return "";
-}
-
-void print_outlook(Desk& desk, const SessionSummary& row, const Outlook& outlook) {
-  if (is_in_use(row)) {
-    desk.screen().line({{fmt::format("A process runs it now (pid {} on {}); resume would wait for "
-                                     "it with --wait, or fail.",
-                                     row.holder->pid, row.holder->host),
-                         Ink::yellow}});
-  }
-  Table table({{.heading = "CALL"},
-               {.heading = "TOOL", .least = 8},
-               {.heading = "EFFECT"},
-               {.heading = "STATE"},
-               {.heading = "ON RESUME", .least = 10}});
-  for (const LeftCall& left : outlook.left) {
-    table.add({{shown_call(desk, left.call)},
-               {left.call.tool},
-               {std::string(to_string(left.call.effect))},
-               shown(left.call.state, desk.is_terminal()),
-               {std::string(words_for(left.fate))}});
-  }
-  if (table.empty()) {
-    desk.screen().line("No call is open: none would run again.");
-  } else {
-    table.print(desk.screen());
-  }
-  if (outlook.asks_model_again) {
-    desk.screen().line("The model is asked again: its answer was lost, and counts as spent.");
-  }
-  if (outlook.inbox > 0) {
-    desk.screen().line(fmt::format("The inbox has {}.", counted(outlook.inbox, "message")));
-  }
-  if (!outlook.change.parts.empty()) {
-    desk.screen().line(fmt::format("The agent has changed ({}): {}.",
-                                   fmt::join(outlook.change.parts, ", "),
-                                   words_for(outlook.change.rule, desk)));
-  }
-  if (!outlook.agent_error.empty()) {
-    desk.screen().line(
-        {{fmt::format("It cannot be resumed as it is: {}", outlook.agent_error), Ink::yellow}});
-  }
-}
-
-// Takes no lease, writes nothing.
-Result<Exit> dry_run(Desk& desk, Store& store, const SessionSummary& row) {
-  auto outlook = look_ahead(desk, store, row);
-  if (!outlook) return forward(outlook);
-  Json::Array left;
-  for (const LeftCall& call : outlook->left) left.push_back(as_json(call));
-  Json::Array changed;
-  for (const std::string& part : outlook->change.parts) changed.emplace_back(part);
-  desk.output().document("perdure.resume_plan/1", {{"session", row.id.text()},
-                                                   {"left", std::move(left)},
-                                                   {"asks_model_again", outlook->asks_model_again},
-                                                   {"changed", std::move(changed)},
-                                                   {"agent_error", outlook->agent_error},
-                                                   {"in_use", is_in_use(row)},
-                                                   {"inbox", outlook->inbox}});
-  if (!desk.output().is_json()) print_outlook(desk, row, *outlook);
-  return Exit::done;
-}
-
 // What is decided with the command line, before anything runs.
 Result<void> prepare(Desk& desk, Session& session, bool has_input) {
   auto budget = dollars_option(desk.given(), "budget");
@@ -310,7 +131,7 @@ Result<Exit> run_resume(Desk& desk) {
   auto row = session_to_resume(desk, **store);
   if (!row) return forward(row);
   if (!*row) return Exit::interrupted;
-  if (desk.given().has("dry-run")) return dry_run(desk, **store, **row);
+  if (desk.given().has("dry-run")) return tell_outlook(desk, **store, **row);
   return go_on(desk, **store, **row, signals);
 }
 

@@ -38,10 +38,14 @@ Result<std::vector<CallView>> open_calls(HeldSession& held) {
   return calls;
 }
 
-Result<bool> has_unanswered(HeldSession& held) {
-  auto calls = open_calls(held);
-  if (!calls) return forward(calls);
-  return std::ranges::any_of(*calls, [](const CallView& call) { return !call.open.is_told; });
+Result<bool> has_unanswered(Store& store, const SessionId& session, const State& state) {
+  for (const auto& [position, open] : state.open_calls) {
+    if (open.is_told) continue;
+    auto row = store.ledger().read(session, position);
+    if (row) return true;
+    if (row.error().code != ErrorCode::not_found) return forward(row);
+  }
+  return false;
 }
 
 Result<std::optional<Call>> find_inherited(HeldSession& held, Position call) {

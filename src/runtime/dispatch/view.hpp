@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
 
 namespace perdure::dispatch {
@@ -30,9 +32,10 @@ struct CallView {
 /// get those of its parent: they belong to the session that issued them.
 [[nodiscard]] Result<std::vector<CallView>> open_calls(HeldSession& held);
 
-/// Whether a call keeps the model from being asked. One that it was told of as unknown does not; nor
+/// Whether a call of the session keeps the model from being asked. One that it was told of as unknown does not; nor
 /// does one of the session that this one was forked from: it is not ours to end.
-[[nodiscard]] Result<bool> has_unanswered(HeldSession& held);
+[[nodiscard]] Result<bool> has_unanswered(Store& store, const SessionId& session,
+                                          const State& state);
 
 /// What became of a call that is open in our log and was issued by a session that this one was
 /// forked from. Empty: it is our own, or its session is gone.

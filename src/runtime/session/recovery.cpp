@@ -10,9 +10,11 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/children.hpp"
@@ -25,30 +27,21 @@
 namespace perdure {
 namespace {
 
-// One that was written ahead of calls without an outcome would have told the model what they came
-// to; and what a fork has of its parent, only that one may have made.
-Result<bool> was_never_made(HeldSession& held) {
-  auto row = held.world().store.sessions().read(held.lease().session);
-  if (!row) return forward(row);
-  const auto& parent = row->parent;
-  const bool is_parents = parent && parent->lineage == Lineage::fork &&
-                          held.state().request->position <= parent->position;
-  if (is_parents) return true;
-  return dispatch::has_unanswered(held);
-}
-
 // Whether it was made, and what it cost, nobody here knows: it counts as spent.
 Result<bool> give_up_request(HeldSession& held) {
   if (!held.state().request) return false;
-  auto is_free = was_never_made(held);
-  if (!is_free) return forward(is_free);
+  Store& store = held.world().store;
+  auto row = store.sessions().read(held.lease().session);
+  if (!row) return forward(row);
+  auto is_lost = has_lost_a_response(store, *row, held.state());
+  if (!is_lost) return forward(is_lost);
   Draft draft = held.draft();
   Budget budget = held.state().budget;
-  const RequestEnd end{.why = *is_free ? "it was not made" : "its response was lost",
-                       .may_be_paid = !*is_free};
+  const RequestEnd end{.why = *is_lost ? "its response was lost" : "it was not made",
+                       .may_be_paid = *is_lost};
   if (auto added = add_end_of_request(draft, held, budget, end); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  return !*is_free;
+  return *is_lost;
 }
 
 // The input, and what others changed in the scratchpad's folder.
@@ -68,6 +61,18 @@ Result<void> take_input(Session& session, std::optional<Message> input) {
 }
 
 }  // namespace
+
+Result<bool> has_lost_a_response(Store& store, const SessionSummary& row, const State& state) {
+  if (!state.request) return false;
+  // What a fork has of its parent, only that one may have made.
+  const bool is_parents = row.parent && row.parent->lineage == Lineage::fork &&
+                          state.request->position <= row.parent->position;
+  if (is_parents) return false;
+  // Written ahead of calls, it would have told the model what they came to.
+  auto unanswered = dispatch::has_unanswered(store, row.id, state);
+  if (!unanswered) return forward(unanswered);
+  return !*unanswered;
+}
 
 Result<RecoveryReport> Runtime::recover(Session& session) {
   HeldSession& held = session.parts().held;

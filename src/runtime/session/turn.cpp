@@ -164,7 +164,8 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
   HeldSession& held = parts_->held;
   if (auto known = held.find_out(); !known) return forward(known);
   if (auto goes_on = held.check_goes_on(); !goes_on) return goes_on;
-  auto unanswered = dispatch::has_unanswered(held);
+  auto unanswered =
+      dispatch::has_unanswered(held.world().store, held.lease().session, held.state());
   if (!unanswered) return forward(unanswered);
   if (*unanswered) {
     return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
