@@ -24,7 +24,7 @@ std::string_view bytes_of(const Digest& digest) {
 }
 
 Digest chained(const Digest& before, std::string_view text) {
-  Sha256 hash;
+  thread_local Sha256 hash;
   hash.update(bytes_of(before));
   hash.update(text);
   return hash.finish();
@@ -60,7 +60,7 @@ void RequestBody::add_all(std::span<const Message> messages) {
   if (here < messages.size()) {
     elsewhere = std::async([&] { return written(messages.subspan(here)); });
   }
-  for (const Message& message : messages.first(here)) add(with_comma(format_.message(message)));
+  for (std::string& text : written(messages.first(here))) add(std::move(text));
   if (!elsewhere.valid()) return;
   for (std::string& text : elsewhere.get()) add(std::move(text));
 }

@@ -1,9 +1,14 @@
-// A page is as much as is held twice: as rows of the store, and as what was made of them. The next one
-// is read while this one is taken: reading and making something of it cost about the same.
+// Reading and making something of what was read cost about the same, so a thread of its own reads, a
+// few pages ahead. A line of one page needs none.
 
+#include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <functional>
-#include <future>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -19,7 +24,66 @@
 namespace perdure {
 namespace {
 
+using Page = Result<std::vector<Entry>>;
+
 constexpr std::size_t page_entries = 512;
+// What is held twice, as rows of the store and as what was made of them.
+constexpr std::size_t pages_ahead = 4;
+
+bool is_last(const Page& page) { return !page || page->size() < page_entries; }
+
+class PagesAhead {
+ public:
+  PagesAhead(std::function<Page(Position)> read, Position from)
+      : read_(std::move(read)),
+        reader_([this, from](const std::stop_token& stop) { run(stop, from); }) {}
+
+  // In exchange for the one before. Not after the last one.
+  void next(Page& page) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !pages_.empty(); });
+    used_.push_back(std::exchange(page, std::move(pages_.front())));
+    pages_.pop_front();
+    // To wake a thread costs as much as a page; so not for each.
+    if (pages_.size() <= pages_ahead / 2) changed_.notify_one();
+  }
+
+ private:
+  void run(const std::stop_token& stop, Position from) {
+    for (bool is_done = false; !is_done;) {
+      free_used();
+      Page page = read_(from);
+      is_done = is_last(page);
+      if (!is_done) from = page->back().position + 1;
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait(lock, stop, [&] { return pages_.size() < pages_ahead; })) return;
+      pages_.push_back(std::move(page));
+      changed_.notify_one();
+    }
+  }
+
+  // Where they were made: memory that two threads hand to and fro is waited for.
+  void free_used() {
+    std::vector<Page> used;
+    const std::scoped_lock lock(mutex_);
+    used.swap(used_);
+  }
+
+  std::function<Page(Position)> read_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Page> pages_;
+  std::vector<Page> used_;
+  std::jthread reader_;  // The last member: it ends before what it uses.
+};
+
+Result<void> take_all(Page& page, const std::function<Result<void>(Entry&)>& take) {
+  if (!page) return forward(page);
+  for (Entry& entry : *page) {
+    if (auto taken = take(entry); !taken) return taken;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -33,16 +97,12 @@ Result<void> read_line(Store& store, const SessionId& session, Point as_of,
   const auto read_from = [&](Position from) {
     return store.log().read(session, {.as_of = as_of, .from = from, .limit = page_entries});
   };
-  auto page = read_from(1);
+  Page page = read_from(1);
+  if (is_last(page)) return take_all(page, take);
+  PagesAhead ahead(read_from, page->back().position + 1);
   for (;;) {
-    if (!page) return forward(page);
-    std::future<Result<std::vector<Entry>>> next;
-    if (page->size() == page_entries) next = std::async(read_from, page->back().position + 1);
-    for (Entry& entry : *page) {
-      if (auto taken = take(entry); !taken) return taken;
-    }
-    if (!next.valid()) return {};
-    page = next.get();
+    if (auto taken = take_all(page, take); !taken || is_last(page)) return taken;
+    ahead.next(page);
   }
 }
 

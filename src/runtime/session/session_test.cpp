@@ -97,23 +97,46 @@ TEST_P(SessionTest, GoesOnUnderAnotherAgentAndItsOriginIsReadWithoutALease) {
   EXPECT_EQ(agent_change_from_json(told[1].body.bytes())->who, "ann");
 }
 
-TEST_P(SessionTest, ALineOfManyPagesIsReadOnceAndInOrder) {
-  const auto id = mint<SessionTag>(ids);
-  const auto worker = mint<WorkerTag>(ids);
-  ASSERT_TRUE(store->sessions().create({.id = id}));
-  ASSERT_TRUE(store->ownership().enroll({.id = worker, .host = "here", .pid = 7}));
-  Batch batch{.id = mint<BatchTag>(ids)};
-  batch.entries.assign(1'300, {.channel = "notes", .kind = "note", .body = Body::from_text("1")});
-  ASSERT_TRUE(store->commit(store->ownership().acquire(id, worker).value(), batch));
+// More than is read ahead.
+class LongLineTest : public SessionTest {
+ protected:
+  static constexpr Position line_entries = 6'000;
 
+  void SetUp() override {
+    const auto worker = mint<WorkerTag>(ids);
+    ASSERT_TRUE(store->sessions().create({.id = id}));
+    ASSERT_TRUE(store->ownership().enroll({.id = worker, .host = "here", .pid = 7}));
+    Batch batch{.id = mint<BatchTag>(ids)};
+    batch.entries.assign(line_entries,
+                         {.channel = "notes", .kind = "note", .body = Body::from_text("1")});
+    ASSERT_TRUE(store->commit(store->ownership().acquire(id, worker).value(), batch));
+  }
+
+  const SessionId id = mint<SessionTag>(ids);
+};
+
+TEST_P(LongLineTest, IsReadOnceAndInOrder) {
   Position last = 0;
   const auto read = read_line(*store, id, Point::head(), [&](const Entry& entry) -> Result<void> {
     EXPECT_EQ(entry.position, ++last);
     return {};
   });
-
   EXPECT_TRUE(read);
-  EXPECT_EQ(last, 1'300U);
+  EXPECT_EQ(last, line_entries);
+}
+
+TEST_P(LongLineTest, IsReadNoFurtherThanItIsTaken) {
+  for (const Position enough : {Position{1}, Position{1'000}, line_entries}) {
+    Position last = 0;
+    const auto read = read_line(*store, id, Point::head(), [&](const Entry& entry) -> Result<void> {
+      last = entry.position;
+      if (last == enough) return fail(ErrorCode::conflict, "enough");
+      return {};
+    });
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().message, "enough");
+    EXPECT_EQ(last, enough);
+  }
 }
 
 TEST_P(SessionTest, RecoveredARequestWithoutAResponseCountsAsSpent) {
@@ -315,6 +338,8 @@ TEST_P(SessionTest, StartsWithItsBudget) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, SessionTest, testing::ValuesIn(every_backend()),
+                         [](const auto& backend) { return backend.param.name; });
+INSTANTIATE_TEST_SUITE_P(EveryBackend, LongLineTest, testing::ValuesIn(every_backend()),
                          [](const auto& backend) { return backend.param.name; });
 
 }  // namespace

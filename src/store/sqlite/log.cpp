@@ -124,6 +124,11 @@ void read_rows(Connection& db, const Stretch& stretch, const LogQuery& query,
                                    "id DESC LIMIT ?"),
       entry_key(stretch.segment, stretch.first), entry_key(stretch.segment, stretch.last),
       query.channel, query.limit - entries.size());
+  // A page of all channels has as many entries as positions; of one channel, nobody knows.
+  if (query.channel.empty()) {
+    const std::size_t more = std::min<Position>(stretch.last - stretch.first + 1, query.limit);
+    entries.reserve(std::min(entries.size() + more, query.limit));
+  }
   while (rows.next()) entries.push_back(read_entry(rows));
 }
 
