@@ -58,6 +58,7 @@ set(PERDURE_RUNTIME_SOURCES
     state/difference.cpp
     state/fold_calls.cpp
     state/history.cpp
+    state/line_fold.cpp
     state/state.cpp
     values/approval.cpp
     values/budget.cpp
@@ -113,6 +114,7 @@ set(PERDURE_RUNTIME_TESTS
     state/difference_test.cpp
     state/history_property_test.cpp
     state/history_test.cpp
+    state/line_fold_test.cpp
     state/state_property_test.cpp
     state/state_test.cpp
     values/approval_test.cpp

@@ -24,7 +24,8 @@ namespace perdure {
 [[nodiscard]] Result<void> read_line(Store& store, const SessionId& session, Point as_of,
                                      const std::function<Result<void>(Entry&)>& take);
 
-/// The state as of a point, of any session.
+/// The state as of a point, of any session. A plan that a later one replaced is not looked into: if
+/// it cannot be read, `skipped` does not say so.
 /// Fails: as Log::read.
 [[nodiscard]] Result<State> read_state(Store& store, const SessionId& session, Point as_of);
 

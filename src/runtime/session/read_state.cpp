@@ -12,6 +12,7 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
+#include "state/line_fold.hpp"
 
 namespace perdure {
 namespace {
@@ -34,16 +35,28 @@ Result<void> load_blob(Store& store, Entry& entry) {
   return forward(bytes);
 }
 
+template <class Take>
+Result<void> hand_to(Store& store, const SessionId& session, Point as_of, Take take) {
+  return read_line(store, session, as_of, [&](Entry& entry) -> Result<void> {
+    if (auto loaded = load_blob(store, entry); !loaded) return loaded;
+    take(entry);
+    return {};
+  });
+}
+
 }  // namespace
 
 Result<State> read_state(Store& store, const SessionId& session, Point as_of) {
+  folding::LineFold line;
+  if (auto read = hand_to(store, session, as_of, [&](Entry& entry) { line.take(entry); }); !read) {
+    return forward(read);
+  }
+  if (auto state = line.finish()) return *std::move(state);
   State state;
-  auto read = read_line(store, session, as_of, [&](Entry& entry) -> Result<void> {
-    if (auto loaded = load_blob(store, entry); !loaded) return loaded;
-    fold(state, entry);
-    return {};
-  });
-  if (!read) return forward(read);
+  if (auto read = hand_to(store, session, as_of, [&](Entry& entry) { fold(state, entry); });
+      !read) {
+    return forward(read);
+  }
   return state;
 }
 

@@ -139,6 +139,25 @@ TEST_P(LongLineTest, IsReadNoFurtherThanItIsTaken) {
   }
 }
 
+TEST_P(SessionTest, APlanStaysInForceWhereALaterOneCannotBeRead) {
+  const auto id = mint<SessionTag>(ids);
+  const auto worker = mint<WorkerTag>(ids);
+  ASSERT_TRUE(store->sessions().create({.id = id}));
+  ASSERT_TRUE(store->ownership().enroll({.id = worker, .host = "here", .pid = 7}));
+  Batch batch{.id = mint<BatchTag>(ids)};
+  for (const std::string& plan :
+       {to_json(Plan{.objective = "old"}), to_json(Plan{.objective = "in force"}),
+        std::string(R"({"v":2})")}) {
+    batch.entries.push_back(
+        {.channel = "plan", .kind = "plan", .fold = Fold::replace, .body = Body::from_text(plan)});
+  }
+  ASSERT_TRUE(store->commit(store->ownership().acquire(id, worker).value(), batch));
+  const State state = read_state(*store, id, Point::head()).value();
+  ASSERT_TRUE(state.plan);
+  EXPECT_EQ(state.plan->objective, "in force");
+  EXPECT_EQ(state.skipped, (std::vector{Skipped{3, "plan", SkipReason::newer}}));
+}
+
 TEST_P(SessionTest, RecoveredARequestWithoutAResponseCountsAsSpent) {
   std::optional<Session> session = runtime->create().value();
   ASSERT_TRUE(session->ask({.model = "m", .reserve_micros = 5}, user_says("go")));

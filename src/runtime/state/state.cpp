@@ -25,6 +25,7 @@
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "state/fold_calls.hpp"
+#include "state/line_fold.hpp"
 #include "state/skip.hpp"
 
 namespace perdure {
@@ -217,10 +218,14 @@ Skip take_in(State& state, const Entry& entry) {
 
 }  // namespace
 
-void fold(State& state, const Entry& entry) {
+void folding::count(State& state, const Entry& entry) {
   state.head = entry.position;
   ++state.entries;
   state.totals += entry.tally;
+}
+
+void fold(State& state, const Entry& entry) {
+  folding::count(state, entry);
   if (const Skip skip = take_in(state, entry)) {
     state.skipped.push_back({entry.position, entry.channel, *skip});
   }

@@ -36,6 +36,11 @@ constexpr std::string_view text_suffix = "_text";
 // No value of ours puts more around a text than this.
 constexpr std::size_t levels_around = 8;
 
+// All long keys share one.
+std::uint64_t size_bit(std::string_view key) {
+  return std::uint64_t{1} << std::min<std::size_t>(key.size(), 63);
+}
+
 // For text that is JSON.
 std::size_t depth_of(std::string_view json) {
   std::size_t depth = 0;
@@ -82,6 +87,11 @@ Fields::Fields(std::string_view text, std::string_view what) : what_(what) {
     return;
   }
   members_ = *std::move(members);
+  for (const RawMember& member : members_) {
+    const std::string_view key = member.key;
+    sizes_ |= size_bit(key);
+    has_exact_ = has_exact_ || key.ends_with(base64_suffix) || key.ends_with(text_suffix);
+  }
   std::int64_t version = version_known;
   take(version_key, version);
   if (version > version_known) {
@@ -93,18 +103,10 @@ Fields::Fields(std::string_view text, std::string_view what) : what_(what) {
 }
 
 bool Fields::has(std::string_view key) const {
-  return std::ranges::any_of(members_, [&](const RawMember& member) {
-    return !member.value.empty() && member.key == key;
-  });
-}
-
-// Whether a key begins with these two. Nearly no value has such a key, and most are asked for some.
-bool Fields::has_longer(std::string_view key, std::string_view suffix) const {
-  return std::ranges::any_of(members_, [&](const RawMember& member) {
-    const std::string_view name = member.key;
-    return name.size() > key.size() && name.starts_with(key) &&
-           name.substr(key.size()).starts_with(suffix);
-  });
+  return (sizes_ & size_bit(key)) != 0 &&
+         std::ranges::any_of(members_, [&](const RawMember& member) {
+           return !member.value.empty() && member.key == key;
+         });
 }
 
 void Fields::require(std::string_view key) {
@@ -114,7 +116,7 @@ void Fields::require(std::string_view key) {
 // Of several members of one key the last counts, as for Json::find.
 std::optional<std::string_view> Fields::take_raw(std::string_view key) {
   std::optional<std::string_view> found;
-  if (failed_) return found;
+  if (failed_ || (sizes_ & size_bit(key)) == 0) return found;
   for (RawMember& member : members_) {
     if (member.value.empty() || member.key != key) continue;
     found = std::exchange(member.value, {});
@@ -209,7 +211,7 @@ void Fields::take(std::string_view key, std::optional<std::int64_t>& out) {
 
 void Fields::take_bytes(std::string_view key, std::string& out) {
   take(key, out);
-  if (!has_longer(key, base64_suffix)) return;
+  if (!has_exact_) return;
   const std::string exact_key = std::string(key) + std::string(base64_suffix);
   if (!has(exact_key)) return;
   std::string exact;
@@ -233,7 +235,7 @@ void Fields::take_bytes(std::string_view key, std::optional<std::string>& out) {
 
 void Fields::take_json(std::string_view key, std::string& out) {
   if (const auto raw = take_raw(key)) out = *raw;
-  if (has_longer(key, text_suffix)) take_bytes(std::string(key) + std::string(text_suffix), out);
+  if (has_exact_) take_bytes(std::string(key) + std::string(text_suffix), out);
 }
 
 void Fields::take_json(std::string_view key, RawJson& out) {

@@ -77,10 +77,11 @@ class Fields {
 
  private:
   std::optional<std::string_view> take_raw(std::string_view key);
-  [[nodiscard]] bool has_longer(std::string_view key, std::string_view suffix) const;
 
   std::string_view what_;
   std::vector<RawMember> members_;
+  std::uint64_t sizes_ = 0;  ///< A bit for the size of each key: most that are missing show here.
+  bool has_exact_ = false;   ///< Some key ends as those of add_bytes or add_json do.
   std::optional<Error> failed_;
 };
 
