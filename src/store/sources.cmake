@@ -70,6 +70,7 @@ set(PERDURE_STORE_SOURCES
     postgres/sessions.cpp
     postgres/shipment.cpp
     postgres/statements.cpp
+    postgres/stored_session.cpp
     postgres/transfer.cpp
     postgres/vacuum.cpp
     postgres/values.cpp

@@ -10,6 +10,10 @@
 
 namespace perdure::postgres {
 
+/// What a page has at most, in rows and in bytes; a larger body makes a page of its own.
+inline constexpr std::int64_t page_rows = 500;
+inline constexpr std::int64_t page_bytes = std::int64_t{16} << 20U;
+
 template <class Row>
 class Pages {
  public:
