@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -51,13 +52,19 @@ class TurnsTest : public testing::TestWithParam<Backend> {
   Tool tool(std::string name, SideEffects effects = {.mutate = true}) {
     Tool made{.name = std::move(name), .side_effects = effects};
     made.run = [this, name = made.name](const CallContext& call) -> ToolOutcome {
-      ++runs[name];
-      keys[name].push_back(call.key);
+      note_run(name, call.key);
       const auto behave = behaviour.find(name);
       if (behave != behaviour.end()) return behave->second(call);
       return Succeeded{.content = name + " done"};
     };
     return made;
+  }
+
+  // Reads run at the same time.
+  void note_run(const std::string& name, const std::string& key) {
+    const std::scoped_lock lock(notes);
+    ++runs[name];
+    keys[name].push_back(key);
   }
 
   /// Another process takes over: the old one is gone without a word.
@@ -96,6 +103,7 @@ class TurnsTest : public testing::TestWithParam<Backend> {
   StorePlace home{GetParam()};
   FakeClock clock;
   CountingIds ids;
+  std::mutex notes;
   std::map<std::string, int> runs;
   std::map<std::string, std::vector<std::string>> keys;
   std::map<std::string, std::function<ToolOutcome(const CallContext&)>> behaviour;
