@@ -24,21 +24,24 @@ enum class Prospect : std::uint8_t {
   verify,      ///< Its tool is asked whether it took effect.
   ask,         ///< Somebody has to decide, or to allow it.
   tell_model,  ///< The model is told that nobody knows, or was told before.
-  refuse,      ///< It was not made, and no longer can be: its tool or its arguments are gone.
+  refuse,  ///< It was not made, and must not or can no longer be: it is forbidden, or its tool or
+           ///< its arguments are gone.
 };
 
 class Foresight {
  public:
-  /// `tools` must outlive it. `now` is compared with what the log says.
-  Foresight(const Tools& tools, OnDoubt on_doubt, Timestamp now)
-      : tools_(tools), on_doubt_(on_doubt), now_(now) {}
+  /// Both must outlive it. `now` is compared with what the log says.
+  Foresight(const Tools& tools, const Policy& policy, Timestamp now)
+      : tools_(tools), policy_(policy), now_(now) {}
 
   /// Of a call that is open in the session's state; of any other, the next one of its kind.
   [[nodiscard]] Prospect of(const State& state, const Call& call) const;
 
  private:
+  [[nodiscard]] Prospect of_intended(const State& state, const OpenCall& open) const;
+
   const Tools& tools_;
-  OnDoubt on_doubt_;
+  const Policy& policy_;
   Timestamp now_;
 };
 

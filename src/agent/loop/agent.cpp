@@ -1,6 +1,7 @@
 // Where the parts meet: the runtime gets the checks and the watched tools, a session its provider.
 
 #include "perdure/agent/agent.hpp"
+#include "perdure/agent/call_policy.hpp"
 
 #include <memory>
 #include <optional>
@@ -8,7 +9,6 @@
 #include <utility>
 
 #include "loop/agreed_changes.hpp"
-#include "loop/call_policy.hpp"
 #include "loop/conversation.hpp"
 #include "loop/tool_watch.hpp"
 #include "loop/turn.hpp"
@@ -90,7 +90,7 @@ Result<std::unique_ptr<Agent>> Agent::start(Store& store, AgentSpec spec, Runtim
   spec.setup.tools = spec.tools.definitions();
   auto kept = std::make_unique<const AgentSpec>(std::move(spec));
   options.tools = *std::move(tools);
-  options.policy = loop::make_policy(*kept);
+  options.policy = make_policy(*kept);
   const AgentServices services{
       .store = &store, .clock = options.clock, .ids = options.ids, .watch = std::move(watch)};
   auto runtime = Runtime::start(store, options);

@@ -1,6 +1,6 @@
 // A "no" comes before a question: what is refused is never asked about.
 
-#include "loop/call_policy.hpp"
+#include "perdure/agent/call_policy.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -20,8 +20,10 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 
-namespace perdure::loop {
+namespace perdure {
 namespace {
+
+using loop::stop_of;
 
 // Arguments that were never written look like none that are needed.
 bool may_lack_its_end(const ProposedCall& call) {
@@ -70,4 +72,4 @@ Policy make_policy(const AgentSpec& spec) {
   return policy;
 }
 
-}  // namespace perdure::loop
+}  // namespace perdure

@@ -18,13 +18,15 @@
 #include "live/left_open.hpp"
 #include "live/live_agent.hpp"
 #include "live/taken_up.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/agent_parts.hpp"
+#include "perdure/agent/call_policy.hpp"
 #include "perdure/agent/on_change.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/foresight.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/sessions.hpp"
@@ -53,7 +55,7 @@ struct Outlook {
 // The session's agent as its file is now.
 struct AgentNow {
   AgentFile file{};
-  Toolbox tools{};
+  AgentSpec spec{};
 };
 
 Result<AgentNow> read_agent(Desk& desk, const SessionSummary& row) {
@@ -61,10 +63,12 @@ Result<AgentNow> read_agent(Desk& desk, const SessionSummary& row) {
   if (!source) return forward(source);
   auto file = load_agent(*source, desk.world().environment);
   if (!file) return forward(file);
-  auto tools = make_toolbox(
-      *file, {.environment = desk.world().environment, .state_folder = state_folder(desk.world())});
-  if (!tools) return forward(tools);
-  return AgentNow{*std::move(file), *std::move(tools)};
+  const World& world = desk.world();
+  auto spec = make_agent_spec(
+      *file, {.environment = world.environment, .state_folder = state_folder(world)},
+      {.clock = *world.clock, .ids = *world.ids});
+  if (!spec) return forward(spec);
+  return AgentNow{*std::move(file), *std::move(spec)};
 }
 
 Change change_of(const AgentFile& file, const State& state) {
@@ -80,9 +84,9 @@ Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) 
   if (!state) return forward(state);
   // What is open can be told without the agent, if not as surely.
   auto agent = read_agent(desk, row);
+  const Policy policy = agent ? make_policy(agent->spec) : Policy{};
   std::optional<Foresight> foresight;
-  if (agent)
-    foresight.emplace(agent->tools.tools(), agent->file.on_doubt, desk.world().clock->now());
+  if (agent) foresight.emplace(agent->spec.tools.tools(), policy, desk.world().clock->now());
   auto left = read_left_calls(store, row.id, *state, foresight ? &*foresight : nullptr);
   if (!left) return forward(left);
   auto mails = store.inbox().list(row.id, mails_counted);

@@ -18,10 +18,12 @@
 #include "live/live_agent.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
+#include "perdure/agent/call_policy.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/foresight.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
@@ -183,7 +185,8 @@ Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
   Session& session = resumed->session.session();
   if (auto kept = remember(session, row, *source); !kept) return forward(kept);
   const AgentSpec& spec = (*agent)->spec();
-  const Foresight foresight(spec.tools.tools(), spec.on_doubt, desk.world().clock->now());
+  const Policy policy = make_policy(spec);
+  const Foresight foresight(spec.tools.tools(), policy, desk.world().clock->now());
   auto left = read_left_calls(store, row.id, session.state(), &foresight);
   if (!left) return forward(left);
   const Uptime now = desk.world().clock->uptime();

@@ -28,8 +28,8 @@
 namespace perdure::dispatch {
 namespace {
 
-Waiting waiting_for(const CallView& call, Waiting::For what, std::string why) {
-  return {.call = call.call(), .tool = call.open.tool, .what = what, .why = std::move(why)};
+Waiting waiting_for(const OpenCall& call, Waiting::For what, std::string why) {
+  return {.call = call.call, .tool = call.tool, .what = what, .why = std::move(why)};
 }
 
 bool may_have_taken_effect(const Call& call) {
@@ -84,7 +84,7 @@ Admission while_unsettled(const HeldSession& held, const CallView& call, const C
       call.row.intended_at == Timestamp{} ? held.world().clock.now() : call.row.intended_at;
   const Timestamp until = since + call.tool->timeout;
   if (held.world().clock.now() < until) {
-    Waiting waiting = waiting_for(call, Waiting::For::time,
+    Waiting waiting = waiting_for(call.open, Waiting::For::time,
                                   fmt::format("the same operation is under way as {}", who));
     waiting.until = until;
     return HoldBack{std::move(waiting)};
@@ -113,40 +113,38 @@ Result<Admission> by_holder(HeldSession& held, const CallView& call, const Call&
   }
 }
 
-Admission by_approval(const HeldSession& held, const CallView& call) {
-  const auto& needs = held.world().policy.needs_approval;
-  if (!needs || !needs(*call.tool, *call.args)) return Admit{};
-  const Approvals& approvals = held.state().approvals;
-  if (approvals.covers(call.call(), call.open.args_digest)) return Admit{};
-  const Approval* word = approvals.find(call.call(), call.open.args_digest);
+}  // namespace
+
+// A response that is about to be recorded is not in the state yet: its calls were asked about when
+// they were intended.
+std::optional<Refuse> by_policy(const Policy& policy, const State& state, const OpenCall& call) {
+  const Message* response = find_message(state, call.message);
+  if (!policy.refuse || response == nullptr || call.block >= response->blocks.size()) {
+    return std::nullopt;
+  }
+  if (!std::holds_alternative<ToolCallBlock>(response->blocks[call.block])) return std::nullopt;
+  auto why =
+      policy.refuse(state, {.response = *response, .block = call.block, .message = call.message});
+  if (!why) return std::nullopt;
+  return Refuse{*std::move(why)};
+}
+
+Admission by_approval(const Policy& policy, const State& state, const OpenCall& call,
+                      const Tool& tool, const Json& args) {
+  if (!policy.needs_approval || !policy.needs_approval(tool, args)) return Admit{};
+  if (state.approvals.covers(call.call, call.args_digest)) return Admit{};
+  const Approval* word = state.approvals.find(call.call, call.args_digest);
   if (word != nullptr && word->decision == ApprovalDecision::refused) {
     return Refuse{fmt::format("{} did not allow this call: {}", word->who, word->why)};
   }
   return HoldBack{waiting_for(call, Waiting::For::approval, "it needs approval")};
 }
 
-// A response that is about to be recorded is not in the state yet: its calls were asked about when
-// they were intended.
-std::optional<Refuse> by_policy(const HeldSession& held, const CallView& call) {
-  const auto& refuse = held.world().policy.refuse;
-  const Message* response = find_message(held.state(), call.open.message);
-  if (!refuse || response == nullptr || call.open.block >= response->blocks.size()) {
-    return std::nullopt;
-  }
-  if (!std::holds_alternative<ToolCallBlock>(response->blocks[call.open.block])) {
-    return std::nullopt;
-  }
-  auto why =
-      refuse(held.state(),
-             {.response = *response, .block = call.open.block, .message = call.open.message});
-  if (!why) return std::nullopt;
-  return Refuse{*std::move(why)};
-}
-
-}  // namespace
-
 Result<Admission> admit(HeldSession& held, const CallView& call) {
-  if (auto refused = by_policy(held, call)) return Admission(*std::move(refused));
+  const Policy& policy = held.world().policy;
+  if (auto refused = by_policy(policy, held.state(), call.open)) {
+    return Admission(*std::move(refused));
+  }
   if (call.tool == nullptr) {
     return Admission(Refuse{fmt::format("There is no tool {} any more.", call.open.tool)});
   }
@@ -160,7 +158,7 @@ Result<Admission> admit(HeldSession& held, const CallView& call) {
     if (!holder) return forward(holder);
     if (*holder) return by_holder(held, call, **holder);
   }
-  return by_approval(held, call);
+  return by_approval(policy, held.state(), call.open, *call.tool, *call.args);
 }
 
 }  // namespace perdure::dispatch

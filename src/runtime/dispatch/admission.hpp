@@ -2,12 +2,17 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "session/held_session.hpp"
 
@@ -27,6 +32,14 @@ struct HoldBack {
   Waiting waiting{};
 };
 using Admission = std::variant<Admit, Replay, Refuse, HoldBack>;
+
+/// What the policy says of a call that is in the state; nothing of one whose response is not.
+[[nodiscard]] std::optional<Refuse> by_policy(const Policy& policy, const State& state,
+                                              const OpenCall& call);
+
+/// Whether somebody has to allow it, or did, or did not.
+[[nodiscard]] Admission by_approval(const Policy& policy, const State& state, const OpenCall& call,
+                                    const Tool& tool, const Json& args);
 
 /// - What policy refuses is refused (Policy::refuse).
 /// - A call of a tool that has one in doubt, of which the model was told, is refused

@@ -1,11 +1,17 @@
-// Calls `decide` with what a new owner would know before its first act.
+// Asks `decide` and `admission` with what a new owner would know before its first act.
 
 #include "perdure/runtime/foresight.hpp"
 
+#include <optional>
+#include <utility>
 #include <variant>
 
+#include "dispatch/admission.hpp"
 #include "dispatch/decide.hpp"
-#include "perdure/runtime/approval.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -20,18 +26,26 @@ Prospect prospect_of(const dispatch::Decision& decision) {
   return Prospect::ask;
 }
 
-bool is_asked(const State& state, const OpenCall& open) {
-  const Approval* word = state.approvals.find(open.call, open.args_digest);
-  return word != nullptr && word->decision == ApprovalDecision::asked;
-}
-
 // The dispatcher runs nothing whose arguments cannot be read.
-bool has_args(const State& state, const OpenCall& open) {
+std::optional<Json> args_in(const State& state, const OpenCall& open) {
   const auto text = args_of(state, open);
-  return text && parse_args(*text);
+  auto args = text ? parse_args(*text) : fail(ErrorCode::not_found, "they are gone");
+  if (!args) return std::nullopt;
+  return *std::move(args);
 }
 
 }  // namespace
+
+Prospect Foresight::of_intended(const State& state, const OpenCall& open) const {
+  const Tool* const tool = tools_.find(open.tool);
+  const auto args = args_in(state, open);
+  if (tool == nullptr || !args || dispatch::by_policy(policy_, state, open)) {
+    return Prospect::refuse;
+  }
+  const auto admission = dispatch::by_approval(policy_, state, open, *tool, *args);
+  if (std::holds_alternative<dispatch::Refuse>(admission)) return Prospect::refuse;
+  return std::holds_alternative<dispatch::HoldBack>(admission) ? Prospect::ask : Prospect::run;
+}
 
 Prospect Foresight::of(const State& state, const Call& call) const {
   const Tool* tool = tools_.find(call.tool);
@@ -41,15 +55,14 @@ Prospect Foresight::of(const State& state, const Call& call) const {
                             .maker = dispatch::Maker::gone};
   if (const auto found = state.open_calls.find(call.position); found != state.open_calls.end()) {
     const OpenCall& open = found->second;
-    if (!has_args(state, open)) tool = nullptr;
+    if (!args_in(state, open)) tool = nullptr;
     if (open.is_retried && tool != nullptr) return Prospect::run_again;
     if (open.is_told && !open.is_retried) return Prospect::tell_model;
-    const bool is_held_back = call.state == CallState::intended && is_asked(state, open);
-    if (is_held_back && tool != nullptr) return Prospect::ask;
+    if (call.state == CallState::intended) return of_intended(state, open);
     facts.first_dispatch = open.first_attempt;
   }
   if (call.state == CallState::intended) return tool ? Prospect::run : Prospect::refuse;
-  return prospect_of(dispatch::decide(facts, tool, on_doubt_, now_));
+  return prospect_of(dispatch::decide(facts, tool, policy_.on_doubt, now_));
 }
 
 }  // namespace perdure

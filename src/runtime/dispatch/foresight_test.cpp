@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <gtest/gtest.h>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,11 +31,10 @@ class ForesightTest : public TurnsTest {
     restart();
   }
 
-  Prospect foresee(OnDoubt on_doubt = OnDoubt::ask) {
+  Prospect foresee(const Policy& policy = {}) {
     const Tools known = must(Tools::of(tools));
     const State state = must(read_state(*store, id, Point::head()));
-    return Foresight(known, on_doubt, clock.now())
-        .of(state, must(store->ledger().read(id, call())));
+    return Foresight(known, policy, clock.now()).of(state, must(store->ledger().read(id, call())));
   }
 
   CallsReport resume(Policy policy = {}) {
@@ -93,17 +93,18 @@ TEST_P(ForesightTest, AnUnsafeCallIsAskedAbout) {
 
 TEST_P(ForesightTest, TheModelIsToldWhereThePolicySaysSo) {
   leave(tool("pay"));
-  EXPECT_EQ(foresee(OnDoubt::tell_model), Prospect::tell_model);
+  EXPECT_EQ(foresee({.on_doubt = OnDoubt::tell_model}), Prospect::tell_model);
   EXPECT_FALSE(resume({.on_doubt = OnDoubt::tell_model}).waiting);
   EXPECT_EQ(runs["pay"], 0);
-  EXPECT_EQ(foresee(OnDoubt::tell_model), Prospect::tell_model) << "it was told before";
+  EXPECT_EQ(foresee({.on_doubt = OnDoubt::tell_model}), Prospect::tell_model)
+      << "it was told before";
 }
 
 TEST_P(ForesightTest, ACallAtItsLimitIsAskedAboutWhateverItsKind) {
   Tool made = tool("look", {.read = true});
   made.attempts_max = 1;
   leave(made);
-  EXPECT_EQ(foresee(OnDoubt::tell_model), Prospect::ask);
+  EXPECT_EQ(foresee({.on_doubt = OnDoubt::tell_model}), Prospect::ask);
   EXPECT_TRUE(resume({.on_doubt = OnDoubt::tell_model}).waiting);
 }
 
@@ -128,12 +129,37 @@ TEST_P(ForesightTest, AnIntendedCallRunsUnlessSomebodyHasToAllowIt) {
   begin({tool("pay")}, asks);
   must(session->answer(asks_for({{"pay", "{}"}})));
   EXPECT_EQ(foresee(), Prospect::run);
+  EXPECT_EQ(foresee(asks), Prospect::ask) << "also before anybody was asked";
   must(session->run_calls());
-  EXPECT_EQ(foresee(), Prospect::ask);
+  EXPECT_EQ(foresee(asks), Prospect::ask);
   EXPECT_TRUE(resume(asks).waiting);
   tools = {tool("other")};
-  EXPECT_EQ(foresee(), Prospect::refuse);
+  EXPECT_EQ(foresee(asks), Prospect::refuse);
   EXPECT_EQ(resume(asks).refused, 1U);
+}
+
+TEST_P(ForesightTest, WhatSomebodyAllowedRunsAndWhatNobodyAllowsDoesNot) {
+  const Policy asks{.needs_approval = [](const Tool&, const Json&) { return true; }};
+  for (const bool is_allowed : {true, false}) {
+    runs.clear();
+    begin({tool("pay")}, asks);
+    must(session->answer(asks_for({{"pay", "{}"}})));
+    must(session->run_calls());
+    must(session->approve(call(), is_allowed, "ana", "seen"));
+    EXPECT_EQ(foresee(asks), is_allowed ? Prospect::run : Prospect::refuse);
+    resume(asks);
+    EXPECT_EQ(runs["pay"], is_allowed ? 1 : 0);
+  }
+}
+
+TEST_P(ForesightTest, WhatIsForbiddenSinceItWasAskedForIsRefused) {
+  begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  const Policy forbids{.refuse = [](const State&, const ProposedCall&) {
+    return std::optional<std::string>("not today");
+  }};
+  EXPECT_EQ(foresee(forbids), Prospect::refuse);
+  EXPECT_EQ(resume(forbids).refused, 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, ForesightTest, testing::ValuesIn(every_backend()),
