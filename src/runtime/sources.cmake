@@ -47,6 +47,7 @@ set(PERDURE_RUNTIME_SOURCES
     session/read_line.cpp
     session/read_state.cpp
     session/recovery.cpp
+    session/row_words.cpp
     session/runtime.cpp
     session/scratch.cpp
     session/session.cpp
@@ -102,6 +103,7 @@ set(PERDURE_RUNTIME_TESTS
     session/lines_test.cpp
     session/mail_test.cpp
     session/open_request_test.cpp
+    session/row_words_test.cpp
     session/scratch_test.cpp
     session/session_test.cpp
     session/steps_test.cpp

@@ -22,8 +22,10 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/limits.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
+#include "session/row_words.hpp"
 
 namespace perdure::dispatch {
 namespace {
@@ -101,10 +103,12 @@ void write_down(Draft& draft, CallView& view, Position message, std::size_t bloc
   view.open.call = draft.add(appending("calls", "intent", to_json(intent)));
   view.row.position = view.open.call;
   view.row.args = message;
+  // A model may make up any name and any id; the intent has them as they are.
   draft.batch.calls.emplace_back(Intend{.call = view.open.call,
                                         .args = message,
-                                        .tool = view.open.tool,
-                                        .provider_id = view.open.provider_id,
+                                        .tool = row_name(view.open.tool),
+                                        .provider_id =
+                                            view.open.provider_id.substr(0, text_bytes_max),
                                         .effect = view.row.effect,
                                         .key = view.row.key});
 }

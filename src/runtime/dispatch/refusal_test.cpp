@@ -98,6 +98,57 @@ TEST_P(RefusalTest, KnowsWhetherTheResponseIsRecordedAlready) {
   EXPECT_EQ(asked.back(), response);
 }
 
+// What was paid for is recorded, whatever it is: no row of the ledger takes these as they are.
+TEST_P(RefusalTest, NamesAndIdsThatAModelMadeUpLoseNoResponse) {
+  begin({tool("pay")});
+
+  Message response = asks_for({{"", "{}"},
+                               {std::string(5000, 'n'), "{}"},
+                               {"a\nb", "{}"},
+                               {" pay", "{}"},
+                               {"\xed\xa0\x80", "{}"}});
+  std::get<ToolCallBlock>(response.blocks.at(3)).id = std::string(10'000, 'i');
+  must(session->answer(response));
+  must(session->run_calls());
+
+  EXPECT_EQ(runs["pay"], 0);
+  EXPECT_TRUE(session->state().open_calls.empty());
+}
+
+TEST_P(RefusalTest, LongAndOddWordsOfARefusalAreTold) {
+  Policy policy;
+  const std::string words = "\x1b[31m" + std::string(10'000, 'w');
+  policy.refuse = [words](const State&, const ProposedCall&) { return std::optional(words); };
+  begin({tool("pay")}, std::move(policy));
+
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  EXPECT_EQ(state_of(first_call()), CallState::denied);
+  must(session->run_calls());
+  EXPECT_EQ(result_of(2, 0), words);
+}
+
+TEST_P(RefusalTest, LongAndOddWordsOfAToolAreRecorded) {
+  begin({tool("pay")});
+  const std::string words = "\x1b[31mred\xff" + std::string(10'000, 'w');
+  behaviour["pay"] = [words](const CallContext&) -> ToolOutcome { return Failed{words}; };
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->run_calls());
+  EXPECT_EQ(state_of(first_call()), CallState::failed);
+}
+
+TEST_P(RefusalTest, ADecisionInLongWordsDoesNotBlockTheInbox) {
+  begin({tool("pay")});
+  behaviour["pay"] = [](const CallContext&) -> ToolOutcome { return Doubtful{"line cut"}; };
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->run_calls());
+
+  must(session->resolve(first_call(), {.as = Decision::As::failed,
+                                       .result = "not paid",
+                                       .who = std::string(1000, 'a'),
+                                       .why = std::string(10'000, 'w') + "\x1b"}));
+  EXPECT_EQ(state_of(first_call()), CallState::failed);
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, RefusalTest, testing::ValuesIn(every_backend()),
                          [](const auto& named) { return named.param.name; });
 

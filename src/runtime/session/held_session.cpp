@@ -24,6 +24,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
+#include "session/row_words.hpp"
 
 namespace perdure {
 namespace {
@@ -131,6 +132,7 @@ Result<Receipt> HeldSession::commit(Draft draft) {
   Batch& batch = draft.batch;
   batch.id = mint<BatchTag>(world_.ids);
   batch.expected_head = head_;
+  fit_rows(batch);
   auto receipt = std::ranges::any_of(batch.entries, is_large) ? commit_with_blobs(batch)
                                                               : commit_in_order(batch);
   if (!receipt) return receipt;
