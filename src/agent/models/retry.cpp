@@ -77,7 +77,8 @@ std::optional<Duration> wait_before_next(const RetryOptions& options, const Fail
       static_cast<double>(1U << static_cast<unsigned>(std::min(failed.number - 1, doublings_max)));
   const double longest = std::min(grown, static_cast<double>(options.wait_max.count()));
   const Duration own{static_cast<std::int64_t>(longest * (1 - chance / 4))};
-  const Duration wait = failed.wanted.value_or(own);
+  // "At once", or a time that is over: it would be asked as fast as it can say no.
+  const Duration wait = std::max(failed.wanted.value_or(own), std::min(own, options.first_wait));
   if (failed.since_first + wait > options.total) return std::nullopt;
   return wait;
 }

@@ -67,7 +67,14 @@ TEST(Retry, WaitsDoubleUpToALimitLessAQuarterByChance) {
 TEST(Retry, WhatTheProviderWantsIsWaitedExactly) {
   const RetryOptions options{.first_wait = 100ms, .wait_max = 1s, .total = 1h};
   EXPECT_EQ(wait_before_next(options, {.number = 1, .wanted = 20s}, 0.5), 20s);
-  EXPECT_EQ(wait_before_next(options, {.number = 9, .wanted = 0s}, 0.5), 0s);
+  EXPECT_EQ(wait_before_next(options, {.number = 9, .wanted = 200ms}, 0.5), 200ms);
+}
+
+TEST(Retry, NobodyIsAskedAgainAtOnce) {
+  const RetryOptions options{.first_wait = 100ms, .wait_max = 1s, .total = 1h};
+  EXPECT_EQ(wait_before_next(options, {.number = 1, .wanted = 0s}, 0), 100ms);
+  EXPECT_EQ(wait_before_next(options, {.number = 9, .wanted = 0s}, 0), 100ms);
+  EXPECT_EQ(wait_before_next(options, {.number = 9, .wanted = 1ms}, 0), 100ms);
 }
 
 TEST(Retry, EndsWhereTheTotalDoes) {
