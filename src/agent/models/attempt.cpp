@@ -69,7 +69,8 @@ ModelOutcome Attempt::response(const HttpEnd& end) {
   response.message.is_partial = true;
   std::string why = end.ending == HttpEnding::whole ? "the response ended before its end" : end.why;
   return CutOff{.so_far = std::move(response),
-                .error = {ErrorCode::unavailable, key_.scrub(std::move(why)), request_id()},
+                .error = {ErrorCode::unavailable, wire::shortened(key_.scrub(std::move(why))),
+                          request_id()},
                 .was_stopped = was_stopped};
 }
 
@@ -79,13 +80,14 @@ NotAnswered Attempt::refusal() const {
   if (const std::string words = wire::error_words(error_body_); !words.empty()) {
     message += ": " + words;
   }
-  return {.error = {code_of(*head_), key_.scrub(std::move(message)), request_id()},
+  return {.error = {code_of(*head_), wire::shortened(key_.scrub(std::move(message))), request_id()},
           .status = head_->status};
 }
 
 NotAnswered Attempt::in_its_words(const HttpEnd& end) const {
   return {.error = {ErrorCode::unavailable,
-                    std::string(dialect_.name()) + " said: " + key_.scrub(end.why), request_id()},
+                    std::string(dialect_.name()) + " said: " + wire::shortened(key_.scrub(end.why)),
+                    request_id()},
           .status = head_->status};
 }
 
@@ -118,7 +120,7 @@ bool Attempt::may_be_repeated(const HttpEnd& end) const {
 std::string Attempt::request_id() const {
   if (!head_) return {};
   for (const std::string_view name : {"request-id", "x-request-id"}) {
-    if (const auto id = head_->find(name)) return std::string(*id);
+    if (const auto id = head_->find(name)) return key_.scrub(std::string(*id));
   }
   return {};
 }

@@ -17,6 +17,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "tools/text_cut.hpp"
 
 namespace perdure::wire {
 namespace {
@@ -171,9 +172,12 @@ std::string_view inside(std::string_view object) {
 std::string error_words(std::string_view body) {
   std::string words;
   if (const auto json = parse_json(body)) words = words_of(*json).value_or("");
-  if (words.empty()) words = body;
-  if (words.size() > error_chars_max) words = words.substr(0, error_chars_max) + " …";
-  return words;
+  return words.empty() ? std::string(body) : words;
+}
+
+std::string shortened(std::string words) {
+  if (words.size() <= error_chars_max) return words;
+  return std::string(utf8_prefix(words, error_chars_max)) + " …";
 }
 
 }  // namespace perdure::wire

@@ -55,7 +55,10 @@ void append(std::string& text, std::string_view piece);
 [[nodiscard]] std::string_view inside(std::string_view object);
 
 /// What a provider says about an error, from the body of its answer: `{"error": {"type",
-/// "message"}}` in its usual variants, or the beginning of whatever else there is.
+/// "message"}}` in its usual variants, or whatever else there is.
 [[nodiscard]] std::string error_words(std::string_view body);
+
+/// The beginning of such words. After a key was looked for in them: one that is cut is not found.
+[[nodiscard]] std::string shortened(std::string words);
 
 }  // namespace perdure::wire

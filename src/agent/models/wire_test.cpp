@@ -43,7 +43,12 @@ TEST(Wire, ErrorsAreToldInWhateverFormTheyCome) {
   EXPECT_EQ(wire::error_words(R"({"detail":"d"})"), R"({"detail":"d"})");
   EXPECT_EQ(wire::error_words("<html>Bad gateway</html>"), "<html>Bad gateway</html>");
   EXPECT_EQ(wire::error_words(""), "");
-  EXPECT_LT(wire::error_words(std::string(10'000, 'x')).size(), 600U);
+}
+
+TEST(Wire, WordsAreCutBetweenCharacters) {
+  EXPECT_EQ(wire::shortened("short"), "short");
+  EXPECT_EQ(wire::shortened(std::string(10'000, 'x')), std::string(500, 'x') + " …");
+  EXPECT_EQ(wire::shortened(std::string(499, 'x') + "éé"), std::string(499, 'x') + " …");
 }
 
 TEST(Wire, OnlyTheTwoHalvesOfACharacterAreJoined) {
