@@ -177,6 +177,9 @@ void AnthropicStream::end_block(const Json& json) {
 
 void AnthropicStream::take_message_delta(const Json& json) {
   take_usage(json);
+  // What the beginning says of the output is not all of it.
+  const Json* const usage = json.find("usage");
+  has_output_ = has_output_ || (usage != nullptr && wire::has_count(*usage, "output_tokens"));
   const Json* const delta = json.find("delta");
   if (delta == nullptr) return;
   const std::string word = wire::text_in(*delta, "stop_reason");
@@ -198,6 +201,7 @@ void AnthropicStream::take_usage(const Json& holder) {
     }
   };
   ModelUsage& total = response_.usage;
+  has_input_ = has_input_ || wire::has_count(*usage, "input_tokens");
   take("input_tokens", uncached_);
   take("cache_creation_input_tokens", total.cache_write);
   take("cache_read_input_tokens", total.cache_read);
@@ -211,7 +215,8 @@ void AnthropicStream::take_usage(const Json& holder) {
 ModelResponse AnthropicStream::finish() {
   response_.message.role = Role::assistant;
   response_.message.is_partial = !has_ended_;
-  response_.usage.is_known = has_ended_;
+  // What was not counted was not free.
+  response_.usage.is_known = has_ended_ && has_input_ && has_output_;
   for (const auto& [index, draft] : drafts_) response_.message.blocks.push_back(block_of(draft));
   return std::move(response_);
 }

@@ -59,6 +59,8 @@ class AnthropicStream final : public ResponseStream {
   std::map<std::int64_t, AnthropicDraft> drafts_;  // By the index the vendor gave.
   ModelResponse response_;
   std::int64_t uncached_ = 0;
+  bool has_input_ = false;   // Counted by the vendor.
+  bool has_output_ = false;  // Counted by the vendor.
   bool has_begun_ = false;
   bool has_ended_ = false;
   bool was_refused_ = false;

@@ -97,6 +97,21 @@ TEST(Anthropic, UsageIsCumulativeAndInputIsAddedUp) {
                                         .reasoning = 30}));
 }
 
+TEST(Anthropic, WhatIsNotCountedIsNotKnown) {
+  const std::string counted =
+      R"({"type":"message_start","message":{"usage":{"input_tokens":10,"output_tokens":1}}})";
+  const std::string uncounted = R"({"type":"message_start","message":{"id":"msg_1"}})";
+  const std::string negative =
+      R"({"type":"message_delta","delta":{},"usage":{"input_tokens":-1,"output_tokens":-5}})";
+  const std::string silent = R"({"type":"message_delta","delta":{"stop_reason":"end_turn"}})";
+  const std::string end(stop);
+  EXPECT_TRUE(read({counted, stopped(""), end}).usage.is_known);
+  EXPECT_FALSE(read({counted, silent, end}).usage.is_known) << "the beginning of the output only";
+  EXPECT_FALSE(read({uncounted, stopped(""), end}).usage.is_known);
+  EXPECT_FALSE(read({uncounted, silent, end}).usage.is_known);
+  EXPECT_FALSE(read({uncounted, negative, end}).usage.is_known);
+}
+
 TEST(Anthropic, WithoutItsEndAResponseIsPartial) {
   const auto response =
       read({begun(R"({"type":"text","text":"a"})"), stopped(R"("stop_reason":"end_turn")")});

@@ -137,7 +137,9 @@ void ChatStream::take_call(const Json& call, std::string_view raw, std::size_t p
 
 void ChatStream::take_usage(const Json& usage) {
   ModelUsage& total = response_.usage;
-  total.is_known = true;
+  // What was not counted was not free.
+  total.is_known =
+      wire::has_count(usage, "prompt_tokens") && wire::has_count(usage, "completion_tokens");
   total.tokens_in = wire::number_in(usage, "prompt_tokens");
   total.tokens_out = wire::number_in(usage, "completion_tokens");
   total.cache_read = wire::number_in(usage, "prompt_cache_hit_tokens");
@@ -187,6 +189,8 @@ StopReason ChatStream::stop_reason() const {
 ModelResponse ChatStream::finish() {
   response_.message.role = Role::assistant;
   response_.message.is_partial = !is_whole();
+  // Some servers count as they go.
+  response_.usage.is_known = response_.usage.is_known && is_whole();
   add_reasoning();
   if (!text_.empty()) response_.message.blocks.emplace_back(TextBlock{.text = text_});
   if (!refusal_.empty()) {

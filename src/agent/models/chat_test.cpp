@@ -157,6 +157,24 @@ TEST(Chat, AServerThatDoesNotCountSaysNothing) {
   EXPECT_FALSE(response.message.is_partial);
 }
 
+TEST(Chat, WhatIsNotCountedIsNotKnown) {
+  for (const char* const usage :
+       {R"({})", R"({"prompt_tokens":100})", R"({"completion_tokens":5})",
+        R"({"prompt_tokens":-1,"completion_tokens":5})",
+        R"({"prompt_tokens":100.5,"completion_tokens":5})", R"({"total_tokens":7})"}) {
+    const std::string event = std::string(R"({"choices":[],"usage":)") + usage + "}";
+    EXPECT_FALSE(read_chat({finished, event, "[DONE]"}).usage.is_known) << usage;
+  }
+}
+
+TEST(Chat, WhatIsCountedOnTheWayIsNotAll) {
+  const auto response = read_chat(
+      {R"({"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":9,"completion_tokens":1}})"});
+  EXPECT_TRUE(response.message.is_partial);
+  EXPECT_FALSE(response.usage.is_known);
+  EXPECT_EQ(response.usage.tokens_in, 9);
+}
+
 TEST(Chat, WithoutAReasonToFinishAResponseIsPartial) {
   EXPECT_TRUE(read_chat({chunk(R"("content":"a")")}).message.is_partial);
   EXPECT_FALSE(read_chat({chunk(R"("content":"a")"), "[DONE]"}).message.is_partial);

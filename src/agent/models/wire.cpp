@@ -140,6 +140,12 @@ std::int64_t number_in(const Json& json, std::string_view key) {
   return found == nullptr ? 0 : std::max<std::int64_t>(0, found->as_int64().value_or(0));
 }
 
+bool has_count(const Json& json, std::string_view key) {
+  const Json* const found = json.find(key);
+  const auto number = found == nullptr ? std::nullopt : found->as_int64();
+  return number && *number >= 0;
+}
+
 std::string_view raw_in(std::string_view object, std::string_view key) {
   const auto members = split_object(object);
   if (!members) return {};

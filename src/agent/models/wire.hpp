@@ -51,6 +51,9 @@ void append(std::string& text, std::string_view piece);
 [[nodiscard]] std::string vendors_own(const RawJson& metadata, std::string_view vendor);
 [[nodiscard]] std::string vendors_own(const Unknown& unknown, std::string_view vendor);
 
+/// Whether a member is a count: a whole number that is not negative.
+[[nodiscard]] bool has_count(const Json& json, std::string_view key);
+
 /// What stands between the braces of an object's text.
 [[nodiscard]] std::string_view inside(std::string_view object);
 

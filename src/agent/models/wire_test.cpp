@@ -70,6 +70,8 @@ TEST(Wire, NumbersFromOutsideAreNeverNegative) {
   EXPECT_EQ(wire::number_in(json, "c"), 0);
   EXPECT_EQ(wire::number_in(json, "d"), 9);
   EXPECT_EQ(wire::number_in(json, "e"), 0);
+  for (const char* const key : {"a", "b", "c", "e"}) EXPECT_FALSE(wire::has_count(json, key));
+  EXPECT_TRUE(wire::has_count(json, "d"));
 }
 
 }  // namespace
