@@ -54,7 +54,8 @@ struct PermitDecision {
   bool operator==(const PermitDecision&) const = default;
 };
 
-/// A path that leads out of its root is denied. Where there are rules for paths that do not allow,
+/// A rule that asks or denies holds for all that is in a folder which its pattern fits; one that
+/// allows holds for what it fits. A path that leads out of its root is denied. Where there are rules for paths that do not allow,
 /// and an argument of `path_args` is not there or is no path, somebody is asked.
 [[nodiscard]] PermitDecision decide_permit(const Permissions& permissions, const Tool& tool,
                                            const PathArgs& path_args, const Json& args);
@@ -65,5 +66,8 @@ struct PermitDecision {
 
 /// Whether a pattern of PermitRule fits a plain path.
 [[nodiscard]] bool fits_path(std::string_view pattern, std::string_view path);
+
+/// Whether it fits that path or a folder above it. What closes a folder closes what is in it.
+[[nodiscard]] bool covers_path(std::string_view pattern, std::string_view path);
 
 }  // namespace perdure

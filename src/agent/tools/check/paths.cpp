@@ -95,4 +95,12 @@ bool fits_path(std::string_view pattern, std::string_view path) {
   return reached.back();
 }
 
+bool covers_path(std::string_view pattern, std::string_view path) {
+  for (std::size_t end = path.find('/', 1); end != std::string_view::npos;
+       end = path.find('/', end + 1)) {
+    if (fits_path(pattern, path.substr(0, end))) return true;
+  }
+  return fits_path(pattern, path);
+}
+
 }  // namespace perdure

@@ -90,7 +90,9 @@ PermitDecision of_path(const Permissions& rules, const PathPlace& place, const s
   if (!names) return {Permit::deny, fmt::format("\"{}\": {}", given, names.error().message)};
   PermitDecision strictest{.permit = Permit::allow};
   for (const auto& [pattern, permit] : rules.paths) {
-    const auto fits = [&pattern](const std::string& name) { return fits_path(pattern, name); };
+    const auto fits = [&pattern, is_allowing = permit == Permit::allow](const std::string& name) {
+      return is_allowing ? fits_path(pattern, name) : covers_path(pattern, name);
+    };
     const auto name = std::ranges::find_if(*names, fits);
     if (name == names->end()) continue;
     is_allowed = true;

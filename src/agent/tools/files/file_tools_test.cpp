@@ -257,6 +257,18 @@ TEST_F(FileToolsTest, WhatIsHiddenIsNotThere) {
   EXPECT_THAT(call("write_file", R"({"path": "sub/y", "content": ""})"), StartsWith("failed: "));
 }
 
+TEST_F(FileToolsTest, AFolderThatIsHiddenHidesWhatIsInIt) {
+  put("root/sub/deep/x", "KEY=2\n");
+  for (const std::string& pattern :
+       {std::string("sub"), std::string("sub/"), folder_.file("root") + "/sub"}) {
+    spec_.hidden = {pattern};
+    EXPECT_THAT(call("read_file", R"({"path": "sub/deep/x"})"), HasSubstr("not for this tool"));
+    EXPECT_THAT(call("list_files", R"({"path": "sub/deep"})"), StartsWith("error: "));
+    EXPECT_EQ(call("search_files", R"({"pattern": "KEY"})"), "[no match]");
+    EXPECT_THAT(call("write_file", R"({"path": "sub/y", "content": ""})"), StartsWith("failed: "));
+  }
+}
+
 TEST_F(FileToolsTest, SeveralRootsHaveNames) {
   spec_.roots = {{.name = "in", .path = folder_.file("outside")},
                  {.name = "out", .path = folder_.file("root"), .is_writable = true}};

@@ -124,9 +124,17 @@ Result<Roots> Roots::open(FileToolsSpec spec) {
   return roots;
 }
 
+// A folder that is hidden hides what is in it.
 bool Roots::is_hidden(const std::string& plain) const {
   return std::ranges::any_of(spec_.hidden,
-                             [&](const std::string& pattern) { return fits(pattern, plain); });
+                             [&](const std::string& pattern) { return covers(pattern, plain); });
+}
+
+bool Roots::covers(const std::string& pattern, const std::string& plain) const {
+  if (!pattern.starts_with('/')) return covers_path(pattern, plain);
+  const auto names = path_names(plain, place_);
+  return !names || std::ranges::any_of(
+                       *names, [&](const std::string& name) { return covers_path(pattern, name); });
 }
 
 bool Roots::fits(const std::string& pattern, const std::string& plain) const {
@@ -215,7 +223,7 @@ Result<Leaf> Roots::open_leaf(const std::string& path, bool makes) const {
                 fmt::format("{} is in a root that is only read", path));
   }
   if (std::ranges::any_of(spec_.read_only,
-                          [&](const std::string& pattern) { return fits(pattern, spot->plain); })) {
+                          [&](const std::string& pattern) { return covers(pattern, spot->plain); })) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is only read", path));
   }
   if (spot->within == ".") return fail(ErrorCode::invalid_argument, path + " is a folder");

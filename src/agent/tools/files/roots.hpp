@@ -39,6 +39,8 @@ class Roots {
   [[nodiscard]] bool is_hidden(const std::string& plain) const;
   /// Whether a pattern fits the file of that plain path by any of its names.
   [[nodiscard]] bool fits(const std::string& pattern, const std::string& plain) const;
+  /// The same, or that of a folder above it.
+  [[nodiscard]] bool covers(const std::string& pattern, const std::string& plain) const;
   /// For rules for paths. `otherwise`: what a path that is left out means.
   [[nodiscard]] PathArgs path_args(std::optional<std::string> otherwise = {}) const;
 
