@@ -132,11 +132,20 @@ TEST_F(LoopMoneyTest, ABudgetNeedsAPriceAndWithoutOneTheCostIsSaidToBeUnknown) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::invalid_argument);
   EXPECT_THAT(report.error().message, HasSubstr("nobody's"));
+  ASSERT_EQ(state().transcript.size(), 1U) << "what was said is kept";
+  EXPECT_EQ(text_of(state().transcript[0].message), "hello");
 
   must(session->session().set_budget(std::nullopt, "ann", "it is local"));
   const TurnReport free = run("hello");
   EXPECT_TRUE(free.has_unknown_cost);
   EXPECT_EQ(row().tally.tokens_in, 10);
+}
+
+TEST_F(LoopMoneyTest, AUsageBeyondAllReasonLosesNoResponse) {
+  script(R"({"text": "a", "usage": {"in": 9000000000000000000, "out": 9000000000000000000}})");
+  begin(1'000'000);
+  EXPECT_EQ(run("one").stop, TurnStop::completed);
+  EXPECT_EQ(run("two").stop, TurnStop::budget);
 }
 
 TEST_F(LoopMoneyTest, ThatACostIsUnknownIsKnownInEveryProcess) {

@@ -102,9 +102,19 @@ Result<TurnReport> Turn::run(std::optional<Message> input) {
   for (;;) {
     auto ending = step();
     tell_news();
-    if (!ending) return forward(ending);
+    if (!ending) {
+      keep_input(ending.error());
+      return forward(ending);
+    }
     if (*ending) return end(**ending);
   }
+}
+
+// Whoever said it need not say it again; unless it may be recorded already. Where nothing can be
+// written any more, the error says so.
+void Turn::keep_input(const Error& error) {
+  if (!input_ || error.code == ErrorCode::commit_unknown) return;
+  [[maybe_unused]] const auto kept = parts_.session.append(*std::exchange(input_, {}));
 }
 
 Result<void> Turn::begin() {

@@ -55,6 +55,7 @@ class Turn {
 
   [[nodiscard]] Result<void> begin();
   [[nodiscard]] Result<void> put_input_first();
+  void keep_input(const Error& error);
   [[nodiscard]] Stepped step();
   [[nodiscard]] Stepped look_around();
   [[nodiscard]] Stepped run_calls();

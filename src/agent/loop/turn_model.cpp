@@ -28,6 +28,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/limits.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure::loop {
@@ -64,6 +65,9 @@ bool was_warned_of(const State& state, std::int64_t limit) {
 std::int64_t share_of(std::int64_t limit, std::int64_t percent) {
   return limit / 100 * percent + (limit % 100 * percent + 99) / 100;
 }
+
+// A number beyond all reason must not cost the response that it came with.
+std::int64_t countable(std::int64_t count) { return std::min(count, tally_max); }
 
 std::string rest_reason(TurnStop stop, const Message& response) {
   if (stop != TurnStop::completed) return std::string(to_string(stop));
@@ -105,10 +109,10 @@ Turn::Stepped Turn::ask_model(std::optional<Message> say) {
 
 // Never below what was paid: what the provider did not tell is taken to be all that was reserved.
 Usage Turn::usage_of(const ModelUsage& usage) const {
-  Usage used{.tokens_in = usage.tokens_in, .tokens_out = usage.tokens_out};
+  Usage used{.tokens_in = countable(usage.tokens_in), .tokens_out = countable(usage.tokens_out)};
   const auto known = price();
   if (!known) return used;
-  used.cost_micros = cost_of(*known, usage);
+  used.cost_micros = countable(cost_of(*known, usage));
   if (!usage.is_known) used.cost_micros = std::max(used.cost_micros, reserved_by(state()));
   return used;
 }
@@ -129,7 +133,8 @@ AnswerExtras Turn::extras_for(const Message& message, const ModelUsage& usage,
   extras.then = RequestSpec{.model = setup().model};
   if (const auto known = price()) {
     PreparedRequest ahead = prepared;
-    ahead.tokens_in = std::max(prepared.tokens_in, usage.tokens_in) + usage.tokens_out +
+    ahead.tokens_in = std::max(prepared.tokens_in, countable(usage.tokens_in)) +
+                      countable(usage.tokens_out) +
                       calls_in(message) * result_tokens_ahead;
     extras.then->reserve_micros = reservation_for(*known, ahead);
   }
