@@ -100,13 +100,21 @@ void ChatStream::take_reasoning(const Json& delta, std::string_view raw) {
   }
 }
 
-// By its index; without one, a new id is a new call, and what has no id goes on with the last. A list
+// By its index, unless another call has it: some servers say 0 of each. Without one, a new id is a new call, and what has no id goes on with the last. A list
 // of calls that have neither is one of whole calls.
 ChatStream::DraftCall& ChatStream::draft_for(const Json& call, std::size_t place) {
   const Json* const index = call.find("index");
-  if (index != nullptr && index->is_number()) return calls_[wire::number_in(call, "index")];
   const std::string id = wire::text_in(call, "id");
   const auto next = calls_.empty() ? 0 : calls_.rbegin()->first + 1;
+  if (index != nullptr && index->is_number()) {
+    std::int64_t& at = places_.try_emplace(wire::number_in(call, "index"),
+                                           wire::number_in(call, "index")).first->second;
+    const auto found = calls_.find(at);
+    const bool is_another = found != calls_.end() && !id.empty() && !found->second.id.empty() &&
+                            found->second.id != id;
+    if (is_another) at = next;
+    return calls_[at];
+  }
   const bool goes_on =
       !calls_.empty() && place == 0 && (id.empty() || id == calls_.rbegin()->second.id);
   return goes_on ? calls_.rbegin()->second : calls_[next];

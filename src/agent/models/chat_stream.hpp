@@ -59,6 +59,7 @@ class ChatStream final : public ResponseStream {
   std::string reasoning_field_;
   std::string reasoning_details_;  // Elements, with commas between.
   std::map<std::int64_t, DraftCall> calls_;
+  std::map<std::int64_t, std::int64_t> places_;  // Of the call that has an index now.
   std::string finish_word_;
   bool has_begun_ = false;
   bool has_ended_ = false;

@@ -157,6 +157,18 @@ TEST(Chat, AServerThatDoesNotCountSaysNothing) {
   EXPECT_FALSE(response.message.is_partial);
 }
 
+TEST(Chat, CallsThatAllHaveOneIndexAreToldApartByTheirIds) {
+  const auto response = read_chat(
+      {chunk(R"("tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"n\":1}"}}])"),
+       chunk(R"("tool_calls":[{"index":0,"id":"b","function":{"name":"g","arguments":"{\"n\""}}])"),
+       chunk(R"("tool_calls":[{"index":0,"function":{"arguments":":2}"}}])"), finished});
+  const auto calls = calls_of(response);
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls[0].args, R"({"n":1})");
+  EXPECT_EQ(calls[1].name, "g");
+  EXPECT_EQ(calls[1].args, R"({"n":2})");
+}
+
 TEST(Chat, WhatIsNotCountedIsNotKnown) {
   for (const char* const usage :
        {R"({})", R"({"prompt_tokens":100})", R"({"completion_tokens":5})",
