@@ -17,6 +17,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "perdure/store/limits.hpp"
 #include "tools/text_cut.hpp"
 
 namespace perdure::wire {
@@ -137,7 +138,8 @@ std::string text_in(const Json& json, std::string_view key) {
 
 std::int64_t number_in(const Json& json, std::string_view key) {
   const Json* const found = json.find(key);
-  return found == nullptr ? 0 : std::max<std::int64_t>(0, found->as_int64().value_or(0));
+  const auto number = found == nullptr ? std::nullopt : found->as_int64();
+  return std::clamp<std::int64_t>(number.value_or(0), 0, tally_max);
 }
 
 bool has_count(const Json& json, std::string_view key) {

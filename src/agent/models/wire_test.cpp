@@ -64,12 +64,13 @@ TEST(Wire, OnlyTheTwoHalvesOfACharacterAreJoined) {
 }
 
 TEST(Wire, NumbersFromOutsideAreNeverNegative) {
-  const Json json = *parse_json(R"({"a":-3,"b":2.5,"c":"7","d":9})");
+  const Json json = *parse_json(R"({"a":-3,"b":2.5,"c":"7","d":9,"f":9223372036854775807})");
   EXPECT_EQ(wire::number_in(json, "a"), 0);
   EXPECT_EQ(wire::number_in(json, "b"), 0);
   EXPECT_EQ(wire::number_in(json, "c"), 0);
   EXPECT_EQ(wire::number_in(json, "d"), 9);
   EXPECT_EQ(wire::number_in(json, "e"), 0);
+  EXPECT_LT(wire::number_in(json, "f"), 9223372036854775807 / 1000) << "sums must not overflow";
   for (const char* const key : {"a", "b", "c", "e"}) EXPECT_FALSE(wire::has_count(json, key));
   EXPECT_TRUE(wire::has_count(json, "d"));
 }
