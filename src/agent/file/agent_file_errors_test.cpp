@@ -18,6 +18,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 const std::string least = "name: a\nmodel: {provider: anthropic, id: m}\n";
@@ -31,6 +32,15 @@ std::string refusal(const std::string& text) {
   EXPECT_EQ(spec.error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(spec.error().subject, "/agents/a.yaml");
   return spec.error().message;
+}
+
+TEST(AgentFileErrorsTest, ASecretInTheWrongPlaceIsNotShown) {
+  for (const std::string& text :
+       {std::string("name: a\nmodel: {provider: openai, id: m, key: sk-12-34}\n"),
+        std::string("name: a\nmodel: {provider: openai, id: m, key: {env: sk-12-34}}\n"),
+        least + "secrets: {S: sk-12-34}\n", least + "secrets: {S: {env: sk-12-34}}\n"}) {
+    EXPECT_THAT(refusal(text), Not(HasSubstr("sk-12-34"))) << text;
+  }
 }
 
 TEST(AgentFileErrorsTest, EveryErrorHasItsPlaceAndAHint) {

@@ -78,6 +78,14 @@ std::string words_of(std::string_view pointer) {
   return words + ": ";
 }
 
+// Where the name of a secret goes somebody may have written the secret: it is not shown.
+std::string message_of(const SchemaError& error) {
+  const std::string_view at = error.at;
+  if (!at.starts_with("/model/key") && !at.starts_with("/secrets/")) return error.message;
+  const std::size_t shown = std::min(error.message.find(", not the "), error.message.find("; is "));
+  return error.message.substr(0, shown);
+}
+
 // Unknown keys are told in the order in which they stand: the nth error is about the nth of them.
 Position place_of_unknown(const YamlDocument& document, const SchemaError& error, std::size_t nth) {
   const Spot spot = spot_at(document, error.at);
@@ -102,7 +110,7 @@ Findings schema_findings(const YamlDocument& document) {
     const Position at = is_unknown
                             ? place_of_unknown(document, error, unknown[{error.at, error.rule}]++)
                             : spot_at(document, error.at).place.at;
-    findings.push_back({at, words_of(error.at) + error.message + hint_for(error)});
+    findings.push_back({at, words_of(error.at) + message_of(error) + hint_for(error)});
   }
   return findings;
 }
