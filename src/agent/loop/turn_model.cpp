@@ -134,8 +134,7 @@ AnswerExtras Turn::extras_for(const Message& message, const ModelUsage& usage,
   if (const auto known = price()) {
     PreparedRequest ahead = prepared;
     ahead.tokens_in = std::max(prepared.tokens_in, countable(usage.tokens_in)) +
-                      countable(usage.tokens_out) +
-                      calls_in(message) * result_tokens_ahead;
+                      countable(usage.tokens_out) + calls_in(message) * result_tokens_ahead;
     extras.then->reserve_micros = reservation_for(*known, ahead);
   }
   return extras;

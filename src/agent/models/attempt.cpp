@@ -68,10 +68,10 @@ ModelOutcome Attempt::response(const HttpEnd& end) {
   if (is_whole) return response;
   response.message.is_partial = true;
   std::string why = end.ending == HttpEnding::whole ? "the response ended before its end" : end.why;
-  return CutOff{.so_far = std::move(response),
-                .error = {ErrorCode::unavailable, wire::shortened(key_.scrub(std::move(why))),
-                          request_id()},
-                .was_stopped = was_stopped};
+  return CutOff{
+      .so_far = std::move(response),
+      .error = {ErrorCode::unavailable, wire::shortened(key_.scrub(std::move(why))), request_id()},
+      .was_stopped = was_stopped};
 }
 
 NotAnswered Attempt::refusal() const {

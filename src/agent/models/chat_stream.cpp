@@ -107,11 +107,12 @@ ChatStream::DraftCall& ChatStream::draft_for(const Json& call, std::size_t place
   const std::string id = wire::text_in(call, "id");
   const auto next = calls_.empty() ? 0 : calls_.rbegin()->first + 1;
   if (index != nullptr && index->is_number()) {
-    std::int64_t& at = places_.try_emplace(wire::number_in(call, "index"),
-                                           wire::number_in(call, "index")).first->second;
+    std::int64_t& at =
+        places_.try_emplace(wire::number_in(call, "index"), wire::number_in(call, "index"))
+            .first->second;
     const auto found = calls_.find(at);
-    const bool is_another = found != calls_.end() && !id.empty() && !found->second.id.empty() &&
-                            found->second.id != id;
+    const bool is_another =
+        found != calls_.end() && !id.empty() && !found->second.id.empty() && found->second.id != id;
     if (is_another) at = next;
     return calls_[at];
   }

@@ -159,7 +159,8 @@ TEST(Chat, AServerThatDoesNotCountSaysNothing) {
 
 TEST(Chat, CallsThatAllHaveOneIndexAreToldApartByTheirIds) {
   const auto response = read_chat(
-      {chunk(R"("tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"n\":1}"}}])"),
+      {chunk(
+           R"("tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"n\":1}"}}])"),
        chunk(R"("tool_calls":[{"index":0,"id":"b","function":{"name":"g","arguments":"{\"n\""}}])"),
        chunk(R"("tool_calls":[{"index":0,"function":{"arguments":":2}"}}])"), finished});
   const auto calls = calls_of(response);

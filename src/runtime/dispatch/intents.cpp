@@ -104,13 +104,13 @@ void write_down(Draft& draft, CallView& view, Position message, std::size_t bloc
   view.row.position = view.open.call;
   view.row.args = message;
   // A model may make up any name and any id; the intent has them as they are.
-  draft.batch.calls.emplace_back(Intend{.call = view.open.call,
-                                        .args = message,
-                                        .tool = row_name(view.open.tool),
-                                        .provider_id =
-                                            view.open.provider_id.substr(0, text_bytes_max),
-                                        .effect = view.row.effect,
-                                        .key = view.row.key});
+  draft.batch.calls.emplace_back(
+      Intend{.call = view.open.call,
+             .args = message,
+             .tool = row_name(view.open.tool),
+             .provider_id = view.open.provider_id.substr(0, text_bytes_max),
+             .effect = view.row.effect,
+             .key = view.row.key});
 }
 
 }  // namespace

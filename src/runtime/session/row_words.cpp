@@ -55,8 +55,7 @@ std::string row_words(std::string_view words, std::size_t bytes_max) {
 
 std::string row_name(std::string_view name) {
   std::string fitting = row_words(name, name_bytes_max);
-  std::ranges::replace_if(
-      fitting, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, '?');
+  std::ranges::replace_if(fitting, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, '?');
   if (fitting.starts_with(' ')) fitting.front() = '?';
   if (fitting.ends_with(' ')) fitting.back() = '?';
   return fitting.empty() ? "?" : fitting;

@@ -222,8 +222,9 @@ Result<Leaf> Roots::open_leaf(const std::string& path, bool makes) const {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{} is in a root that is only read", path));
   }
-  if (std::ranges::any_of(spec_.read_only,
-                          [&](const std::string& pattern) { return covers(pattern, spot->plain); })) {
+  if (std::ranges::any_of(spec_.read_only, [&](const std::string& pattern) {
+        return covers(pattern, spot->plain);
+      })) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is only read", path));
   }
   if (spot->within == ".") return fail(ErrorCode::invalid_argument, path + " is a folder");
