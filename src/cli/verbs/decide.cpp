@@ -49,7 +49,7 @@ Result<Decision> decision_of(Desk& desk) {
   if (!as)
     return fail(ErrorCode::invalid_argument,
                 "say how it ended: --as succeeded, failed, retry or abandoned");
-  if (!given.has("reason"))
+  if (given.find("reason").value_or("").empty())
     return fail(ErrorCode::invalid_argument, "say how you know: --reason TEXT");
   Decision decision{.as = *as, .who = desk.world().user, .why = *given.find("reason")};
   const std::string told =
@@ -120,19 +120,39 @@ Result<Exit> give_word(Desk& desk, bool allow, std::string_view decision,
                         }});
 }
 
+// An answer is an approval with words. To a call that waits for a yes or a no, "no" would be a yes; and
+// no words at all are told to the model as one.
+Result<void> check_question(Desk& desk, const std::string& text) {
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    return fail(ErrorCode::invalid_argument, "say what the answer is: it is empty");
+  }
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto call = find_call(**store, desk.given().arguments.front());
+  if (!call) return forward(call);
+  if (call->state != CallState::intended || call->tool == "ask_user") return {};
+  const std::string name = call_name(call->session, call->position);
+  return fail(ErrorCode::conflict,
+              fmt::format("{} ({}) asks nothing, it waits for approval: perdure approve {}, or "
+                          "perdure deny {} --reason TEXT",
+                          name, call->tool, name, name));
+}
+
 Result<Exit> run_approve(Desk& desk) {
   return give_word(desk, true, "approved", desk.given().find("reason").value_or(""));
 }
 
 Result<Exit> run_deny(Desk& desk) {
   const auto reason = desk.given().find("reason");
-  if (!reason) return fail(ErrorCode::invalid_argument, "say why, for the model: --reason TEXT");
+  if (reason.value_or("").empty())
+    return fail(ErrorCode::invalid_argument, "say why, for the model: --reason TEXT");
   return give_word(desk, false, "denied", *reason);
 }
 
 Result<Exit> run_answer(Desk& desk) {
   auto text = text_or_file(desk.given().arguments.at(1), desk.world().folder);
   if (!text) return forward(text);
+  if (auto asked = check_question(desk, *text); !asked) return forward(asked);
   return give_word(desk, true, "answered", *text);
 }
 
