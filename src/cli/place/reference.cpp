@@ -72,6 +72,12 @@ std::optional<std::int64_t> number_from(std::string_view text) {
   return number;
 }
 
+// Whether it can only mean a point: "head", "v3", "2", "2.1". What it cannot be may belong to a title.
+bool is_point_word(std::string_view word) {
+  if (word == "head") return true;
+  return number_from(word.substr(word.starts_with('v') ? 1 : 0, word.find('.'))).has_value();
+}
+
 Result<PlaceInSession> find_turn(Store& store, PlaceInSession place, std::string_view word) {
   const auto dot = word.find('.');
   const auto turn = number_from(word.substr(0, dot));
@@ -124,7 +130,8 @@ Result<PlaceInSession> find_point(Store& store, const std::string& text) {
   const auto at = text.rfind('@');
   const bool is_whole =
       at == std::string::npos || text == "@last" || text.ends_with("@last") ||
-      store.sessions().read(SessionId::parse(text).value_or(SessionId())).has_value();
+      store.sessions().read(SessionId::parse(text).value_or(SessionId())).has_value() ||
+      (!is_point_word(std::string_view(text).substr(at + 1)) && find_session(store, text));
   const std::string_view word = is_whole ? "head" : std::string_view(text).substr(at + 1);
   auto session = find_session(store, is_whole ? text : text.substr(0, at));
   if (!session) return forward(session);

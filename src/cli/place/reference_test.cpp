@@ -72,6 +72,14 @@ TEST_P(ReferenceTest, PointsAreVersionsTurnsStepsAndTheHead) {
   }
 }
 
+TEST_P(ReferenceTest, ATitleMayHoldAnAt) {
+  const SessionId id = must(SessionId::parse("ses_4mail"));
+  must(fixture.store().sessions().create(
+      {.id = id, .annotation = {.title = "Mail ann@example.com"}}));
+  EXPECT_EQ(must(find_point(fixture.store(), "Mail ann@example.com")).session.id, id);
+  EXPECT_EQ(must(find_point(fixture.store(), "Mail ann@example.com@head")).session.id, id);
+}
+
 TEST_P(ReferenceTest, ACallIsNamedByPositionOrByBeingTheOnlyOnePending) {
   const Call call = must(find_call(fixture.store(), "ses_2b7x"));
   EXPECT_EQ(call.tool, "pay.refund");
