@@ -124,6 +124,18 @@ TEST_F(Pages, InThePlaceOfOneAnotherAreFound) {
   EXPECT_THAT(found, testing::Not(Contains(HasSubstr("page 13 does not match its sum"))));
 }
 
+// It is in memory as soon as a connection is open.
+TEST_F(Pages, TheFirstOneIsNoExceptionAndIsNotCopied) {
+  make(false);
+  files.file[80] = 'x';  // SQLite has no use for it yet.
+  write_files(path, files);
+
+  EXPECT_THAT(check(path), Contains(HasSubstr("page 1 does not match its sum")));
+  const auto backed_up = open_store(path).value()->upkeep().backup(folder.file("copy.db"));
+  ASSERT_FALSE(backed_up);
+  EXPECT_EQ(backed_up.error().code, ErrorCode::corrupted);
+}
+
 TEST_F(Pages, OfTheMapOfPagesAreNamedSo) {
   make(false);
   files.file[page_bytes + 5000] = 'x';  // The unused end of it.

@@ -67,18 +67,20 @@ Result<void> check_read(Connection& from, const std::vector<std::uint32_t>& wron
 }
 
 Result<bool> copy_to(const Access& access, const PartFile& part, const Progress& progress) {
+  std::vector<std::uint32_t> wrong;
   const auto from = access.readers.open();
   std::atomic<std::uint64_t> not_counted = 0;
   Connection to(part.path(), {}, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                 &not_counted);
   // Until it has its name nobody reads the copy: what a crash leaves of it is thrown away.
   to.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;");
+  // Before anything is read; the first page was when the connection was opened.
+  from->note_wrong_pages(&wrong);
+  from->execute("PRAGMA shrink_memory;");
   from->run("BEGIN");
   const Timestamp at = access.clock.now();
   from->run("SELECT count(*) FROM meta");
   if (from->reserved_bytes() == sum_bytes) to.make_room_for_sums();
-  std::vector<std::uint32_t> wrong;
-  from->note_wrong_pages(&wrong);
   auto copied = copy(*from, to, part, progress);
   from->note_wrong_pages(nullptr);
   if (!copied || !*copied) return copied;
