@@ -75,7 +75,8 @@ void print_effects(Desk& desk, const std::vector<Call>& effects) {
 // What it is of and how it began is what its parent is of and how that began: it can be resumed and
 // found like any other session.
 Annotation annotation_of(Desk& desk, const SessionSummary& parent) {
-  return {.title = desk.given().find("title").value_or(fmt::format("{} (fork)", parent.title)),
+  const std::string title = parent.title.empty() ? "" : fmt::format("{} (fork)", parent.title);
+  return {.title = desk.given().find("title").value_or(title),
           .opening = parent.opening,
           .metadata = parent.metadata};
 }

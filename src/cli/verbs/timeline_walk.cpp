@@ -130,6 +130,11 @@ std::optional<TimelineRow> TimelineWalk::take_result(const Entry& entry,
   row.attempts = found->second.attempts;
   if (!row.attempts.empty()) row.took = entry.at - row.start;
   if (outcome->is_final()) open_.erase(found);
+  // Its request may be written down with the call, before the model can be asked.
+  if (asked_at_ && open_.empty()) {
+    asked_at_ = entry.at;
+    asked_offset_ = busy_;
+  }
   return row;
 }
 
