@@ -28,7 +28,7 @@ Readers::Snapshot::~Snapshot() {
 std::unique_ptr<Connection> Readers::open() const {
   auto connection = std::make_unique<Connection>(
       path_, vfs_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, rows_read_);
-  connection->execute("PRAGMA query_only = ON; PRAGMA cache_size = -512;");
+  connection->execute("PRAGMA query_only = ON;");
   if (tolerant_) connection->execute("PRAGMA writable_schema = ON;");
   return connection;
 }
