@@ -78,8 +78,10 @@ Form form_of(const Invocation& given) {
 bool is_forbidden(const std::string& location, bool makes) {
   const std::filesystem::path file = location;
   const std::filesystem::path folder = file.parent_path();
+  std::error_code why;
+  const bool is_there = std::filesystem::exists(file, why);
+  if (why == std::errc::permission_denied) return true;
   std::error_code ignored;
-  const bool is_there = std::filesystem::exists(file, ignored);
   if (is_there && ::access(file.c_str(), R_OK | W_OK) != 0) return true;
   return (is_there || makes) && std::filesystem::exists(folder, ignored) &&
          ::access(folder.c_str(), W_OK) != 0;
@@ -92,9 +94,9 @@ bool is_missing(const std::string& location) {
 }
 
 std::unexpected<Error> no_store(const std::string& location) {
-  return fail(
-      ErrorCode::not_found,
-      fmt::format("there is no store at {}; name another with --store", shown_location(location)));
+  return fail(ErrorCode::not_found,
+              fmt::format("there is no store at {}: perdure run makes one, --store names another",
+                          shown_location(location)));
 }
 
 }  // namespace

@@ -80,4 +80,5 @@ set(PERDURE_CLI_TESTS
     screen/table_test.cpp
     screen/text_test.cpp
     screen/words_test.cpp
-    verbs/forget_test.cpp)
+    verbs/forget_test.cpp
+    verbs/show_test.cpp)

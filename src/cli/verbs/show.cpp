@@ -16,6 +16,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
@@ -66,21 +67,33 @@ std::string joined_tags(const SessionSummary& row) {
   return fmt::format("{}", fmt::join(row.tags, ", "));
 }
 
-std::string next_command(const SessionSummary& row, std::size_t pending) {
-  if (pending > 0) return fmt::format("perdure pending {}", row.id.text());
-  const Standing standing = standing_of(row);
-  const bool can_go_on = standing == Standing::ready || standing == Standing::interrupted ||
-                         standing == Standing::paused || standing == Standing::waiting ||
-                         standing == Standing::needs_attention;
-  return fmt::format("perdure {} {}", can_go_on ? "resume" : "timeline", row.id.text());
-}
-
 struct Standings {
   SessionSummary row{};
   std::vector<Call> pending{};
   std::size_t mails = 0;
   bool is_cost_known = false;
+  bool has_messages = false;
 };
+
+// Whoever began it may have died before anything, or before its first message.
+std::string next_command(const Standings& standings) {
+  const SessionSummary& row = standings.row;
+  if (!standings.pending.empty()) return fmt::format("perdure pending {}", row.id.text());
+  if (row.head == 0) return fmt::format("perdure delete {}", row.id.text());
+  const Standing standing = standing_of(row);
+  const bool can_go_on = standing == Standing::ready || standing == Standing::interrupted ||
+                         standing == Standing::paused || standing == Standing::waiting ||
+                         standing == Standing::needs_attention;
+  if (!can_go_on) return fmt::format("perdure timeline {}", row.id.text());
+  return fmt::format("perdure resume {}{}", row.id.text(), standings.has_messages ? "" : " \"…\"");
+}
+
+// What cannot be read may have been said.
+bool has_messages(Store& store, const SessionSummary& row) {
+  if (row.tally.steps > 0) return true;
+  const auto said = store.log().read(row.id, {.channel = "transcript", .limit = 1});
+  return !said || !said->empty();
+}
 
 // Only the log says whether a model without a price answered; of what cannot be read nothing is known.
 bool knows_cost(Store& store, const SessionSummary& row) {
@@ -90,7 +103,7 @@ bool knows_cost(Store& store, const SessionSummary& row) {
 }
 
 void print_card(Desk& desk, const Standings& standings) {
-  const auto& [row, pending, mails, is_cost_known] = standings;
+  const SessionSummary& row = standings.row;
   Card card(desk);
   card.fact("session", {row.id.text(), Ink::bold});
   card.fact("title", row.title);
@@ -111,17 +124,18 @@ void print_card(Desk& desk, const Standings& standings) {
                                 row.version, row.head));
   card.fact("tokens", fmt::format("{} in, {} out, {}", grouped(row.tally.tokens_in),
                                   grouped(row.tally.tokens_out),
-                                  cost_words(row.tally.cost_micros, is_cost_known)));
+                                  cost_words(row.tally.cost_micros, standings.is_cost_known)));
   card.fact("created", desk.when(row.created_at));
   card.fact("changed", desk.when(row.updated_at));
-  if (mails > 0) card.fact("inbox", counted(mails, "message") + " not taken up yet");
-  for (const Call& call : pending) {
+  if (standings.mails > 0)
+    card.fact("inbox", counted(standings.mails, "message") + " not taken up yet");
+  for (const Call& call : standings.pending) {
     Piece piece = shown(call.state, desk.is_terminal());
     piece.text = fmt::format("{}: {} {} ({})", piece.text, call_name(call.session, call.position),
                              call.tool, to_string(call.effect));
     card.fact("call", std::move(piece));
   }
-  card.fact("next", next_command(row, pending.size()));
+  card.fact("next", next_command(standings));
 }
 
 void write_document(Desk& desk, const Standings& standings) {
@@ -144,7 +158,9 @@ Result<Exit> run_show(Desk& desk) {
   auto mails = (*store)->inbox().list(row->id, mails_shown);
   if (!mails) return forward(mails);
   const bool is_cost_known = knows_cost(**store, *row);
-  const Standings standings{*std::move(row), *std::move(pending), mails->size(), is_cost_known};
+  const bool is_begun = has_messages(**store, *row);
+  const Standings standings{*std::move(row), *std::move(pending), mails->size(), is_cost_known,
+                            is_begun};
   write_document(desk, standings);
   if (!desk.output().is_json()) print_card(desk, standings);
   return Exit::done;

@@ -154,14 +154,14 @@ Result<void> Opening::open_damaged(const SqliteError& why) {
     gate_.open();
     // Also what SQLite would still write: not all was done that opening a store has to do.
     gate_.close_as_damaged(
-        fmt::format("{} is damaged and takes no writes: {}. What can be read can be salvaged, "
-                    "see salvage_store().",
+        fmt::format("{} is damaged and takes no writes: {}. What can be read can be salvaged: "
+                    "perdure salvage, or salvage_store().",
                     options_.path, why.what()));
     return {};
   }
   return fail(ErrorCode::corrupted,
-              fmt::format("{} cannot be read: {}. If it is a store, salvage_store() gets out of it "
-                          "what is left.",
+              fmt::format("{} cannot be read: {}. If it is a store, perdure salvage, or "
+                          "salvage_store(), gets out of it what is left.",
                           options_.path, why.what()));
 }
 
