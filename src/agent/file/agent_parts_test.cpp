@@ -223,6 +223,41 @@ TEST_F(AgentPartsTest, AnAgentDoesNotWriteItsOwnFile) {
   EXPECT_THAT(run(*tools, "read_file", R"({"path":"agent.yaml"})"), HasSubstr("name: a"));
 }
 
+// A program runs outside the sandbox; so does what it is told to run.
+TEST_F(AgentPartsTest, NothingThatAProgramIsToldToRunIsWritten) {
+  std::filesystem::create_directories(folder_.path() / "work/deep");
+  for (const std::string name : {"tool.sh", "check.sh", "deep/far.sh", "ca.pem"}) {
+    write("work/" + name, "echo whole\n");
+  }
+  std::filesystem::create_symlink("tool.sh", folder_.path() / "work/link.sh");
+  const auto tools = make_toolbox(spec(R"(roots: [{path: work, writable: true}]
+tools:
+  files: {}
+  shell: {}
+  exec:
+    one:
+      description: d
+      command: [sh, work/link.sh, work]
+      verify: [sh, -e, work/check.sh]
+      side_effects: [mutate]
+    two: {description: d, command: [sh, ../work/deep/far.sh], folder: work, side_effects: [read]}
+)",
+                                       "{provider: anthropic, id: m, ca_file: work/ca.pem}"),
+                                  place());
+  ASSERT_TRUE(tools) << tools.error().message;
+  for (const std::string path : {"tool.sh", "link.sh", "check.sh", "deep/far.sh", "ca.pem"}) {
+    EXPECT_EQ(run(*tools, "write_file", R"({"path":")" + path + R"(","content":"echo mine"})"),
+              path + " is only read");
+    run(*tools, "shell", R"({"command":"echo echo mine > )" + path + R"("})");
+  }
+  run(*tools, "shell", R"({"command":"mv deep away; mkdir deep; echo echo mine > deep/far.sh"})");
+  EXPECT_EQ(run(*tools, "one", "{}"), "whole\n");
+  EXPECT_EQ(run(*tools, "two", "{}"), "whole\n");
+  EXPECT_THAT(run(*tools, "write_file", R"({"path":"new.sh","content":""})"),
+              testing::Not(HasSubstr("only read")))
+      << "a folder that is named is no file";
+}
+
 // Which store the user's next command works in is not the model's to say.
 TEST_F(AgentPartsTest, NoToolForFilesMakesASettingOfTheCommandLine) {
   for (const std::string roots : {"{path: work, writable: true}",
