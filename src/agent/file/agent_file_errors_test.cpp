@@ -154,6 +154,21 @@ TEST(AgentFileErrorsTest, WhatIsWrongWithAProgramIsSaidAtIt) {
   }
 }
 
+TEST(AgentFileErrorsTest, APatternThatFitsNoPathIsRefused) {
+  for (const std::string pattern : {"..", "../secret/**", "a/../b", "/srv/../etc/**", "a/.."}) {
+    const std::string says = "\"" + pattern + "\" fits no path";
+    EXPECT_THAT(
+        refusal(least + "permissions:\n  paths:\n    ok: deny\n    \"" + pattern + "\": deny\n"),
+        AllOf(StartsWith("/agents/a.yaml:6:"), HasSubstr("permissions.paths: " + says),
+              HasSubstr("relative to a root")));
+    EXPECT_THAT(refusal(least + "roots: [{path: .}]\ntools:\n  files:\n    hidden:\n      - ok\n" +
+                        "      - \"" + pattern + "\"\n"),
+                AllOf(StartsWith("/agents/a.yaml:8:9: "), HasSubstr("files.hidden: " + says)));
+  }
+  EXPECT_EQ(refusal(least + "permissions: {paths: {\"a..b/..c/**\": deny, \"./d\": deny}}\n"),
+            "it is read");
+}
+
 TEST(AgentFileErrorsTest, SeveralErrorsAreToldAtOnceInTheirOrder) {
   const std::string message = refusal(
       "name: 7\nmodel:\n  provider: openai\n  id: m\n  idd: yes\nlimits: {time: 5}\non_change: "

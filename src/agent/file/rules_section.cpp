@@ -1,7 +1,11 @@
 // What the agent may do, how much it may cost, and what is done in doubt.
 
+#include <algorithm>
 #include <cstdint>
+#include <fmt/format.h>
+#include <ranges>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -73,11 +77,30 @@ Price price_from(const Fields& fields) {
           .cache_write = fields.micros("cache_write").value_or(input)};
 }
 
+bool has_way_up(std::string_view pattern) {
+  return std::ranges::any_of(pattern | std::views::split('/'), [](const auto& part) {
+    return std::ranges::equal(part, std::string_view(".."));
+  });
+}
+
 }  // namespace
+
+void check_path_pattern(Reading& reading, std::string_view pointer, std::string_view key,
+                        std::string_view pattern) {
+  if (!has_way_up(pattern)) return;
+  reading.found(pointer,
+                fmt::format("{}: \"{}\" fits no path, because paths are compared without \"..\"; "
+                            "write it relative to a root, or as a whole path",
+                            key, pattern));
+}
 
 void read_rules(Reading& reading, AgentFile& to) {
   const Fields fields(reading.value());
   to.permissions = permissions_from(fields.object("permissions"));
+  for (const PermitRule& rule : to.permissions.paths) {
+    check_path_pattern(reading, pointer_to("/permissions/paths", rule.pattern), "permissions.paths",
+                       rule.pattern);
+  }
   const Fields budget = fields.object("budget");
   to.budget_micros = budget.micros("dollars");
   budget.read("warn_percent", to.limits.warn_percent);

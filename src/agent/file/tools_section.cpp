@@ -1,6 +1,7 @@
 // `roots`, `secrets` and `tools`: what the model may call, and with what.
 
 #include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
 #include <iterator>
 #include <set>
@@ -58,9 +59,13 @@ std::vector<SecretSpec> secrets_from(const Fields& fields) {
   return secrets;
 }
 
-FileToolsSpec files_from(const Fields& fields) {
+FileToolsSpec files_from(Reading& reading, const Fields& fields) {
   FileToolsSpec files;
   fields.read("hidden", files.hidden);
+  for (std::size_t i = 0; i < files.hidden.size(); ++i) {
+    check_path_pattern(reading, fmt::format("/tools/files/hidden/{}", i), "tools.files.hidden",
+                       files.hidden[i]);
+  }
   fields.read("read_bytes_max", files.read_bytes_max);
   fields.read("file_bytes_max", files.file_bytes_max);
   fields.read("entries_max", files.entries_max);
@@ -193,7 +198,7 @@ void read_tools(Reading& reading, AgentFile& to) {
   to.roots = roots_from(reading);
   to.secrets = secrets_from(Fields(reading.value()));
   const Fields fields = Fields(reading.value()).object("tools");
-  if (fields.has("files")) to.tools.files = files_from(fields.object("files"));
+  if (fields.has("files")) to.tools.files = files_from(reading, fields.object("files"));
   if (fields.has("shell")) to.tools.shell = shell_from(fields.object("shell"));
   for (const char* key : {"files", "shell"}) {
     if (!fields.has(key) || !to.roots.empty()) continue;
