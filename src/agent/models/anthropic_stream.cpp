@@ -84,10 +84,12 @@ Result<void> AnthropicStream::take(const SseEvent& event) {
   if (has_ended_) return {};
   const bool is_named = !event.name.empty();
   if (is_named && std::ranges::find(known_events, event.name) == known_events.end()) return {};
-  const auto json = parse_json(event.data);
+  std::string room;
+  const std::string_view data = wire::as_text(event.data, room);
+  const auto json = parse_json(data);
   if (!json) return not_understood("has an event that is no JSON: " + json.error().message);
   const std::string type = is_named ? std::string(event.name) : wire::text_in(*json, "type");
-  return take_known(type, *json, event.data);
+  return take_known(type, *json, data);
 }
 
 Result<void> AnthropicStream::take_known(std::string_view type, const Json& json,

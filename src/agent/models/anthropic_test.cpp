@@ -213,6 +213,14 @@ TEST(Anthropic, HalvesOfACharacterInTwoPiecesBecomeOne) {
             "b");
 }
 
+TEST(Anthropic, ABrokenLetterCostsNoResponse) {
+  const auto response = read({begun(R"({"type":"text","text":""})"),
+                              delta("\"type\":\"text_delta\",\"text\":\"a\xE2\x82\""),
+                              delta(R"("type":"text_delta","text":"é")"), std::string(stop)});
+  EXPECT_EQ(text_of(response.message), "a\xEF\xBF\xBDé");
+  EXPECT_FALSE(response.message.is_partial);
+}
+
 Setup setup_with(bool has_system, bool has_tools) {
   Setup setup;
   setup.model = "c";

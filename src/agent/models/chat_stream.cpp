@@ -39,14 +39,19 @@ Result<void> ChatStream::take(const SseEvent& event) {
     has_ended_ = true;
     return {};
   }
-  const auto json = parse_json(event.data);
+  std::string room;
+  return take_chunk(wire::as_text(event.data, room));
+}
+
+Result<void> ChatStream::take_chunk(std::string_view data) {
+  const auto json = parse_json(data);
   if (!json) {
     return fail(ErrorCode::unavailable,
                 "the response's stream has an event that is no JSON: " + json.error().message);
   }
   if (const Json* const error = json->find("error"); error != nullptr && !error->is_null()) {
     was_refused_ = !has_begun_;
-    return fail(ErrorCode::unavailable, wire::error_words(event.data));
+    return fail(ErrorCode::unavailable, wire::error_words(data));
   }
   has_begun_ = true;
   if (response_.response_id.empty()) response_.response_id = wire::text_in(*json, "id");
@@ -57,7 +62,7 @@ Result<void> ChatStream::take(const SseEvent& event) {
   const Json* const choices = json->find("choices");
   if (choices == nullptr || choices->as_array() == nullptr || choices->as_array()->empty())
     return {};
-  const auto raw = raw_elements(wire::raw_in(event.data, "choices"));
+  const auto raw = raw_elements(wire::raw_in(data, "choices"));
   if (!raw.empty()) take_choice(choices->as_array()->front(), raw.front());
   return {};
 }

@@ -41,6 +41,7 @@ class ChatStream final : public ResponseStream {
     std::string own{};  // Members that are the vendor's, as they came.
   };
 
+  [[nodiscard]] Result<void> take_chunk(std::string_view data);
   void take_choice(const Json& choice, std::string_view raw);
   void take_delta(const Json& delta, std::string_view raw);
   void take_reasoning(const Json& delta, std::string_view raw);

@@ -193,6 +193,18 @@ TEST(Chat, WithoutAReasonToFinishAResponseIsPartial) {
   EXPECT_FALSE(read_chat({chunk(R"("content":"a")"), "[DONE]"}).message.is_partial);
 }
 
+TEST(Chat, ABrokenLetterCostsNoResponse) {
+  const auto response =
+      read_chat({chunk("\"content\":\"a\xE2\x82\""), chunk(R"("content":"é")"),
+                 chunk("\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"n\","
+                       "\"arguments\":{\"x\": \"\xFF\"}}}]"),
+                 finished});
+  EXPECT_EQ(text_of(response.message), "a\xEF\xBF\xBDé");
+  ASSERT_EQ(calls_of(response).size(), 1U);
+  EXPECT_EQ(calls_of(response).front().args, "{\"x\": \"\xEF\xBF\xBD\"}");
+  EXPECT_FALSE(response.message.is_partial);
+}
+
 TEST(Chat, AnErrorIsToldInItsWords) {
   using Pair = std::pair<std::string_view, std::string_view>;
   for (const auto& [data, words] :

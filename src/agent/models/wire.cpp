@@ -15,6 +15,7 @@
 #include "perdure/core/json_text.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/core/text.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/store/limits.hpp"
@@ -54,6 +55,16 @@ void append_character(std::string& text, unsigned code) {
     const unsigned lead = shift == 18U ? 0xF0U : 0x80U;
     text.push_back(static_cast<char>(lead | (code >> shift & 0x3FU)));
   }
+}
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
+// The character that `text` begins with; empty if it begins with none.
+std::string_view character_of(std::string_view text) {
+  for (std::size_t bytes = 1; bytes <= std::min<std::size_t>(text.size(), 4); ++bytes) {
+    if (is_utf8(text.substr(0, bytes))) return text.substr(0, bytes);
+  }
+  return {};
 }
 
 std::optional<std::string> words_of(const Json& body) {
@@ -128,6 +139,23 @@ void append(std::string& text, std::string_view piece) {
     piece.remove_prefix(3);
   }
   text += piece;
+}
+
+std::string_view as_text(std::string_view data, std::string& room) {
+  if (is_utf8(data)) return data;
+  room.clear();
+  while (!data.empty()) {
+    const std::string_view character = character_of(data);
+    if (!character.empty()) {
+      room += character;
+      data.remove_prefix(character.size());
+      continue;
+    }
+    room += "\xEF\xBF\xBD";
+    do data.remove_prefix(1);
+    while (!data.empty() && is_continuation(data.front()));
+  }
+  return room;
 }
 
 std::string text_in(const Json& json, std::string_view key) {

@@ -39,6 +39,10 @@ namespace perdure::wire {
 /// Appends a piece of text. Two halves of a character that two pieces brought become one.
 void append(std::string& text, std::string_view piece);
 
+/// `data` itself if it is UTF-8; otherwise `room`, where each sequence that is none became U+FFFD. One
+/// broken letter must not cost a response that is paid for.
+[[nodiscard]] std::string_view as_text(std::string_view data, std::string& room);
+
 /// What a JSON text that came from outside holds under `key`; each null or empty where it does not.
 [[nodiscard]] std::string text_in(const Json& json, std::string_view key);
 [[nodiscard]] std::int64_t number_in(const Json& json, std::string_view key);

@@ -8,6 +8,7 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
+#include "perdure/core/text.hpp"
 
 namespace perdure {
 namespace {
@@ -49,6 +50,23 @@ TEST(Wire, WordsAreCutBetweenCharacters) {
   EXPECT_EQ(wire::shortened("short"), "short");
   EXPECT_EQ(wire::shortened(std::string(10'000, 'x')), std::string(500, 'x') + " …");
   EXPECT_EQ(wire::shortened(std::string(499, 'x') + "éé"), std::string(499, 'x') + " …");
+}
+
+TEST(Wire, OnlyWhatIsNoTextIsReplaced) {
+  std::string room;
+  const std::string good = "aé€\xF0\x9F\x98\x80\n";
+  EXPECT_EQ(wire::as_text(good, room).data(), good.data()) << "not even copied";
+  const std::string mark = "\xEF\xBF\xBD";
+  EXPECT_EQ(wire::as_text(good + "\xF0\x9F\x98" + good + "\xFF\xFE" + good, room),
+            good + mark + good + mark + mark + good);
+  EXPECT_EQ(wire::as_text("\xED\xA0\xBDz\x80\xC3", room), mark + "z" + mark + mark);
+}
+
+RC_GTEST_PROP(Wire, WhateverComesBecomesText, (const std::string& bytes)) {
+  std::string room;
+  const std::string text(wire::as_text(bytes, room));
+  RC_ASSERT(is_utf8(text));
+  RC_ASSERT(wire::as_text(text, room) == text);
 }
 
 TEST(Wire, OnlyTheTwoHalvesOfACharacterAreJoined) {
