@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <expected>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -135,17 +136,27 @@ Result<void> AnthropicStream::begin_block(const Json& json, std::string_view dat
       draft.members.emplace_back(member.key, member.value);
     }
   }
-  drafts_.insert_or_assign(wire::number_in(json, "index"), std::move(draft));
+  AnthropicDraft* const before = draft_of(json);
+  if (is_call && before != nullptr && !draft.id.empty() && before->id == draft.id) {
+    *before = std::move(draft);
+  } else {
+    drafts_.emplace(wire::number_in(json, "index"), std::move(draft));
+  }
   return {};
 }
 
+AnthropicDraft* AnthropicStream::draft_of(const Json& json) {
+  const auto [first, end] = drafts_.equal_range(wire::number_in(json, "index"));
+  return first == end ? nullptr : &std::prev(end)->second;
+}
+
 Result<void> AnthropicStream::take_delta(const Json& json, std::string_view data) {
-  const auto draft = drafts_.find(wire::number_in(json, "index"));
+  AnthropicDraft* const draft = draft_of(json);
   const Json* const delta = json.find("delta");
-  if (draft == drafts_.end() || delta == nullptr) {
+  if (draft == nullptr || delta == nullptr) {
     return not_understood("goes on with a block that has not begun");
   }
-  apply(draft->second, *delta, wire::raw_in(data, "delta"));
+  apply(*draft, *delta, wire::raw_in(data, "delta"));
   return {};
 }
 
@@ -171,9 +182,9 @@ void AnthropicStream::apply(AnthropicDraft& draft, const Json& delta, std::strin
 }
 
 void AnthropicStream::end_block(const Json& json) {
-  const auto draft = drafts_.find(wire::number_in(json, "index"));
-  if (draft == drafts_.end() || draft->second.type != "tool_use") return;
-  const Block block = block_of(draft->second);
+  const AnthropicDraft* const draft = draft_of(json);
+  if (draft == nullptr || draft->type != "tool_use") return;
+  const Block block = block_of(*draft);
   if (const auto* const call = std::get_if<ToolCallBlock>(&block)) observer_.on_call(*call);
 }
 

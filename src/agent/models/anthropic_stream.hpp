@@ -49,6 +49,8 @@ class AnthropicStream final : public ResponseStream {
                                         std::string_view data);
   void begin_message(const Json& json);
   [[nodiscard]] Result<void> begin_block(const Json& json, std::string_view data);
+  /// The last one of the event's index; null if there is none.
+  [[nodiscard]] AnthropicDraft* draft_of(const Json& json);
   [[nodiscard]] Result<void> take_delta(const Json& json, std::string_view data);
   void apply(AnthropicDraft& draft, const Json& delta, std::string_view raw);
   void end_block(const Json& json);
@@ -56,7 +58,8 @@ class AnthropicStream final : public ResponseStream {
   void take_usage(const Json& holder);
 
   ModelObserver& observer_;
-  std::map<std::int64_t, AnthropicDraft> drafts_;  // By the index the vendor gave.
+  // By the index the vendor gave. Some servers give one twice: each is a block, in their order.
+  std::multimap<std::int64_t, AnthropicDraft> drafts_;
   ModelResponse response_;
   std::int64_t uncached_ = 0;
   bool has_input_ = false;   // Counted by the vendor.

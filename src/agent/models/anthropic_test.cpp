@@ -204,6 +204,20 @@ TEST(Anthropic, ACallWithoutPiecesHasTheInputItBeganWith) {
             R"({"type":"tool_use","id":"t","name":"n","input":{"a": 1}})");
 }
 
+TEST(Anthropic, BlocksThatShareAnIndexAreAllKept) {
+  const std::string text = begun(R"({"type":"text","text":""})");
+  const std::string call = begun(R"({"type":"tool_use","id":"t","name":"n","input":{}})");
+  const auto blocks =
+      read({text, delta(R"("type":"text_delta","text":"one")"), text,
+            delta(R"("type":"text_delta","text":"two")"), call, call,
+            delta(R"("type":"input_json_delta","partial_json":"{ }")"), std::string(stop)})
+          .message.blocks;
+  ASSERT_EQ(blocks.size(), 3U) << "a call that is begun again is the same call";
+  EXPECT_EQ(std::get<TextBlock>(blocks[0]).text, "one");
+  EXPECT_EQ(std::get<TextBlock>(blocks[1]).text, "two");
+  EXPECT_EQ(std::get<ToolCallBlock>(blocks[2]).args, "{ }");
+}
+
 TEST(Anthropic, HalvesOfACharacterInTwoPiecesBecomeOne) {
   const auto response =
       read({begun(R"({"type":"text","text":""})"), delta(R"("type":"text_delta","text":"a\ud83d")"),
