@@ -20,4 +20,11 @@ std::string settle_command(std::string_view call) {
                      call);
 }
 
+std::string allow_command(std::string_view tool, std::string_view call) {
+  if (asks_people(tool)) return fmt::format("perdure answer {} \"…\"", call);
+  return fmt::format("perdure approve {}  (or perdure deny)", call);
+}
+
+bool asks_people(std::string_view tool) { return tool == "ask_user"; }
+
 }  // namespace perdure::cli

@@ -16,4 +16,10 @@ namespace perdure::cli {
 /// The command that settles a call in doubt.
 [[nodiscard]] std::string settle_command(std::string_view call);
 
+/// The command that allows a call that was not made yet, or answers what it asks.
+[[nodiscard]] std::string allow_command(std::string_view tool, std::string_view call);
+
+/// Of a tool whose calls are questions to people.
+[[nodiscard]] bool asks_people(std::string_view tool);
+
 }  // namespace perdure::cli

@@ -22,7 +22,7 @@ enum class Fate : std::uint8_t {
   asked_first,  ///< Its tool is asked whether it took effect.
   waits,        ///< Somebody has to decide, or to allow it.
   told,         ///< It is in doubt, and the model is told so.
-  refused,      ///< It was not made, and its tool is gone.
+  refused,      ///< It was not made, and is not: somebody refused it, or its tool is gone.
 };
 
 [[nodiscard]] std::string_view to_string(Fate fate);

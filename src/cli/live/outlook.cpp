@@ -117,7 +117,7 @@ std::string_view words_for(Fate fate) {
     case Fate::told:
       return "is not run: the model is told that nobody knows";
     case Fate::refused:
-      return "is not made: its tool is gone";
+      return "is not made: it is refused, or its tool is gone";
   }
   return "";
 }

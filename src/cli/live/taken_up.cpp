@@ -2,7 +2,6 @@
 
 #include "live/taken_up.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -97,7 +96,6 @@ void tell_again(Desk& desk, const TakenUp& taken) {
   add(names_of(taken.left, Fate::runs_again), "");
   add(names_of(taken.left, Fate::asked_first), " is first asked whether it took effect");
   add(names_of(taken.left, Fate::runs), ", not made yet");
-  add(names_of(taken.left, Fate::refused), ", not made yet, is refused: its tool is gone");
   desk.talk().line({{"Run again: ", Ink::dim}, {line.empty() ? "nothing." : line + "."}});
 }
 
@@ -115,19 +113,38 @@ void tell_damage(Desk& desk, const State& state) {
         Ink::red}});
 }
 
+// A call that was not made yet is in no doubt.
+bool is_made(const LeftCall& left) { return left.call.state != CallState::intended; }
+
+void tell_not_made(Desk& desk, const TakenUp& taken) {
+  for (const LeftCall& left : taken.left) {
+    if (is_made(left) || left.fate != Fate::waits) continue;
+    desk.talk().line({{"Waits:     ", Ink::dim},
+                      {fmt::format("{} for {}: {}", left.call.tool,
+                                   asks_people(left.call.tool) ? "an answer" : "approval",
+                                   allow_command(left.call.tool, shown_call(desk, left.call))),
+                       Ink::yellow}});
+  }
+  const std::string refused = names_of(taken.left, Fate::refused);
+  if (refused.empty()) return;
+  desk.talk().line({{"Refused:   ", Ink::dim}, {refused + "; not made. The model is told."}});
+}
+
 void tell_doubt(Desk& desk, const TakenUp& taken) {
   const std::string told = names_of(taken.left, Fate::told);
   if (!told.empty()) {
     desk.talk().line({{"In doubt:  ", Ink::dim}, {told + "; not run again. The model is told."}});
   }
-  const std::string names = names_of(taken.left, Fate::waits);
-  if (names.empty() && !told.empty()) return;
-  if (names.empty()) return desk.talk().line({{"In doubt:  ", Ink::dim}, {"nothing."}});
-  const auto first = std::ranges::find(taken.left, Fate::waits, &LeftCall::fate);
-  desk.talk().line({{"In doubt:  ", Ink::dim},
-                    {fmt::format("{}; not run again. Settle it: {}", names,
-                                 settle_command(shown_call(desk, first->call))),
-                     Ink::yellow}});
+  std::vector<LeftCall> doubtful = taken.left;
+  std::erase_if(doubtful,
+                [](const LeftCall& left) { return !is_made(left) || left.fate != Fate::waits; });
+  if (doubtful.empty() && !told.empty()) return;
+  if (doubtful.empty()) return desk.talk().line({{"In doubt:  ", Ink::dim}, {"nothing."}});
+  desk.talk().line(
+      {{"In doubt:  ", Ink::dim},
+       {fmt::format("{}; not run again. Settle it: {}", names_of(doubtful, Fate::waits),
+                    settle_command(shown_call(desk, doubtful.front().call))),
+        Ink::yellow}});
 }
 
 Result<AgentSource> remembered_source(Desk& desk, const SessionSummary& row) {
@@ -212,6 +229,7 @@ void tell_recovery(Desk& desk, const TakenUp& taken) {
   }
   tell_damage(desk, taken.resumed.session.session().state());
   tell_again(desk, taken);
+  tell_not_made(desk, taken);
   tell_doubt(desk, taken);
 }
 

@@ -62,8 +62,7 @@ std::string command_for(const Waiting& waiting, const std::string& session) {
   const std::string call = fmt::format("{}:{}", session, waiting.call);
   switch (waiting.what) {
     case Waiting::For::approval:
-      if (waiting.tool == "ask_user") return fmt::format("perdure answer {} \"…\"", call);
-      return fmt::format("perdure approve {}  (or perdure deny)", call);
+      return allow_command(waiting.tool, call);
     case Waiting::For::decision:
       return settle_command(call);
     case Waiting::For::time:
