@@ -2,14 +2,25 @@
 
 #include "live/call_words.hpp"
 
+#include <cstddef>
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
 
 #include "desk.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "screen/text.hpp"
 
 namespace perdure::cli {
+namespace {
+
+constexpr std::size_t asked_columns = 400;  // A few lines: enough to decide by, mostly.
+
+}  // namespace
 
 std::string shown_call(const Desk& desk, const Call& call) {
   return fmt::format("{}:{}", desk.short_id(call.session.text()), call.position);
@@ -23,6 +34,18 @@ std::string settle_command(std::string_view call) {
 std::string allow_command(std::string_view tool, std::string_view call) {
   if (asks_people(tool)) return fmt::format("perdure answer {} \"…\"", call);
   return fmt::format("perdure approve {}  (or perdure deny)", call);
+}
+
+std::string asked_words(const State& state, Position call) {
+  const auto open = state.open_calls.find(call);
+  if (open == state.open_calls.end()) return {};
+  const std::string args(args_of(state, open->second).value_or(""));
+  if (!asks_people(open->second.tool)) {
+    return clipped(visible(fmt::format("{} {}", open->second.tool, args)), asked_columns);
+  }
+  const auto parsed = parse_args(args);
+  const Json* const question = parsed ? parsed->find("question") : nullptr;
+  return question != nullptr && question->as_string() != nullptr ? *question->as_string() : args;
 }
 
 bool asks_people(std::string_view tool) { return tool == "ask_user"; }

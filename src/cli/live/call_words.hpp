@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "desk.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure::cli {
@@ -18,6 +20,10 @@ namespace perdure::cli {
 
 /// The command that allows a call that was not made yet, or answers what it asks.
 [[nodiscard]] std::string allow_command(std::string_view tool, std::string_view call);
+
+/// What somebody is asked to allow or to answer: a question's words, or a call with its arguments, cut
+/// if they are long. Empty if nobody can tell any more.
+[[nodiscard]] std::string asked_words(const State& state, Position call);
 
 /// Of a tool whose calls are questions to people.
 [[nodiscard]] bool asks_people(std::string_view tool);

@@ -71,6 +71,10 @@ std::string command_for(const Waiting& waiting, const std::string& session) {
   return {};
 }
 
+bool waits_for_a_word(const TurnEnd& end) {
+  return !end.error && end.report.waiting && end.report.waiting->what == Waiting::For::approval;
+}
+
 Piece headline(const TurnEnd& end, const Session& session) {
   if (end.error) return {fmt::format("Failed: {}", end.error->message), Ink::red};
   const TurnReport& report = end.report;
@@ -84,6 +88,9 @@ Piece headline(const TurnEnd& end, const Session& session) {
                           report.why),
               Ink::yellow};
     default:
+      if (waits_for_a_word(end) && asks_people(report.waiting->tool)) {
+        return {"Stopped (waiting): it waits for an answer", Ink::yellow};
+      }
       return {fmt::format("Stopped ({}): {}", to_string(report.stop), report.why), Ink::yellow};
   }
 }
@@ -97,6 +104,12 @@ void tell_headline(Desk& desk, const TurnEnd& end, const Session& session) {
   } else {
     desk.talk().line({piece});
   }
+}
+
+void tell_what_is_asked(Desk& desk, const TurnEnd& end, const Session& session) {
+  if (!waits_for_a_word(end)) return;
+  const std::string words = asked_words(session.state(), end.report.waiting->call);
+  if (!words.empty()) desk.talk().line({{"Asks: ", Ink::dim}, {words}});
 }
 
 }  // namespace
@@ -155,6 +168,7 @@ void tell_end(Desk& desk, const TurnEnd& end, const Session& session) {
   }
   desk.screen().flush();
   tell_headline(desk, end, session);
+  tell_what_is_asked(desk, end, session);
   if (end.report.is_cut_short) desk.talk().line("The answer ran into its limit of tokens.");
   const std::string next = next_command(desk, end, session);
   if (!next.empty()) desk.talk().line({{"Next: ", Ink::dim}, {next}});
