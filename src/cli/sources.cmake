@@ -13,6 +13,7 @@ set(PERDURE_CLI_SOURCES
     exit.cpp
     live/agent_source.cpp
     live/call_words.cpp
+    live/chat_lines.cpp
     live/left_open.cpp
     live/line_editor.cpp
     live/live_agent.cpp
@@ -70,6 +71,7 @@ set(PERDURE_CLI_TESTS
     fixture.cpp
     golden_test.cpp
     live/agent_source_test.cpp
+    live/chat_lines_test.cpp
     live/picker_test.cpp
     live/whole_text_test.cpp
     place/filter_test.cpp

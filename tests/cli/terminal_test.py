@@ -194,6 +194,35 @@ class TerminalTest(unittest.TestCase):
         terminal.press("Enter")
         terminal.await_text(r"You are welcome\.")
 
+    def test_in_a_chat_questions_are_answered_and_calls_allowed_or_denied(self):
+        pay = {"name": "pay", "args": {"order": "4711"}}
+        ask = {"name": "ask_user", "args": {"question": "Which colour?"}}
+        tools = {"pay": {"description": "Pays.", "command": ["/usr/bin/touch", "paid"], "side_effects": ["write"]}}
+        self.folder.write_agent(
+            [{"calls": [ask]}, {"calls": [pay]}, {"calls": [pay]}, {"text": "All is done."}],
+            tools,
+            asks=True,
+            permissions={"write": "ask"},
+        )
+        terminal = self.terminal()
+        terminal.type("perdure chat agent.yaml")
+        terminal.press("Enter")
+        for typed, shown in (
+            ("Paint it", r"Asks: Which colour\?\nNext: type the answer.*\n> *$"),
+            ("/approve", r"It asks a question: type the answer\.\n> *$"),
+            ("Blue", r"Asks: pay .*4711.*\nNext: /approve, or /deny REASON\n> *$"),
+            ("/deny", r"Say why, for the model: /deny REASON\n> *$"),
+            ("/deny too early", r"pay +unsafe +– denied[\s\S]*Next: /approve, or /deny REASON\n> *$"),
+            ("/approve", r"pay +unsafe +✓ succeeded[\s\S]*All is done\.\n.*\n> *$"),
+            ("/approve", r"No call waits for a word\.\n> *$"),
+        ):
+            terminal.await_text(r"> *$")
+            terminal.type(typed)
+            terminal.press("Enter")
+            terminal.await_text(shown)
+        self.assertTrue((self.folder.path / "paid").exists())
+        self.assertIn("Blue", self.folder.run("log", "@last", "--channel", "approvals").stdout)
+
     def test_the_first_ctrl_c_stops_the_turn_the_second_leaves(self):
         gate = Gate(self.folder)
         command = f"trap 'exit 75' TERM; {gate.shell()} & wait"

@@ -71,10 +71,6 @@ std::string command_for(const Waiting& waiting, const std::string& session) {
   return {};
 }
 
-bool waits_for_a_word(const TurnEnd& end) {
-  return !end.error && end.report.waiting && end.report.waiting->what == Waiting::For::approval;
-}
-
 Piece headline(const TurnEnd& end, const Session& session) {
   if (end.error) return {fmt::format("Failed: {}", end.error->message), Ink::red};
   const TurnReport& report = end.report;
@@ -113,6 +109,10 @@ void tell_what_is_asked(Desk& desk, const TurnEnd& end, const Session& session) 
 }
 
 }  // namespace
+
+bool waits_for_a_word(const TurnEnd& end) {
+  return !end.error && end.report.waiting && end.report.waiting->what == Waiting::For::approval;
+}
 
 std::string totals_text(const State& state) {
   const Tally& totals = state.totals;
@@ -161,7 +161,7 @@ std::string next_command(Desk& desk, const TurnEnd& end, const Session& session)
   return fmt::format("perdure resume {}", id);
 }
 
-void tell_end(Desk& desk, const TurnEnd& end, const Session& session) {
+void tell_stop(Desk& desk, const TurnEnd& end, const Session& session) {
   const bool has_answer = !end.error && end.report.stop == TurnStop::completed;
   if (has_answer && !desk.is_terminal() && !end.report.answer.empty()) {
     desk.screen().text(end.report.answer);
@@ -170,6 +170,10 @@ void tell_end(Desk& desk, const TurnEnd& end, const Session& session) {
   tell_headline(desk, end, session);
   tell_what_is_asked(desk, end, session);
   if (end.report.is_cut_short) desk.talk().line("The answer ran into its limit of tokens.");
+}
+
+void tell_end(Desk& desk, const TurnEnd& end, const Session& session) {
+  tell_stop(desk, end, session);
   const std::string next = next_command(desk, end, session);
   if (!next.empty()) desk.talk().line({{"Next: ", Ink::dim}, {next}});
 }

@@ -31,6 +31,12 @@ struct TurnEnd {
 /// On stderr; the answer on stdout, where it was not streamed.
 void tell_end(Desk& desk, const TurnEnd& end, const Session& session);
 
+/// The same without the next command: for those who offer something nearer.
+void tell_stop(Desk& desk, const TurnEnd& end, const Session& session);
+
+/// Whether a call waits until somebody allows it, or answers what it asks.
+[[nodiscard]] bool waits_for_a_word(const TurnEnd& end);
+
 /// The members of `perdure.run/1`.
 [[nodiscard]] Json::Object end_document(Desk& desk, const TurnEnd& end, const Session& session);
 

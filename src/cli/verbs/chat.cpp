@@ -15,6 +15,7 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/agent_source.hpp"
+#include "live/chat_lines.hpp"
 #include "live/line_editor.hpp"
 #include "live/live_agent.hpp"
 #include "live/signal_watch.hpp"
@@ -24,6 +25,7 @@
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
@@ -37,12 +39,6 @@
 
 namespace perdure::cli {
 namespace {
-
-constexpr std::string_view chat_help =
-    "/cost  what the session has cost so far\n"
-    "/help  this list\n"
-    "/quit  leave; the session is kept (so does Ctrl-D)\n"
-    "Ctrl-C stops the turn; a second one leaves.\n";
 
 class Chat {
  public:
@@ -62,7 +58,10 @@ class Chat {
   [[nodiscard]] LineEditor::Line read();
   Result<void> begin(const std::string& line);
   Result<void> say(const std::string& line);
+  Result<void> give(const GivenWord& word);
+  Result<void> hear(const std::string& line);
   bool command(const std::string& line);
+  Result<void> go_on(std::optional<Message> input);
   TurnEnd play(std::optional<Message> input);
   void tell_turn(const TurnEnd& end);
   void remember_lines();
@@ -77,7 +76,8 @@ class Chat {
   AgentSource source_;
   std::unique_ptr<Agent> agent_;  ///< Outlives its session.
   std::optional<AgentSession> session_;
-  bool is_leaving_ = false;  ///< The next Ctrl-C leaves.
+  std::optional<Waiting> waiting_;  ///< The call that the last turn left without a word.
+  bool is_leaving_ = false;         ///< The next Ctrl-C leaves.
 };
 
 Result<void> Chat::prepare(AgentSource source) {
@@ -132,10 +132,22 @@ Result<void> Chat::say(const std::string& line) {
   if (!session_) {
     if (auto begun = begin(line); !begun) return begun;
   }
+  return go_on(user_says(line));
+}
+
+Result<void> Chat::go_on(std::optional<Message> input) {
   signals_.renew();
-  const TurnEnd end = play(user_says(line));
+  const TurnEnd end = play(std::move(input));
   if (end.error && end.error->code == ErrorCode::lease_lost) return std::unexpected(*end.error);
   return {};
+}
+
+// Somebody else may have been faster: then their word counts.
+Result<void> Chat::give(const GivenWord& word) {
+  auto given = give_word(session_->session(), waiting_->call, word, desk_.world().user);
+  if (!given && given.error().code == ErrorCode::lease_lost) return given;
+  if (!given) desk_.talk().line(given.error().message);
+  return go_on(std::nullopt);
 }
 
 TurnEnd Chat::play(std::optional<Message> input) {
@@ -143,11 +155,16 @@ TurnEnd Chat::play(std::optional<Message> input) {
   TurnEnd end = play_turn(desk_, live, std::move(input), false);
   is_leaving_ = end.signal != 0;
   signals_.renew();  // The one that stopped the turn is not the one that leaves.
+  waiting_ = waits_for_a_word(end) ? end.report.waiting : std::nullopt;
   tell_turn(end);
   return end;
 }
 
 void Chat::tell_turn(const TurnEnd& end) {
+  if (waiting_) {
+    tell_stop(desk_, end, session_->session());
+    return desk_.talk().line({{"Next: ", Ink::dim}, {std::string(word_advice(*waiting_))}});
+  }
   if (end.error || end.report.stop != TurnStop::completed) {
     return tell_end(desk_, end, session_->session());
   }
@@ -170,6 +187,13 @@ bool Chat::command(const std::string& line) {
     desk_.talk().line(fmt::format("There is no {}; /help says what there is.", line));
   }
   return true;
+}
+
+Result<void> Chat::hear(const std::string& line) {
+  const WordLine read = read_word(line, waiting_);
+  if (read.word) return give(*read.word);
+  if (!read.complaint.empty()) desk_.talk().line(read.complaint);
+  return !read.complaint.empty() || command(line) ? Result<void>() : say(line);
 }
 
 LineEditor::Line Chat::read() {
@@ -209,8 +233,8 @@ Result<Exit> Chat::talk() {
     }
     if (line.ended == LineEditor::Ended::input || line.text == "/quit") return leave(Exit::done);
     is_leaving_ = false;
-    if (line.text.find_first_not_of(" \t") == std::string::npos || command(line.text)) continue;
-    if (auto said = say(line.text); !said) return forward(said);
+    if (line.text.find_first_not_of(" \t") == std::string::npos) continue;
+    if (auto heard = hear(line.text); !heard) return forward(heard);
   }
 }
 
@@ -254,7 +278,9 @@ Command chat_command() {
       .details =
           "Each line is a turn. The session is begun with the first line, and everything said is "
           "kept: leave when you like, perdure chat SES goes on. Ctrl-C stops the turn and keeps "
-          "what came so far; a second one leaves. /help lists what else can be typed.",
+          "what came so far; a second one leaves. While the agent asks a question, a line is its "
+          "answer; a call that waits for approval is let through by /approve, or kept back by "
+          "/deny REASON. /help lists what else can be typed.",
       .arguments = {{.name = "WITH",
                      .summary = "An agent file, or a session; not needed with --model",
                      .count = Argument::Count::maybe,

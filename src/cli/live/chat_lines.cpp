@@ -1,0 +1,58 @@
+// A question is not approved: an empty yes would be told to the model as its answer.
+
+#include "live/chat_lines.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "live/call_words.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/sessions.hpp"
+
+namespace perdure::cli {
+namespace {
+
+// What follows the command; nothing: the line is another.
+std::optional<std::string> rest_of(std::string_view line, std::string_view command) {
+  if (!line.starts_with(command)) return std::nullopt;
+  line.remove_prefix(command.size());
+  if (!line.empty() && line.front() != ' ') return std::nullopt;
+  const auto begin = line.find_first_not_of(' ');
+  return begin == std::string_view::npos ? std::string() : std::string(line.substr(begin));
+}
+
+}  // namespace
+
+WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting) {
+  const bool is_question = waiting && asks_people(waiting->tool);
+  if (!line.starts_with('/')) {
+    if (!is_question) return {};
+    return {.word = GivenWord{.allow = true, .why = std::string(line)}};
+  }
+  const auto allowed = rest_of(line, "/approve");
+  const auto denied = rest_of(line, "/deny");
+  if (!allowed && !denied) return {};
+  if (!waiting) return {.complaint = "No call waits for a word."};
+  if (allowed && is_question) return {.complaint = "It asks a question: type the answer."};
+  if (denied && denied->empty()) return {.complaint = "Say why, for the model: /deny REASON"};
+  return {.word = GivenWord{.allow = allowed.has_value(), .why = allowed ? *allowed : *denied}};
+}
+
+Result<void> give_word(Session& session, Position call, const GivenWord& word,
+                       const std::string& who) {
+  if (session.status() == Status::waiting) {
+    if (auto woken = session.set_status({.status = Status::active}); !woken) return woken;
+  }
+  return session.approve(call, word.allow, who, word.why);
+}
+
+std::string_view word_advice(const Waiting& waiting) {
+  return asks_people(waiting.tool) ? "type the answer, or /deny REASON"
+                                   : "/approve, or /deny REASON";
+}
+
+}  // namespace perdure::cli

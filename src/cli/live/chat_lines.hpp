@@ -1,0 +1,47 @@
+// What can be typed in a chat, and what a line says about a call that waits for a word.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/entry.hpp"
+
+namespace perdure::cli {
+
+inline constexpr std::string_view chat_help =
+    "/approve      allow the call that waits\n"
+    "/deny REASON  refuse it; the model is told why\n"
+    "/cost         what the session has cost so far\n"
+    "/help         this list\n"
+    "/quit         leave; the session is kept (so does Ctrl-D)\n"
+    "While the agent asks a question, a line is its answer.\n"
+    "Ctrl-C stops the turn; a second one leaves.\n";
+
+struct GivenWord {
+  bool allow = false;
+  std::string why{};  ///< Of a question: its answer.
+};
+
+/// Both empty: the line is about no call.
+struct WordLine {
+  std::optional<GivenWord> word{};
+  std::string complaint{};  ///< Why it is not taken.
+};
+
+/// `/approve`, `/deny REASON`; any line without a `/`, if a question waits.
+[[nodiscard]] WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting);
+
+/// Recorded, and the session woken, before its turn goes on.
+/// Fails: as Session::approve.
+[[nodiscard]] Result<void> give_word(Session& session, Position call, const GivenWord& word,
+                                     const std::string& who);
+
+/// What one may type, while this waits.
+[[nodiscard]] std::string_view word_advice(const Waiting& waiting);
+
+}  // namespace perdure::cli

@@ -1,0 +1,57 @@
+// What is typed in a chat while a call waits.
+
+#include "live/chat_lines.hpp"
+
+#include <gtest/gtest.h>
+#include <optional>
+#include <utility>
+
+#include "perdure/runtime/calls_report.hpp"
+
+namespace perdure::cli {
+namespace {
+
+const std::optional<Waiting> question =
+    Waiting{.call = 6, .tool = "ask_user", .what = Waiting::For::approval};
+const std::optional<Waiting> payment =
+    Waiting{.call = 6, .tool = "pay", .what = Waiting::For::approval};
+
+TEST(GivenWord, ALineAnswersAQuestionAndNothingElse) {
+  const WordLine line = read_word("No, the blue one", question);
+  ASSERT_TRUE(line.word);
+  EXPECT_TRUE(line.word->allow);
+  EXPECT_EQ(line.word->why, "No, the blue one");
+  EXPECT_FALSE(read_word("No", payment).word);
+  EXPECT_FALSE(read_word("No", std::nullopt).word);
+}
+
+TEST(GivenWord, ACallIsApprovedOrDenied) {
+  EXPECT_TRUE(read_word("/approve", payment).word.value().allow);
+  EXPECT_EQ(read_word("/approve  it is due", payment).word.value().why, "it is due");
+  EXPECT_FALSE(read_word("/deny not now", payment).word.value().allow);
+  EXPECT_EQ(read_word("/deny not now", payment).word.value().why, "not now");
+  EXPECT_FALSE(read_word("/deny not now", question).word.value().allow);
+}
+
+TEST(GivenWord, WhatIsMissingIsSaid) {
+  for (const auto& [line, waiting] : {std::pair{"/deny", payment},
+                                      {"/deny  ", payment},
+                                      {"/approve", question},
+                                      {"/approve", std::optional<Waiting>()},
+                                      {"/deny it", std::optional<Waiting>()}}) {
+    const WordLine read = read_word(line, waiting);
+    EXPECT_FALSE(read.word) << line;
+    EXPECT_FALSE(read.complaint.empty()) << line;
+  }
+}
+
+TEST(GivenWord, OtherCommandsAreLeftAlone) {
+  for (const char* line : {"/cost", "/approved", "/denying it"}) {
+    const WordLine read = read_word(line, payment);
+    EXPECT_FALSE(read.word) << line;
+    EXPECT_TRUE(read.complaint.empty()) << line;
+  }
+}
+
+}  // namespace
+}  // namespace perdure::cli
