@@ -1,6 +1,7 @@
 """`perdure run` and `resume` as processes: killed, interrupted, held by another. run_test.py PERDURE"""
 
 import json
+import re
 import signal
 import sys
 import unittest
@@ -109,6 +110,23 @@ class RunTest(unittest.TestCase):
                 self.assertEqual((exit_code, out), (code, ""), err)
                 self.assertIn("Next: perdure resume ses_", err)
                 self.assertIn(self.session()["state"], ("interrupted", "needs_attention"))
+
+    def test_an_unsafe_call_that_was_stopped_in_the_middle_is_said_to_be_in_doubt(self):
+        for stop in ("signal", "pause", "cancel"):
+            with self.subTest(stop):
+                agent = self.folder.write_agent(CALL, tool(f"{self.gate.shell()}"))
+                process = self.folder.start("run", agent, "Do it")
+                self.gate.await_arrival()
+                if stop == "signal":
+                    process.send_signal(signal.SIGINT)
+                else:
+                    self.assertIn("stops what is in the middle", self.folder.run(stop, "@last").stderr)
+                _, _, err = end_of(process)
+                self.assertIn("In doubt: do (unsafe)", err)
+                settle = re.search(r"^Next: perdure resolve (ses_\w+:\d+) ", err, re.MULTILINE)
+                self.assertTrue(settle, err)
+                said = self.folder.run("resolve", settle[1], "--as", "failed", "--reason", "seen")
+                self.assertEqual(said.returncode, 0, said.stderr)
 
     def test_a_second_signal_leaves_at_once(self):
         # The program does not care that it is asked to stop.

@@ -17,6 +17,7 @@
 
 #include "desk.hpp"
 #include "exit.hpp"
+#include "live/left_open.hpp"
 #include "live/turn_end.hpp"
 #include "live/turn_events.hpp"
 #include "live/turn_screen.hpp"
@@ -31,6 +32,7 @@
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
 #include "screen/text.hpp"
 #include "world.hpp"
@@ -98,6 +100,18 @@ std::unique_ptr<AgentObserver> observer_for(Desk& desk, const LiveSession& live)
   return std::make_unique<TurnScreen>(desk, live.store, live.agent.session());
 }
 
+// Those that a resume settles by itself are left out, and those that the model was told of.
+std::vector<LeftCall> calls_in_doubt(Store& store, const Session& session) {
+  auto left = read_left_calls(store, session.id(), session.state(), nullptr);
+  if (!left) return {};
+  std::erase_if(*left, [&](const LeftCall& each) {
+    const auto open = session.state().open_calls.find(each.call.position);
+    const bool is_told = open != session.state().open_calls.end() && open->second.is_told;
+    return is_told || each.call.state != CallState::in_doubt || each.fate != Fate::waits;
+  });
+  return *std::move(left);
+}
+
 }  // namespace
 
 std::string state_folder(const World& world) {
@@ -143,6 +157,9 @@ TurnEnd play_turn(Desk& desk, const LiveSession& live, std::optional<Message> in
   }
   end.report = *std::move(report);
   Session& session = live.agent.session();
+  if (end.report.stop == TurnStop::interrupted) {
+    end.in_doubt = calls_in_doubt(live.store, session);
+  }
   if (!ends || end.report.stop != TurnStop::completed || session.status() == Status::completed) {
     return end;
   }

@@ -13,6 +13,8 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/call_words.hpp"
+#include "live/left_open.hpp"
+#include "live/taken_up.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -149,6 +151,7 @@ Exit exit_of(const TurnEnd& end, const Session& session) {
 std::string next_command(Desk& desk, const TurnEnd& end, const Session& session) {
   const std::string id = desk.short_id(session.id().text());
   if (!end.error && end.report.waiting) return command_for(*end.report.waiting, id);
+  if (!end.in_doubt.empty()) return settle_command(shown_call(desk, end.in_doubt.front().call));
   if (session.status() == Status::cancelled || session.status() == Status::failed) {
     return fmt::format("perdure fork {}", id);
   }
@@ -169,6 +172,11 @@ void tell_stop(Desk& desk, const TurnEnd& end, const Session& session) {
   desk.screen().flush();
   tell_headline(desk, end, session);
   tell_what_is_asked(desk, end, session);
+  if (!end.in_doubt.empty()) {
+    desk.talk().line(
+        {{"In doubt: ", Ink::dim},
+         {names_of(end.in_doubt, Fate::waits) + "; it was stopped in the middle.", Ink::yellow}});
+  }
   if (end.report.is_cut_short) desk.talk().line("The answer ran into its limit of tokens.");
 }
 

@@ -4,9 +4,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "desk.hpp"
 #include "exit.hpp"
+#include "live/left_open.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
@@ -21,6 +23,8 @@ struct TurnEnd {
   TurnReport report{};
   std::optional<Error> error{};  ///< Instead of a report.
   int signal = 0;                ///< That stopped it; 0: none did.
+  /// What was stopped in the middle, and only somebody can settle.
+  std::vector<LeftCall> in_doubt{};
 };
 
 [[nodiscard]] Exit exit_of(const TurnEnd& end, const Session& session);

@@ -70,7 +70,7 @@ Result<Exit> deliver(Desk& desk, const Letter& letter) {
   desk.screen().line(fmt::format("{}: {}, by {}{}.", what, letter.decision, desk.world().user,
                                  *is_taken ? "" : " (left in its inbox)"));
   if (!*is_taken) {
-    desk.talk().line("Somebody is running it, and takes this up at the next step.");
+    desk.talk().line(fmt::format("Somebody is running it, and {}.", letter.heard));
   } else if (letter.wakes) {
     desk.talk().line(fmt::format("Next: perdure resume {}", desk.short_id(letter.session.text())));
   }

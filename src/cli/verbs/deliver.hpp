@@ -21,6 +21,7 @@ struct Letter {
   std::string reason{};
   /// Whether a session that waits should be taken up again.
   bool wakes = false;
+  std::string heard = "takes this up at the next step";  ///< What an owner that lives does with it.
   std::function<Result<void>(Mail&, const MessageId&)> post{};
 };
 

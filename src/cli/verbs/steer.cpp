@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,11 @@ const Argument session_argument = {
     .name = "SES", .summary = "The session", .by = Completes::session};
 const Option reason_option = {.name = "reason", .value = "TEXT", .summary = "Why"};
 
+constexpr std::string_view stop_details =
+    "What a model says and what a tool does in the middle of it are stopped. An unsafe call that "
+    "was "
+    "stopped so is in doubt: perdure pending lists it, perdure resolve settles it.";
+
 using PostWord = Result<void> (Mail::*)(const MessageId&, const std::string&, const std::string&);
 
 Result<Exit> post_word(Desk& desk, std::string decision, PostWord post) {
@@ -36,6 +42,7 @@ Result<Exit> post_word(Desk& desk, std::string decision, PostWord post) {
   return deliver(desk, {.session = row->id,
                         .decision = std::move(decision),
                         .reason = reason,
+                        .heard = "stops what is in the middle as soon as this is seen",
                         .post = [&](Mail& mail, const MessageId& id) {
                           return (mail.*post)(id, desk.world().user, reason);
                         }});
@@ -84,7 +91,8 @@ Result<Exit> run_tag(Desk& desk) {
 Command pause_command() {
   return {
       .name = "pause",
-      .summary = "Stop a session before its next step, until it is resumed",
+      .summary = "Stop a session, also in the middle of a step, until it is resumed",
+      .details = stop_details,
       .arguments = {session_argument},
       .options = {reason_option},
       .opens_store = true,
@@ -96,6 +104,7 @@ Command pause_command() {
 Command cancel_command() {
   return {.name = "cancel",
           .summary = "End a session; it stays readable, and can be forked",
+          .details = stop_details,
           .arguments = {session_argument},
           .options = {reason_option},
           .opens_store = true,
