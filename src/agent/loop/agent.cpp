@@ -1,7 +1,6 @@
 // Where the parts meet: the runtime gets the checks and the watched tools, a session its provider.
 
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/call_policy.hpp"
 
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "loop/tool_watch.hpp"
 #include "loop/turn.hpp"
 #include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/call_policy.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
