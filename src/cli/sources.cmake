@@ -83,4 +83,5 @@ set(PERDURE_CLI_TESTS
     screen/text_test.cpp
     screen/words_test.cpp
     verbs/forget_test.cpp
-    verbs/show_test.cpp)
+    verbs/show_test.cpp
+    verbs/timeline_walk_test.cpp)

@@ -21,4 +21,9 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string_view first_character(std::string_view text) {
+  if (text.empty()) return {};
+  return text.substr(0, utf8_sequence_bytes(text.data(), text.data() + text.size()));
+}
+
 }  // namespace perdure

@@ -54,9 +54,9 @@ struct PermitDecision {
   bool operator==(const PermitDecision&) const = default;
 };
 
-/// A rule that asks or denies holds for all that is in a folder which its pattern fits; one that
-/// allows holds for what it fits. A path that leads out of its root is denied. Where there are rules for paths that do not allow,
-/// and an argument of `path_args` is not there or is no path, somebody is asked.
+/// A rule that asks or denies holds also for what is in a folder that it fits. A path that leads out
+/// of its root is denied. Where there are rules for paths that do not allow, and an argument of
+/// `path_args` is not there or is no path, somebody is asked.
 [[nodiscard]] PermitDecision decide_permit(const Permissions& permissions, const Tool& tool,
                                            const PathArgs& path_args, const Json& args);
 

@@ -10,4 +10,7 @@ namespace perdure {
 /// beyond U+10FFFF.
 [[nodiscard]] bool is_utf8(std::string_view text);
 
+/// The character that the text begins with; empty if it begins with none.
+[[nodiscard]] std::string_view first_character(std::string_view text);
+
 }  // namespace perdure

@@ -59,14 +59,6 @@ void append_character(std::string& text, unsigned code) {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-// The character that `text` begins with; empty if it begins with none.
-std::string_view character_of(std::string_view text) {
-  for (std::size_t bytes = 1; bytes <= std::min<std::size_t>(text.size(), 4); ++bytes) {
-    if (is_utf8(text.substr(0, bytes))) return text.substr(0, bytes);
-  }
-  return {};
-}
-
 std::optional<std::string> words_of(const Json& body) {
   const Json* error = body.find("error");
   if (error == nullptr) error = &body;
@@ -145,7 +137,7 @@ std::string_view as_text(std::string_view data, std::string& room) {
   if (is_utf8(data)) return data;
   room.clear();
   while (!data.empty()) {
-    const std::string_view character = character_of(data);
+    const std::string_view character = first_character(data);
     if (!character.empty()) {
       room += character;
       data.remove_prefix(character.size());

@@ -10,6 +10,7 @@
 #include "command/table.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
+#include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/session.hpp"
@@ -130,7 +131,7 @@ Result<void> check_question(Desk& desk, const std::string& text) {
   if (!store) return forward(store);
   auto call = find_call(**store, desk.given().arguments.front());
   if (!call) return forward(call);
-  if (call->state != CallState::intended || call->tool == "ask_user") return {};
+  if (call->state != CallState::intended || asks_people(call->tool)) return {};
   const std::string name = call_name(call->session, call->position);
   return fail(ErrorCode::conflict,
               fmt::format("{} ({}) asks nothing, it waits for approval: perdure approve {}, or "

@@ -44,7 +44,7 @@ struct PendingCall {
 std::string_view wait_of(const Call& call) {
   if (call.state == CallState::in_doubt) return "decision";
   if (call.state == CallState::dispatched) return "resume";
-  return call.tool == "ask_user" ? "answer" : "approval";
+  return asks_people(call.tool) ? "answer" : "approval";
 }
 
 // Whether somebody was asked; other calls that are only intended wait for their turn.

@@ -50,7 +50,7 @@ class PagesAhead {
 
  private:
   void run(const std::stop_token& stop, Position from) {
-    for (bool is_done = false; !is_done;) {
+    for (bool is_done = false; !is_done && !stop.stop_requested();) {
       free_used();
       Page page = read_(from);
       is_done = is_last(page);

@@ -18,14 +18,6 @@ namespace {
 
 constexpr std::string_view left_out = "…";
 
-// Of the character that the text begins with; 0: it begins with none.
-std::size_t character_bytes(std::string_view text) {
-  for (std::size_t bytes = 1; bytes <= std::min<std::size_t>(4, text.size()); ++bytes) {
-    if (is_utf8(text.substr(0, bytes))) return bytes;
-  }
-  return 0;
-}
-
 bool is_control(std::string_view character) {
   const auto lead = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return lead < 0x20 || lead == 0x7F;
@@ -42,11 +34,10 @@ std::string row_words(std::string_view words, std::size_t bytes_max) {
   std::string fitting;
   std::size_t cut_at = 0;  // Where there is room left for the mark.
   while (!words.empty() && fitting.size() <= bytes_max) {
-    const std::size_t bytes = character_bytes(words);
-    const std::string_view character = words.substr(0, std::max<std::size_t>(1, bytes));
-    const bool fits = bytes > 0 && (is_of_lines(character) || !is_control(character));
+    const std::string_view character = first_character(words);
+    const bool fits = !character.empty() && (is_of_lines(character) || !is_control(character));
     fitting += fits ? character : "?";
-    words.remove_prefix(character.size());
+    words.remove_prefix(std::max<std::size_t>(1, character.size()));
     if (fitting.size() + left_out.size() <= bytes_max) cut_at = fitting.size();
   }
   if (fitting.size() <= bytes_max) return fitting;
