@@ -74,9 +74,7 @@ Result<bool> copy_to(const Access& access, const PartFile& part, const Progress&
                 &not_counted);
   // Until it has its name nobody reads the copy: what a crash leaves of it is thrown away.
   to.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;");
-  // Before anything is read; the first page was when the connection was opened.
-  from->note_wrong_pages(&wrong);
-  from->execute("PRAGMA shrink_memory;");
+  from->note_wrong_pages(&wrong);  // Before anything is read.
   from->run("BEGIN");
   const Timestamp at = access.clock.now();
   from->run("SELECT count(*) FROM meta");

@@ -24,8 +24,6 @@ class CheckRun final : public rules::CheckRun {
            const Progress& progress)
       : rules::CheckRun(progress), db(connection), wal_lost_at(wal_lost) {
     db.note_wrong_pages(&wrong_pages);
-    // The first page was read when the connection was opened, before anybody took note.
-    db.execute("PRAGMA shrink_memory;");
   }
   ~CheckRun() override { db.note_wrong_pages(nullptr); }
 
