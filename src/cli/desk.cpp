@@ -114,6 +114,14 @@ const std::string& Desk::location() const {
   return std::ranges::find(settings_, "store", &Setting::key)->value;
 }
 
+std::string Desk::command(std::string_view words) const {
+  std::string text = fmt::format("perdure {}", words);
+  if (const auto place = given_.find("store")) {
+    text += " --store " + shell_word(shown_location(*place));
+  }
+  return text;
+}
+
 Result<Store*> Desk::open() { return open(false); }
 Result<Store*> Desk::open_or_make() { return open(true); }
 

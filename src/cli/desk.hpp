@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command/command.hpp"
@@ -38,6 +39,9 @@ class Desk {
   /// Makes it, and its folder, if need be.
   [[nodiscard]] Result<Store*> open_or_make();
   [[nodiscard]] const std::string& location() const;
+
+  /// `perdure WORDS`, to be copied: it names the store too, where this invocation did.
+  [[nodiscard]] std::string command(std::string_view words) const;
 
   /// This process as a worker, without tools: for what is decided, not done.
   [[nodiscard]] Result<Runtime*> worker();

@@ -68,6 +68,7 @@ set(PERDURE_CLI_TESTS
     command/error_pages_test.cpp
     command/parse_test.cpp
     command/suggestions_test.cpp
+    desk_test.cpp
     fixture.cpp
     golden_test.cpp
     live/agent_source_test.cpp

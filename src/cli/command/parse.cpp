@@ -32,11 +32,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }
 
 // ", did you mean X?", or nothing.
-std::string suggestion(std::string_view word, const std::vector<std::string_view>& names) {
+std::string suggestion(std::string_view word, const std::vector<std::string_view>& names,
+                       std::string_view dashes = "") {
   const auto nearest =
       std::ranges::min_element(names, {}, [&](auto name) { return distance(word, name); });
-  if (nearest == names.end() || distance(word, *nearest) > 2) return {};
-  return fmt::format("; did you mean {}?", *nearest);
+  if (nearest == names.end()) return {};
+  const std::size_t apart = distance(word, *nearest);
+  if (apart > 2 || apart >= word.size()) return {};
+  return fmt::format("; did you mean {}{}?", dashes, *nearest);
 }
 
 std::unexpected<Error> misuse(const std::string& what) {
@@ -106,7 +109,9 @@ class Parser {
     if (option == nullptr) {
       std::vector<std::string_view> names;
       for (const Option* each : known()) names.push_back(each->name);
-      return misuse(fmt::format("there is no option {}{}", word, suggestion(name, names)));
+      std::string meant = suggestion(name, names, "--");
+      if (meant.empty() && !is_long) meant = "; if it is no option, write -- before it";
+      return misuse(fmt::format("there is no option {}{}", word, meant));
     }
     if (option->value.empty()) {
       if (equals != std::string::npos) return misuse(fmt::format("--{} takes no value", name));

@@ -42,7 +42,9 @@ TEST(Parse, AValueMayFollowOrBeJoined) {
 
 TEST(Parse, NothingIsAbbreviatedAndTheNearestNameIsSuggested) {
   EXPECT_TRUE(complaint({"session"}).contains("did you mean sessions?"));
-  EXPECT_TRUE(complaint({"sessions", "--limt", "3"}).contains("did you mean limit?"));
+  EXPECT_TRUE(complaint({"sessions", "--limt", "3"}).contains("did you mean --limit?"));
+  EXPECT_TRUE(complaint({"sessions", "-tag:test"}).contains("write -- before it"));
+  EXPECT_TRUE(complaint({"resume", "@last", "-5"}).contains("write -- before it"));
   EXPECT_TRUE(complaint({"sessions", "--lim", "3"}).contains("there is no option --lim"));
 }
 

@@ -26,14 +26,14 @@ std::string shown_call(const Desk& desk, const Call& call) {
   return fmt::format("{}:{}", desk.short_id(call.session.text()), call.position);
 }
 
-std::string settle_command(std::string_view call) {
-  return fmt::format("perdure resolve {} --as succeeded|failed|retry|abandoned --reason \"…\"",
-                     call);
+std::string settle_command(const Desk& desk, std::string_view call) {
+  return desk.command(
+      fmt::format("resolve {} --as succeeded|failed|retry|abandoned --reason \"…\"", call));
 }
 
-std::string allow_command(std::string_view tool, std::string_view call) {
-  if (asks_people(tool)) return fmt::format("perdure answer {} \"…\"", call);
-  return fmt::format("perdure approve {}  (or perdure deny)", call);
+std::string allow_command(const Desk& desk, std::string_view tool, std::string_view call) {
+  if (asks_people(tool)) return desk.command(fmt::format("answer {} \"…\"", call));
+  return desk.command(fmt::format("approve {}", call)) + "  (or perdure deny)";
 }
 
 std::string asked_words(const State& state, Position call) {

@@ -16,10 +16,11 @@ namespace perdure::cli {
 [[nodiscard]] std::string shown_call(const Desk& desk, const Call& call);
 
 /// The command that settles a call in doubt.
-[[nodiscard]] std::string settle_command(std::string_view call);
+[[nodiscard]] std::string settle_command(const Desk& desk, std::string_view call);
 
 /// The command that allows a call that was not made yet, or answers what it asks.
-[[nodiscard]] std::string allow_command(std::string_view tool, std::string_view call);
+[[nodiscard]] std::string allow_command(const Desk& desk, std::string_view tool,
+                                        std::string_view call);
 
 /// What somebody is asked to allow or to answer: a question's words, or a call with its arguments, cut
 /// if they are long. Empty if nobody can tell any more.

@@ -95,7 +95,9 @@ std::vector<std::string> files_of_store(const std::string& location) {
 }
 
 std::unique_ptr<AgentObserver> observer_for(Desk& desk, const LiveSession& live) {
-  if (desk.given().has("jsonl")) return std::make_unique<TurnEvents>(desk);
+  if (desk.given().has("jsonl")) {
+    return std::make_unique<TurnEvents>(desk, live.agent.session().id());
+  }
   if (desk.given().has("json")) return std::make_unique<AgentObserver>();
   return std::make_unique<TurnScreen>(desk, live.store, live.agent.session());
 }

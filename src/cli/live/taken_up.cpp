@@ -60,12 +60,12 @@ Result<ResumedAgent> resume_agent(Desk& desk, Agent& agent, const SessionId& id)
   if (!options) return forward(options);
   auto resumed = agent.resume(id, *options);
   if (!resumed && is_about(resumed.error(), "agent_refused")) {
-    return fail(
-        ErrorCode::conflict,
-        fmt::format("{}. Resume it with its agent as it was: perdure resume {} --agent FILE; "
-                    "or let the file say `on_change: ask`",
-                    resumed.error().message, id.text()),
-        resumed.error().subject);
+    return fail(ErrorCode::conflict,
+                fmt::format("{}. Resume it with its agent as it was: {}; "
+                            "or let the file say `on_change: ask`",
+                            resumed.error().message,
+                            desk.command(fmt::format("resume {} --agent FILE", id.text()))),
+                resumed.error().subject);
   }
   if (resumed || !is_about(resumed.error(), "agent_changed")) return resumed;
   const std::string changed = resumed.error().message;
@@ -107,9 +107,9 @@ void tell_damage(Desk& desk, const State& state) {
   }
   if (places.empty()) return;
   desk.talk().line(
-      {{fmt::format("Damaged:   {}, at {}; it goes on without. perdure check says more.",
+      {{fmt::format("Damaged:   {}, at {}; it goes on without. {} says more.",
                     places.size() == 1 ? "1 entry" : fmt::format("{} entries", places.size()),
-                    fmt::join(places, ", ")),
+                    fmt::join(places, ", "), desk.command("check")),
         Ink::red}});
 }
 
@@ -119,11 +119,12 @@ bool is_made(const LeftCall& left) { return left.call.state != CallState::intend
 void tell_not_made(Desk& desk, const TakenUp& taken) {
   for (const LeftCall& left : taken.left) {
     if (is_made(left) || left.fate != Fate::waits) continue;
-    desk.talk().line({{"Waits:     ", Ink::dim},
-                      {fmt::format("{} for {}: {}", left.call.tool,
-                                   asks_people(left.call.tool) ? "an answer" : "approval",
-                                   allow_command(left.call.tool, shown_call(desk, left.call))),
-                       Ink::yellow}});
+    desk.talk().line(
+        {{"Waits:     ", Ink::dim},
+         {fmt::format("{} for {}: {}", left.call.tool,
+                      asks_people(left.call.tool) ? "an answer" : "approval",
+                      allow_command(desk, left.call.tool, shown_call(desk, left.call))),
+          Ink::yellow}});
   }
   const std::string refused = names_of(taken.left, Fate::refused);
   if (refused.empty()) return;
@@ -143,7 +144,7 @@ void tell_doubt(Desk& desk, const TakenUp& taken) {
   desk.talk().line(
       {{"In doubt:  ", Ink::dim},
        {fmt::format("{}; not run again. Settle it: {}", names_of(doubtful, Fate::waits),
-                    settle_command(shown_call(desk, doubtful.front().call))),
+                    settle_command(desk, shown_call(desk, doubtful.front().call))),
         Ink::yellow}});
 }
 
@@ -159,9 +160,10 @@ Result<AgentSource> remembered_source(Desk& desk, const SessionSummary& row) {
   return fail(ErrorCode::conflict,
               fmt::format("{} came out of a bundle, and whoever made that chose its agent, which "
                           "would get your keys and run its tools: {}. With an agent of yours: "
-                          "perdure resume {} --agent FILE; with that one, if you trust it: "
-                          "perdure resume {} --accept-agent",
-                          row.id.text(), source_words(*theirs), row.id.text(), row.id.text()),
+                          "{}; with that one, if you trust it: {}",
+                          row.id.text(), source_words(*theirs),
+                          desk.command(fmt::format("resume {} --agent FILE", row.id.text())),
+                          desk.command(fmt::format("resume {} --accept-agent", row.id.text()))),
               "agent_imported");
 }
 
@@ -187,8 +189,8 @@ Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
   if (row.head == 0) {
     return fail(ErrorCode::not_found,
                 fmt::format("nothing of {} was recorded: the process that began it died before. "
-                            "Begin anew with perdure run; perdure delete {} removes it",
-                            row.id.text(), row.id.text()));
+                            "Begin anew with perdure run; {} removes it",
+                            row.id.text(), desk.command("delete " + row.id.text())));
   }
   auto source = source_for(desk, row);
   if (!source) return forward(source);

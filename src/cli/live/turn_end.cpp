@@ -60,15 +60,15 @@ std::string_view waits_for(Waiting::For what) {
   return "";
 }
 
-std::string command_for(const Waiting& waiting, const std::string& session) {
+std::string command_for(const Desk& desk, const Waiting& waiting, const std::string& session) {
   const std::string call = fmt::format("{}:{}", session, waiting.call);
   switch (waiting.what) {
     case Waiting::For::approval:
-      return allow_command(waiting.tool, call);
+      return allow_command(desk, waiting.tool, call);
     case Waiting::For::decision:
-      return settle_command(call);
+      return settle_command(desk, call);
     case Waiting::For::time:
-      return fmt::format("perdure resume {}", session);
+      return desk.command("resume " + session);
   }
   return {};
 }
@@ -150,18 +150,19 @@ Exit exit_of(const TurnEnd& end, const Session& session) {
 
 std::string next_command(Desk& desk, const TurnEnd& end, const Session& session) {
   const std::string id = desk.short_id(session.id().text());
-  if (!end.error && end.report.waiting) return command_for(*end.report.waiting, id);
-  if (!end.in_doubt.empty()) return settle_command(shown_call(desk, end.in_doubt.front().call));
+  if (!end.error && end.report.waiting) return command_for(desk, *end.report.waiting, id);
+  if (!end.in_doubt.empty())
+    return settle_command(desk, shown_call(desk, end.in_doubt.front().call));
   if (session.status() == Status::cancelled || session.status() == Status::failed) {
-    return fmt::format("perdure fork {}", id);
+    return desk.command("fork " + id);
   }
   if (!end.error && end.report.stop == TurnStop::completed) {
-    return end.report.is_cut_short ? fmt::format("perdure resume {} \"Go on.\"", id) : "";
+    return end.report.is_cut_short ? desk.command(fmt::format("resume {} \"Go on.\"", id)) : "";
   }
   if (!end.error && end.report.stop == TurnStop::budget) {
-    return fmt::format("perdure resume {} --budget DOLLARS", id);
+    return desk.command(fmt::format("resume {} --budget DOLLARS", id));
   }
-  return fmt::format("perdure resume {}", id);
+  return desk.command("resume " + id);
 }
 
 void tell_stop(Desk& desk, const TurnEnd& end, const Session& session) {
@@ -186,8 +187,8 @@ void tell_end(Desk& desk, const TurnEnd& end, const Session& session) {
   if (!next.empty()) desk.talk().line({{"Next: ", Ink::dim}, {next}});
 }
 
-Json as_json(const Waiting& waiting) {
-  return Json::Object{{"call", waiting.call},
+Json as_json(const SessionId& session, const Waiting& waiting) {
+  return Json::Object{{"call", call_name(session, waiting.call)},
                       {"tool", waiting.tool},
                       {"for", waits_for(waiting.what)},
                       {"why", waiting.why},
@@ -208,7 +209,7 @@ Json::Object end_document(Desk& desk, const TurnEnd& end, const Session& session
           {"cost_micros", totals.cost_micros},
           {"is_cost_known", !has_unknown_cost(session.state())},
           {"head", session.state().head},
-          {"waiting", end.report.waiting ? as_json(*end.report.waiting) : Json()},
+          {"waiting", end.report.waiting ? as_json(session.id(), *end.report.waiting) : Json()},
           {"next", next_command(desk, end, session)},
           {"exit", std::to_underlying(exit_of(end, session))}};
 }

@@ -12,6 +12,7 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/session.hpp"
@@ -44,7 +45,7 @@ void tell_stop(Desk& desk, const TurnEnd& end, const Session& session);
 /// The members of `perdure.run/1`.
 [[nodiscard]] Json::Object end_document(Desk& desk, const TurnEnd& end, const Session& session);
 
-[[nodiscard]] Json as_json(const Waiting& waiting);
+[[nodiscard]] Json as_json(const SessionId& session, const Waiting& waiting);
 
 /// "2 turns, 4 steps, 1,204 tokens, $0.0033".
 [[nodiscard]] std::string totals_text(const State& state);

@@ -54,18 +54,20 @@ void TurnEvents::on_event(const AgentEvent& event) {
       EventCases{
           [&](const CallStarted& call) {
             write("call_started",
-                  {{"call", call.call}, {"tool", call.tool}, {"attempt", call.attempt}});
+                  {{"call", name_of(call.call)}, {"tool", call.tool}, {"attempt", call.attempt}});
           },
           [&](const CallReturned& call) {
-            write("call_returned", {{"call", call.call}, {"tool", call.tool}});
+            write("call_returned", {{"call", name_of(call.call)}, {"tool", call.tool}});
           },
           [&](const CallTold& call) {
-            write("call_told", {{"call", call.call},
+            write("call_told", {{"call", name_of(call.call)},
                                 {"state", to_string(call.state)},
                                 {"result", call.result.content},
                                 {"is_error", call.result.is_error}});
           },
-          [&](const CallWaits& call) { write("waits", {{"waiting", as_json(call.waiting)}}); },
+          [&](const CallWaits& call) {
+            write("waits", {{"waiting", as_json(session_, call.waiting)}});
+          },
           [&](const Recorded& recorded) { write("recorded", {{"head", recorded.head}}); },
           [&](const BudgetWarning& warning) {
             write("budget",
@@ -79,7 +81,7 @@ void TurnEvents::on_event(const AgentEvent& event) {
 }
 
 void TurnEvents::on_progress(const CallProgress& progress) {
-  write("call_progress", {{"call", progress.call},
+  write("call_progress", {{"call", name_of(progress.call)},
                           {"tool", std::string(progress.tool)},
                           {"line", std::string(progress.line)}});
 }

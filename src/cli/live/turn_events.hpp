@@ -4,17 +4,21 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "desk.hpp"
 #include "live/whole_text.hpp"
 #include "perdure/agent/agent_observer.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
 
 namespace perdure::cli {
 
 class TurnEvents : public AgentObserver {
  public:
-  explicit TurnEvents(Desk& desk) : desk_(desk) {}
+  TurnEvents(Desk& desk, SessionId session) : desk_(desk), session_(std::move(session)) {}
 
   void on_text(std::string_view piece) override;
   void on_retry(const RetryNotice& notice) override;
@@ -23,8 +27,10 @@ class TurnEvents : public AgentObserver {
 
  private:
   void write(std::string_view name, Json::Object members);
+  [[nodiscard]] std::string name_of(Position call) const { return call_name(session_, call); }
 
   Desk& desk_;
+  SessionId session_;
   WholeText text_;
 };
 

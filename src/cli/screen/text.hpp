@@ -27,6 +27,9 @@ enum class Lines : std::uint8_t {
 /// With the letters A to Z small, for comparing.
 [[nodiscard]] std::string lowered(std::string_view text);
 
+/// As a shell takes it for one word, quoted only if need be.
+[[nodiscard]] std::string shell_word(std::string_view text);
+
 /// With what a terminal may act on written as \uXXXX: for JSON, where it means the same.
 [[nodiscard]] std::string json_visible(std::string_view json);
 

@@ -72,6 +72,13 @@ TEST(Width, ClippedTextFits) {
   EXPECT_EQ(clipped("abc", 0), "");
 }
 
+TEST(ShellWord, IsQuotedIfNeedBe) {
+  EXPECT_EQ(shell_word("../a.db"), "../a.db");
+  EXPECT_EQ(shell_word("my store.db"), "'my store.db'");
+  EXPECT_EQ(shell_word("it's;x"), "'it'\\''s;x'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 TEST(Spans, AreReadAndWritten) {
   EXPECT_EQ(span_from("90d"), std::chrono::days(90));
   EXPECT_EQ(span_from("2h"), std::chrono::hours(2));

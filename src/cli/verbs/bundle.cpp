@@ -95,7 +95,7 @@ Result<Exit> run_import(Desk& desk) {
     desk.talk().line(
         "Whoever made the bundle chose their agents: resume one with --agent FILE, or "
         "--accept-agent.");
-    desk.talk().line("Next: perdure sessions");
+    desk.talk().line("Next: " + desk.command("sessions"));
   }
   return Exit::done;
 }

@@ -75,9 +75,9 @@ Result<Exit> end_with_damage(Desk& desk, const State& state) {
   desk.screen().flush();
   return fail(
       ErrorCode::corrupted,
-      fmt::format("{} damaged, at {}, and left out above: perdure check says more",
+      fmt::format("{} damaged, at {}, and left out above: {} says more",
                   places.size() == 1 ? "1 entry is" : fmt::format("{} entries are", places.size()),
-                  fmt::join(places, ", ")));
+                  fmt::join(places, ", "), desk.command("check")));
 }
 
 Result<Exit> run_cat(Desk& desk) {

@@ -217,9 +217,8 @@ std::optional<Exit> Chat::interrupted() {
 Exit Chat::leave(Exit exit) {
   if (editor_ != nullptr) desk_.talk().line("");  // The prompt's line has no end.
   if (session_) {
-    desk_.talk().line(
-        {{"Kept. Go on: ", Ink::dim},
-         {fmt::format("perdure chat {}", desk_.short_id(session_->session().id().text()))}});
+    desk_.talk().line({{"Kept. Go on: ", Ink::dim},
+                       {desk_.command("chat " + desk_.short_id(session_->session().id().text()))}});
   }
   return exit;
 }

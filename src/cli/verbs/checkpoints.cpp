@@ -1,6 +1,7 @@
 // The versions of a session, newest first.
 
 #include <cstddef>
+#include <fmt/format.h>
 #include <string>
 #include <utility>
 
@@ -40,7 +41,9 @@ void print_checkpoints(Desk& desk, const std::vector<Checkpoint>& found) {
                {checkpoint.label}});
   }
   if (table.empty()) {
-    desk.talk().line("It has no versions.");
+    const auto label = desk.given().find("label");
+    desk.talk().line(label ? fmt::format("It has no version with the label {}.", *label)
+                           : "It has no versions.");
   } else {
     table.print(desk.screen());
   }

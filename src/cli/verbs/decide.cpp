@@ -44,6 +44,18 @@ Result<void> check_unresolved(Store& store, const Call& call) {
                                : "only a call in doubt can be resolved");
 }
 
+// Of a call that is made again, or given up, the model is told neither.
+Result<void> check_words(const Invocation& given, Decision::As as) {
+  if (given.has("result") && as != Decision::As::succeeded) {
+    return fail(ErrorCode::invalid_argument,
+                "--result is what a call answered that succeeded: say --as succeeded");
+  }
+  if (given.has("error") && as != Decision::As::failed) {
+    return fail(ErrorCode::invalid_argument, "--error is why a call failed: say --as failed");
+  }
+  return {};
+}
+
 Result<Decision> decision_of(Desk& desk) {
   const Invocation& given = desk.given();
   const auto as = decision_from(given.find("as").value_or(""));
@@ -53,6 +65,7 @@ Result<Decision> decision_of(Desk& desk) {
   if (given.find("reason").value_or("").empty())
     return fail(ErrorCode::invalid_argument, "say how you know: --reason TEXT");
   Decision decision{.as = *as, .who = desk.world().user, .why = *given.find("reason")};
+  if (auto fit = check_words(given, *as); !fit) return forward(fit);
   const std::string told =
       given.find(*as == Decision::As::failed ? "error" : "result").value_or("");
   auto text = text_or_file(told, desk.world().folder);
@@ -134,9 +147,9 @@ Result<void> check_question(Desk& desk, const std::string& text) {
   if (call->state != CallState::intended || asks_people(call->tool)) return {};
   const std::string name = call_name(call->session, call->position);
   return fail(ErrorCode::conflict,
-              fmt::format("{} ({}) asks nothing, it waits for approval: perdure approve {}, or "
-                          "perdure deny {} --reason TEXT",
-                          name, call->tool, name, name));
+              fmt::format("{} ({}) asks nothing, it waits for approval: {}, or {}", name,
+                          call->tool, desk.command("approve " + name),
+                          desk.command(fmt::format("deny {} --reason TEXT", name))));
 }
 
 Result<Exit> run_approve(Desk& desk) {

@@ -5,6 +5,7 @@
 #include "verbs/deliver.hpp"
 
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 
 #include "desk.hpp"
@@ -21,24 +22,25 @@
 namespace perdure::cli {
 namespace {
 
-// False: somebody owns the session, and will take the mail up.
-Result<bool> take_in(Desk& desk, const Letter& letter) {
+// How the session stands then. Empty: somebody owns it, and will take the mail up.
+Result<std::optional<Status>> take_in(Desk& desk, const Letter& letter) {
   auto runtime = desk.worker();
   if (!runtime) return forward(runtime);
   auto session = (*runtime)->open(letter.session);
-  if (!session && session.error().code == ErrorCode::lease_held) return false;
+  if (!session && session.error().code == ErrorCode::lease_held) return std::nullopt;
   if (!session) return forward(session);
   if (letter.wakes && session->status() == Status::waiting) {
     if (auto woken = session->set_status({.status = Status::active}); !woken) return forward(woken);
   }
   if (auto taken = session->take_inbox(); !taken) return forward(taken);
+  const Status status = session->status();
   if (auto closed = session->close(); !closed) return forward(closed);
-  return true;
+  return status;
 }
 
 }  // namespace
 
-Result<void> check_goes_on(const SessionSummary& row) {
+Result<void> check_goes_on(const Desk& desk, const SessionSummary& row) {
   if (!row.moved_to.empty()) {
     return fail(ErrorCode::conflict,
                 fmt::format("{} was moved to {}: do it there", row.id.text(), row.moved_to),
@@ -46,8 +48,8 @@ Result<void> check_goes_on(const SessionSummary& row) {
   }
   if (!has_ended(row.status)) return {};
   return fail(ErrorCode::conflict,
-              fmt::format("{} has ended: it is {}. A fork of it can go on: perdure fork {}",
-                          row.id.text(), to_string(row.status), row.id.text()));
+              fmt::format("{} has ended: it is {}. A fork of it can go on: {}", row.id.text(),
+                          to_string(row.status), desk.command("fork " + row.id.text())));
 }
 
 Result<Exit> deliver(Desk& desk, const Letter& letter) {
@@ -56,23 +58,24 @@ Result<Exit> deliver(Desk& desk, const Letter& letter) {
   Mail mail(**store, letter.session);
   if (auto posted = letter.post(mail, mint<MessageTag>(*desk.world().ids)); !posted)
     return forward(posted);
-  auto is_taken = take_in(desk, letter);
-  if (!is_taken) return forward(is_taken);
+  auto stands = take_in(desk, letter);
+  if (!stands) return forward(stands);
+  const bool is_taken = stands->has_value();
   desk.output().document("perdure.decision/1",
                          {{"session", letter.session.text()},
                           {"call", letter.about.empty() ? Json(nullptr) : Json(letter.about)},
                           {"decision", letter.decision},
                           {"who", desk.world().user},
                           {"reason", letter.reason},
-                          {"taken", *is_taken}});
+                          {"taken", is_taken}});
   if (desk.output().is_json()) return Exit::done;
   const std::string what = letter.about.empty() ? letter.session.text() : letter.about;
   desk.screen().line(fmt::format("{}: {}, by {}{}.", what, letter.decision, desk.world().user,
-                                 *is_taken ? "" : " (left in its inbox)"));
-  if (!*is_taken) {
+                                 is_taken ? "" : " (left in its inbox)"));
+  if (!is_taken) {
     desk.talk().line(fmt::format("Somebody is running it, and {}.", letter.heard));
-  } else if (letter.wakes) {
-    desk.talk().line(fmt::format("Next: perdure resume {}", desk.short_id(letter.session.text())));
+  } else if (letter.wakes && !has_ended(**stands)) {
+    desk.talk().line("Next: " + desk.command("resume " + desk.short_id(letter.session.text())));
   }
   return Exit::done;
 }

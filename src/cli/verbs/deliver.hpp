@@ -30,6 +30,6 @@ struct Letter {
 [[nodiscard]] Result<Exit> deliver(Desk& desk, const Letter& letter);
 
 /// Fails: `conflict` for a session that has ended or was moved.
-[[nodiscard]] Result<void> check_goes_on(const SessionSummary& row);
+[[nodiscard]] Result<void> check_goes_on(const Desk& desk, const SessionSummary& row);
 
 }  // namespace perdure::cli

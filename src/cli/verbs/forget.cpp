@@ -144,7 +144,7 @@ struct Removal {
 };
 
 // A call that was never made needs no decision, only somebody who gives it up.
-Error with_next_command(Store& store, const SessionId& id, Error error) {
+Error with_next_command(const Desk& desk, Store& store, const SessionId& id, Error error) {
   const auto colon = error.subject.rfind(':');
   if (error.code != ErrorCode::conflict || colon == std::string::npos) return error;
   Position position = 0;
@@ -152,16 +152,14 @@ Error with_next_command(Store& store, const SessionId& id, Error error) {
   if (std::from_chars(error.subject.data() + colon + 1, end, position).ptr != end) return error;
   const auto call = store.ledger().read(id, position);
   if (!call) return error;
-  error.message =
-      call->state == CallState::intended
-          ? fmt::format(
-                "call {} was asked for and not made yet; give it up first: perdure cancel {}",
-                error.subject, id.text())
-          : fmt::format("{}: {}", error.message, settle_command(error.subject));
+  error.message = call->state == CallState::intended
+                      ? fmt::format("call {} was asked for and not made yet; give it up first: {}",
+                                    error.subject, desk.command("cancel " + id.text()))
+                      : fmt::format("{}: {}", error.message, settle_command(desk, error.subject));
   return error;
 }
 
-Result<void> remove_one(Store& store, Removal& removal) {
+Result<void> remove_one(const Desk& desk, Store& store, Removal& removal) {
   const SessionId& id = removal.place.session.id;
   if (removal.place.version) {
     auto pruned = store.retention().forget(id, *removal.place.version);
@@ -170,7 +168,7 @@ Result<void> remove_one(Store& store, Removal& removal) {
     return {};
   }
   auto freed = store.retention().remove(id);
-  if (!freed) return std::unexpected(with_next_command(store, id, std::move(freed).error()));
+  if (!freed) return std::unexpected(with_next_command(desk, store, id, std::move(freed).error()));
   removal.bytes = freed->bytes;
   return {};
 }
@@ -208,7 +206,7 @@ Result<Exit> run_delete(Desk& desk) {
   desk.output().begin_list("perdure.deleted/1");
   for (Removal& removal : *removals) {
     if (!is_dry) {
-      if (auto removed = remove_one(**store, removal); !removed) return forward(removed);
+      if (auto removed = remove_one(desk, **store, removal); !removed) return forward(removed);
     }
     desk.output().item(Json::Object{
         {"what", removal_name(removal)}, {"deleted", !is_dry}, {"bytes", removal.bytes}});

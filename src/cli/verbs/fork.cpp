@@ -46,7 +46,14 @@ Result<Wanted> wanted_of(Desk& desk) {
     }
     auto value = text_or_file(setting.substr(equals + 1), desk.world().folder);
     if (!value) return forward(value);
-    (key == "prompt" ? wanted.prompt : wanted.model) = *std::move(value);
+    if (key == "model" && value->empty()) {
+      return fail(ErrorCode::invalid_argument, "--set model= names no model: write model=NAME");
+    }
+    std::optional<std::string>& place = key == "prompt" ? wanted.prompt : wanted.model;
+    if (place) {
+      return fail(ErrorCode::invalid_argument, fmt::format("--set {} is given twice", key));
+    }
+    place = *std::move(value);
   }
   return wanted;
 }
@@ -121,7 +128,7 @@ void show_fork(Desk& desk, const ForkPoint& point, const std::optional<SessionId
   desk.screen().line(id ? fmt::format("Forked {}: {}", at, id->text())
                         : fmt::format("Would fork {}; nothing was done.", at));
   print_effects(desk, point.effects);
-  if (id) desk.talk().line(fmt::format("Next: perdure resume {}", desk.short_id(id->text())));
+  if (id) desk.talk().line("Next: " + desk.command("resume " + desk.short_id(id->text())));
 }
 
 Result<Exit> run_fork(Desk& desk) {

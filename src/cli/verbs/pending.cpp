@@ -129,19 +129,22 @@ void print_pending(Desk& desk, const std::vector<PendingCall>& pending) {
   table.print(desk.screen());
 }
 
-std::string advice_for(std::string_view waits_for) {
-  if (waits_for == "decision") return "Settle: " + settle_command("CALL");
-  if (waits_for == "approval")
-    return "Allow:  perdure approve CALL, or perdure deny CALL --reason …";
-  if (waits_for == "answer") return "Answer: perdure answer CALL TEXT";
-  return "Left by a process that is gone; resuming the session finds out: perdure resume SES";
+std::string advice_for(const Desk& desk, std::string_view waits_for) {
+  if (waits_for == "decision") return "Settle: " + settle_command(desk, "CALL");
+  if (waits_for == "approval") {
+    return fmt::format("Allow:  {}, or {}", desk.command("approve CALL"),
+                       desk.command("deny CALL --reason …"));
+  }
+  if (waits_for == "answer") return "Answer: " + desk.command("answer CALL TEXT");
+  return "Left by a process that is gone; resuming the session finds out: " +
+         desk.command("resume SES");
 }
 
 void print_advice(Desk& desk, const std::vector<PendingCall>& pending) {
   for (const std::string_view what : {"decision", "resume", "approval", "answer"}) {
     if (std::ranges::any_of(pending,
                             [&](const PendingCall& each) { return each.waits_for == what; })) {
-      desk.talk().line(advice_for(what));
+      desk.talk().line(advice_for(desk, what));
     }
   }
 }

@@ -88,18 +88,18 @@ Result<void> prepare(Desk& desk, Session& session, bool has_input) {
   // Whoever began it died before its first message was recorded: there is nothing to go on with.
   if (!has_input && session.state().transcript.empty()) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("nothing was said in {} yet: perdure resume {} \"…\"",
-                            session.id().text(), session.id().text()));
+                fmt::format("nothing was said in {} yet: {}", session.id().text(),
+                            desk.command(fmt::format("resume {} \"…\"", session.id().text()))));
   }
   if (has_input && session.status() == Status::completed) {
     auto reopened = session.reopen(desk.world().user, "resumed with another message");
     if (!reopened) return reopened;
   }
   if (has_input && (session.status() == Status::cancelled || session.status() == Status::failed)) {
-    return fail(ErrorCode::conflict,
-                fmt::format("the session is {}, and takes no message: perdure fork {} goes on from "
-                            "it",
-                            to_string(session.status()), session.id().text()));
+    return fail(
+        ErrorCode::conflict,
+        fmt::format("the session is {}, and takes no message: {} goes on from it",
+                    to_string(session.status()), desk.command("fork " + session.id().text())));
   }
   if (!*budget) return {};
   return session.set_budget(**budget, desk.world().user, "said on the command line");

@@ -153,7 +153,7 @@ void say_what_is_missing(Desk& desk, const Listing& listing) {
   }
   const bool is_wanted = std::ranges::any_of(
       listing.rows, [](const SessionSummary& row) { return row.needs_attention(); });
-  if (is_wanted) desk.talk().line("What needs attention: perdure pending");
+  if (is_wanted) desk.talk().line("What needs attention: " + desk.command("pending"));
 }
 
 Result<void> print_once(Desk& desk, Store& store, const Wish& wish) {

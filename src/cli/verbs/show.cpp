@@ -76,16 +76,17 @@ struct Standings {
 };
 
 // Whoever began it may have died before anything, or before its first message.
-std::string next_command(const Standings& standings) {
+std::string next_command(const Desk& desk, const Standings& standings) {
   const SessionSummary& row = standings.row;
-  if (!standings.pending.empty()) return fmt::format("perdure pending {}", row.id.text());
-  if (row.head == 0) return fmt::format("perdure delete {}", row.id.text());
+  if (!standings.pending.empty()) return desk.command("pending " + row.id.text());
+  if (row.head == 0) return desk.command("delete " + row.id.text());
   const Standing standing = standing_of(row);
   const bool can_go_on = standing == Standing::ready || standing == Standing::interrupted ||
                          standing == Standing::paused || standing == Standing::waiting ||
                          standing == Standing::needs_attention;
-  if (!can_go_on) return fmt::format("perdure timeline {}", row.id.text());
-  return fmt::format("perdure resume {}{}", row.id.text(), standings.has_messages ? "" : " \"…\"");
+  if (!can_go_on) return desk.command("timeline " + row.id.text());
+  return desk.command(
+      fmt::format("resume {}{}", row.id.text(), standings.has_messages ? "" : " \"…\""));
 }
 
 // What cannot be read may have been said.
@@ -135,7 +136,7 @@ void print_card(Desk& desk, const Standings& standings) {
                              call.tool, to_string(call.effect));
     card.fact("call", std::move(piece));
   }
-  card.fact("next", next_command(standings));
+  card.fact("next", next_command(desk, standings));
 }
 
 void write_document(Desk& desk, const Standings& standings) {

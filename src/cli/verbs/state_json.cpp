@@ -77,7 +77,7 @@ Json scratchpad_value(const State& state) {
 Json open_calls_value(const State& state) {
   Json::Array calls;
   for (const auto& [position, call] : state.open_calls) {
-    calls.push_back(Json::Object{{"call", position},
+    calls.push_back(Json::Object{{"position", position},
                                  {"tool", call.tool},
                                  {"args", std::string(args_of(state, call).value_or(""))},
                                  {"attempts", call.attempts},

@@ -37,7 +37,7 @@ Result<Exit> post_word(Desk& desk, std::string decision, PostWord post) {
   if (!store) return forward(store);
   auto row = find_session(**store, desk.given().arguments.front());
   if (!row) return forward(row);
-  if (auto goes_on = check_goes_on(*row); !goes_on) return forward(goes_on);
+  if (auto goes_on = check_goes_on(desk, *row); !goes_on) return forward(goes_on);
   const std::string reason = desk.given().find("reason").value_or("");
   return deliver(desk, {.session = row->id,
                         .decision = std::move(decision),

@@ -54,8 +54,6 @@ class TimelinePrinter {
     if (!turn) return forward(turn);
     turn_ = *turn;
     if (auto laid = lay_out(); !laid) return laid;
-    desk_.output().begin_list("perdure.timeline/1");
-    if (!desk_.output().is_json()) print_heading();
     TimelineWalk walk;
     auto read =
         read_line(store_, place_.session.id, place_.point, [&](Entry& entry) -> Result<void> {
@@ -65,11 +63,30 @@ class TimelinePrinter {
         });
     if (!read && desk_.screen().is_open()) return read;
     for (const TimelineRow& row : walk.open_rows()) print(row);
+    if (!is_begun_) return show_nothing();
     desk_.output().end_list();
     return {};
   }
 
  private:
+  void begin() {
+    if (std::exchange(is_begun_, true)) return;
+    desk_.output().begin_list("perdure.timeline/1");
+    if (!desk_.output().is_json()) print_heading();
+  }
+
+  Result<void> show_nothing() {
+    if (turn_ > last_turn_) {
+      return fail(ErrorCode::not_found,
+                  fmt::format("there is no turn {}: the last is turn {}", turn_, last_turn_));
+    }
+    desk_.output().begin_list("perdure.timeline/1");
+    desk_.output().end_list();
+    if (desk_.output().is_json()) return {};
+    desk_.talk().line(desk_.given().has("problems") ? "Nothing went wrong." : "Nothing was done.");
+    return {};
+  }
+
   Result<void> lay_out() {
     if (!desk_.is_terminal() || desk_.output().is_json()) return {};
     constexpr std::size_t fixed = 48;
@@ -114,7 +131,9 @@ class TimelinePrinter {
   }
 
   void print(const TimelineRow& row) {
+    last_turn_ = std::max(last_turn_, row.number.turn);
     if (!is_wanted(row)) return;
+    begin();
     const LedgerWords words = look_up(row);
     if (desk_.output().is_json()) {
       desk_.output().item(json_of(row, words));
@@ -197,7 +216,9 @@ class TimelinePrinter {
   Store& store_;
   PlaceInSession place_;
   Layout layout_;
-  std::int64_t turn_ = 0;
+  std::int64_t turn_ = 0;  ///< The only one that is wanted; 0: all are.
+  std::int64_t last_turn_ = 0;
+  bool is_begun_ = false;
 };
 
 Result<Exit> run_timeline(Desk& desk) {

@@ -33,19 +33,19 @@ struct Heard {
   Exit exit = Exit::done;
 };
 
-Heard heard_of(const Verdict& verdict, const std::string& session, const std::string& call) {
+Heard heard_of(const Desk& desk, const Verdict& verdict, const std::string& session,
+               const std::string& call) {
   if (const auto* landed = std::get_if<Landed>(&verdict)) {
-    return {.verdict = "landed",
-            .text = landed->content,
-            .next = fmt::format("perdure resume {}", session)};
+    return {
+        .verdict = "landed", .text = landed->content, .next = desk.command("resume " + session)};
   }
   if (const auto* unknown = std::get_if<CannotTell>(&verdict)) {
     return {.verdict = "cannot_tell",
             .text = unknown->why,
-            .next = settle_command(call),
+            .next = settle_command(desk, call),
             .exit = Exit::in_doubt};
   }
-  return {.verdict = "not_landed", .next = fmt::format("perdure resume {}", session)};
+  return {.verdict = "not_landed", .next = desk.command("resume " + session)};
 }
 
 void print_heard(Desk& desk, const Call& call, const Heard& heard) {
@@ -74,11 +74,11 @@ Result<Heard> ask(Desk& desk, Store& store, const Call& call) {
   auto taken = take_up(desk, store, *row);
   if (!taken) return forward(taken);
   auto verdict = verify_call(taken->resumed.session.session(), call.position);
-  if (verdict) return heard_of(*verdict, session, name);
+  if (verdict) return heard_of(desk, *verdict, session, name);
   if (verdict.error().code != ErrorCode::unsupported) return forward(verdict);
   return Heard{.verdict = "cannot_be_asked",
                .text = verdict.error().message,
-               .next = settle_command(name),
+               .next = settle_command(desk, name),
                .exit = Exit::in_doubt};
 }
 
@@ -90,7 +90,7 @@ Result<Exit> run_verify(Desk& desk) {
   auto heard = ask(desk, **store, *call);
   if (!heard) return forward(heard);
   desk.output().document("perdure.verify/1", {{"session", call->session.text()},
-                                              {"call", call->position},
+                                              {"call", call_name(call->session, call->position)},
                                               {"tool", call->tool},
                                               {"verdict", heard->verdict},
                                               {"text", heard->text},
