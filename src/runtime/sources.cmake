@@ -88,6 +88,7 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/key_test.cpp
     dispatch/operations_test.cpp
     dispatch/refusal_test.cpp
+    dispatch/timeouts_test.cpp
     dispatch/tool_test.cpp
     saver/delta_test.cpp
     saver/gist_test.cpp

@@ -57,8 +57,8 @@ struct Policy {
   /// Whether a call needs somebody's word before its first attempt; empty: none does.
   std::function<bool(const Tool& tool, const Json& args)> needs_approval{};
   Cadence cadence{};
-  /// A tool that was asked to stop is waited for so long, and no longer than its time lasts; then its
-  /// call is in doubt, until it comes back.
+  /// A tool that is asked to stop, by whoever runs the calls or because its time is over, is waited
+  /// for so long; then its call is in doubt, until it comes back.
   Duration stop_patience{10'000};
 };
 

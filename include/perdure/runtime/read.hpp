@@ -30,7 +30,8 @@ namespace perdure {
 [[nodiscard]] Result<State> read_state(Store& store, const SessionId& session, Point as_of);
 
 /// Calls of the session that took or may have taken effect, whose outcome lies after the position or
-/// is not known, and that a fork made there would make again.
+/// is not known, and that a fork made there would make again. Of a fork also those that it has of its
+/// parents.
 /// Fails: as Ledger::list.
 [[nodiscard]] Result<std::vector<Call>> effects_after(Store& store, const SessionId& session,
                                                       Position position);

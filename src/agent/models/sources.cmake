@@ -31,6 +31,7 @@ list(
   models/api_key_test.cpp
   models/body_test.cpp
   models/chat_test.cpp
+  models/exchange_test.cpp
   models/prices_test.cpp
   models/retry_test.cpp
   models/scripted_test.cpp

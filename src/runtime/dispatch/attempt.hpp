@@ -34,11 +34,20 @@ class Attempt {
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
-  /// What it returned; nothing if it is not over after `wait`, or when `until` is requested.
-  [[nodiscard]] std::optional<T> wait_for(Duration wait, const std::stop_token& until = {}) {
-    std::unique_lock lock(mutex_);
-    over_.wait_for(lock, until, wait, [this] { return result_.has_value(); });
+  /// What it returned; nothing if it is not over after `wait`.
+  [[nodiscard]] std::optional<T> wait_for(Duration wait) {
+    if (!is_over_within(wait, {})) return std::nullopt;
+    const std::lock_guard lock(mutex_);
     return result_;
+  }
+  /// Or when `until` is requested.
+  [[nodiscard]] bool is_over_within(Duration wait, const std::stop_token& until) {
+    std::unique_lock lock(mutex_);
+    return over_.wait_for(lock, until, wait, [this] { return result_.has_value(); });
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    over_.wait(lock, [this] { return result_.has_value(); });
   }
   [[nodiscard]] bool is_over() const {
     const std::lock_guard lock(mutex_);

@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "dispatch/attempt.hpp"
@@ -42,29 +44,17 @@ struct Left {
   Left(Thrown thrown) : why(std::move(thrown.what)) {}  // NOLINT
 };
 
-// How long calls that run at the same time are waited for: each as long as its own time lasts, all of
-// them a while after they were asked to stop.
-class Patience {
- public:
-  Patience(const Clock& clock, Duration after_stop)
-      : clock_(clock), begin_(clock.uptime()), after_stop_(after_stop) {}
+Duration left(const Clock& clock, Uptime since, Duration time) {
+  return std::max(time - (clock.uptime() - since), Duration(0));
+}
 
-  [[nodiscard]] Duration left_of(Duration timeout) const { return left(begin_, timeout); }
-  [[nodiscard]] Duration after_stop(Duration timeout) {
-    if (!stopped_) stopped_ = clock_.uptime();
-    return std::min(left_of(timeout), left(*stopped_, after_stop_));
-  }
-
- private:
-  [[nodiscard]] Duration left(Uptime since, Duration time) const {
-    return std::max(time - (clock_.uptime() - since), Duration(0));
-  }
-
-  const Clock& clock_;
-  const Uptime begin_;
-  const Duration after_stop_;
-  std::optional<Uptime> stopped_;
-};
+// In the order in which their time ends: then each can be asked to stop when its own is over.
+std::vector<std::size_t> by_timeout(const std::vector<CallView>& calls) {
+  std::vector<std::size_t> order(calls.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return calls[i].tool->timeout; });
+  return order;
+}
 
 // All calls under the key but this one.
 Result<std::vector<Call>> others_of(Store& store, const CallView& call) {
@@ -128,30 +118,47 @@ Result<std::vector<Ended>> Attempts::run(const std::vector<CallView>& calls,
     if (!started) return forward(started);
     running.push_back(*std::move(started));
   }
-  // Not by `running`: what is late leaves it, perhaps while the stop is passed on.
-  std::vector<Running*> asked;
-  asked.reserve(running.size());
-  for (const auto& attempt : running) asked.push_back(attempt.get());
-  const std::stop_callback relay(stop, [&asked] {
-    for (Running* attempt : asked) attempt->request_stop();
-  });
-  Patience patience(held_.world().clock, held_.world().policy.stop_patience);
+  const std::vector<std::optional<Asked>> asked = watch(calls, running, stop);
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const Duration timeout = calls[i].tool->timeout;
-    auto said = running[i]->wait_for(patience.left_of(timeout), stop);
-    const bool was_stopped = !said && stop.stop_requested();
-    if (was_stopped) said = running[i]->wait_for(patience.after_stop(timeout));
-    if (said) {
-      ended.push_back({.outcome = std::move(said->outcome)});
-      continue;
-    }
-    running[i]->request_stop();
-    late_[calls[i].call()] = std::move(running[i]);
-    const std::string why = was_stopped ? std::string("it was asked to stop, and did not")
-                                        : fmt::format("no answer within {} ms", timeout.count());
-    ended.push_back({.outcome = Doubtful{why}, .has_returned = false});
+    ended.push_back(end_of(calls[i], std::move(running[i]), asked[i]));
   }
   return ended;
+}
+
+std::vector<std::optional<Attempts::Asked>> Attempts::watch(
+    const std::vector<CallView>& calls, const std::vector<std::unique_ptr<Running>>& running,
+    const std::stop_token& stop) {
+  const std::stop_callback relay(stop, [&running] {
+    for (const auto& attempt : running) attempt->request_stop();
+  });
+  const Clock& clock = held_.world().clock;
+  const Uptime begin = clock.uptime();
+  std::vector<std::optional<Asked>> asked(calls.size());
+  for (const std::size_t i : by_timeout(calls)) {
+    const Duration timeout = calls[i].tool->timeout;
+    if (running[i]->is_over_within(left(clock, begin, timeout), stop)) continue;
+    running[i]->request_stop();
+    asked[i] = Asked{.at = clock.uptime()};
+    if (!stop.stop_requested()) {
+      asked[i]->why = fmt::format("no answer within {} ms; ", timeout.count());
+    }
+  }
+  return asked;
+}
+
+Ended Attempts::end_of(const CallView& call, std::unique_ptr<Running> running,
+                       const std::optional<Asked>& asked) {
+  const auto& world = held_.world();
+  const Duration patience =
+      asked ? left(world.clock, asked->at, world.policy.stop_patience) : Duration(0);
+  if (auto said = running->wait_for(patience)) {
+    auto* const doubt = std::get_if<Doubtful>(&said->outcome);
+    if (asked && doubt != nullptr) doubt->why = asked->why + doubt->why;
+    return {.outcome = std::move(said->outcome)};
+  }
+  late_[call.call()] = std::move(running);
+  return {.outcome = Doubtful{asked->why + "it was asked to stop, and did not"},
+          .has_returned = false};
 }
 
 Result<Verdict> Attempts::verify(const CallView& call) {
@@ -193,6 +200,10 @@ Result<std::optional<std::string>> Attempts::end_leftovers(const CallView& call)
   Attempt<Left> ending(code, held_.stop_token());
   if (auto left = ending.wait_for(call.tool->verify_timeout)) return std::move(left->why);
   return fmt::format("it was not ended within {} ms", call.tool->verify_timeout.count());
+}
+
+void Attempts::wait() {
+  for (const auto& [call, attempt] : late_) attempt->wait();
 }
 
 bool Attempts::is_running(Position call) const {

@@ -34,9 +34,9 @@ class Attempts {
  public:
   explicit Attempts(HeldSession& held) : held_(held) {}
 
-  /// Runs the calls, which are dispatched, at the same time. The result has one for each. Asked to
-  /// stop, it asks them to, and waits for them as long as Policy::stop_patience and their time last;
-  /// before they began, none is begun.
+  /// Runs the calls, which are dispatched, at the same time. The result has one for each. A call
+  /// whose time is over is asked to stop, and all are when this is; then they are waited for as long
+  /// as Policy::stop_patience lasts. Asked before they began, none is begun.
   /// Fails: as the ledger's readers, before anything was run.
   [[nodiscard]] Result<std::vector<Ended>> run(const std::vector<CallView>& calls,
                                                const std::stop_token& stop = {});
@@ -50,8 +50,9 @@ class Attempts {
   /// Fails: as the ledger's readers.
   [[nodiscard]] Result<std::optional<std::string>> end_leftovers(const CallView& call);
 
-  /// Waits for all that have not come back, and forgets them.
-  void end() { late_.clear(); }
+  /// Waits for all that have not come back.
+  void wait();
+  [[nodiscard]] bool has_late() const { return !late_.empty(); }
 
   /// Whether an attempt of this process has not come back.
   [[nodiscard]] bool is_running(Position call) const;
@@ -66,7 +67,19 @@ class Attempts {
   };
   using Running = Attempt<Said>;
 
+  /// When an attempt was asked to stop, and why if nobody wanted that: words before what it says.
+  struct Asked {
+    Uptime at{};
+    std::string why{};
+  };
+
   [[nodiscard]] Result<std::unique_ptr<Running>> start(const CallView& call);
+  /// Empty where it was over by itself.
+  [[nodiscard]] std::vector<std::optional<Asked>> watch(
+      const std::vector<CallView>& calls, const std::vector<std::unique_ptr<Running>>& running,
+      const std::stop_token& stop);
+  [[nodiscard]] Ended end_of(const CallView& call, std::unique_ptr<Running> running,
+                             const std::optional<Asked>& asked);
 
   HeldSession& held_;
   std::map<Position, std::unique_ptr<Running>> late_;

@@ -169,7 +169,7 @@ TEST_P(CallLeftoversTest, AreNotEndedWhileTheAttemptIsOurOwnAndRuns) {
   std::promise<void> gate;
   Tool pay = leaving("pay");
   pay.timeout = Duration(20);
-  begin({pay});
+  begin({pay}, {.stop_patience = Duration(1)});
   behaviour["pay"] = [opened = gate.get_future().share()](const CallContext&) -> ToolOutcome {
     opened.wait();
     return Succeeded{"paid"};

@@ -70,7 +70,8 @@ Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
 
 void Dispatcher::end() {
   started_.clear();
-  attempts_.end();
+  attempts_.wait();
+  [[maybe_unused]] const auto recorded = record_late();  // Else the calls stay in doubt.
 }
 
 Result<CallsReport> Dispatcher::run(const std::stop_token& stop) {

@@ -30,6 +30,9 @@ namespace perdure::dispatch {
 class Dispatcher {
  public:
   explicit Dispatcher(HeldSession& held) : held_(held), attempts_(held) {}
+  ~Dispatcher() { end(); }
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
 
   /// What of these starts with the draft: the first, or the first few if they only read. They are
   /// to be passed to `began` when the draft is committed.
@@ -48,7 +51,7 @@ class Dispatcher {
   /// Fails: as the ledger's readers, and then leaves all as it was.
   [[nodiscard]] Result<std::size_t> cancel_unbegun(Draft& draft, const std::string& why);
 
-  /// Waits for attempts that still run; what they say is not recorded.
+  /// Waits for attempts that still run, and records what they say if that can be done.
   void end();
 
   /// Ends what an earlier attempt of the call left running. To be called before anybody is asked or
@@ -88,6 +91,7 @@ class Dispatcher {
   [[nodiscard]] Result<void> wake();
   [[nodiscard]] CallFacts facts_of(const CallView& call) const;
   bool record(Draft& draft, const CallView& call, const Ended& ended);
+  [[nodiscard]] Result<void> record_late();
   [[nodiscard]] Result<Step> commit(Draft draft);
 
   HeldSession& held_;

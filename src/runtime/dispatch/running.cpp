@@ -158,6 +158,24 @@ void Dispatcher::ask_approval(Draft& draft, const Waiting& waiting) {
   draft.add(appending("approvals", std::string(to_string(asked.decision)), to_json(asked)));
 }
 
+// Nobody will ever know but this process. The model was told already of some that they are in doubt.
+Result<void> Dispatcher::record_late() {
+  if (!attempts_.has_late()) return {};
+  auto calls = open_calls(held_);
+  if (!calls) return forward(calls);
+  Draft draft = held_.draft();
+  for (const CallView& call : *calls) {
+    auto late = attempts_.take_late(call.call());
+    if (!late || call.open.is_told) continue;
+    const bool is_settled = record(draft, call, {.outcome = *std::move(late)});
+    const bool waits = held_.status() == Status::waiting;
+    if (is_settled && waits) draft.batch.status = StatusChange{.status = Status::active};
+  }
+  if (draft.batch.entries.empty()) return {};
+  if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
 Result<Dispatcher::Step> Dispatcher::commit(Draft draft) {
   if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
   return Step::went_on;

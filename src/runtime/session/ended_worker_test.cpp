@@ -96,7 +96,7 @@ TEST_P(EndedWorkerTest, NorCouldALateAttemptSendAfterItCameBack) {
   Tool pay = tool("pay", {.network = true, .mutate = true});
   pay.timeout = Duration(20);
   pay.verify = [](const VerifyContext&) -> Verdict { return NotLanded{}; };
-  begin({pay});
+  begin({pay}, {.stop_patience = Duration(1)});
   behaviour["pay"] = [opened = gate.get_future().share()](const CallContext&) -> ToolOutcome {
     opened.wait();
     return Doubtful{"connection lost"};

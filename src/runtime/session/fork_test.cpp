@@ -55,6 +55,21 @@ TEST_P(ForkTest, IsToldOfACallThatWasIntendedBeforeThePointAndMadeAfterIt) {
   EXPECT_EQ(forked.effects_after.front().tool, "two");
 }
 
+TEST_P(ForkTest, OfAForkIsToldOfWhatIsOpenInBoth) {
+  begin({tool("one"), tool("two")}, {.cadence = {.at = Cadence::At::call}});
+  must(session->answer(asks_for({{"one", args}, {"two", args}})));
+  must(session->run_calls());
+  must(session->ask({}, user_says("and again")));
+  must(session->answer(asks_for({{"one", args}})));
+  must(session->run_calls());
+  const SessionId fork = must(runtime->fork(id, Point::version(1))).id;
+
+  const Forked forked = must(runtime->fork(fork, Point::head()));
+
+  ASSERT_EQ(forked.effects_after.size(), 1U);
+  EXPECT_EQ(forked.effects_after.front().tool, "two");
+}
+
 TEST_P(ForkTest, IsToldOfTheLastOfManyEffects) {
   begin({});
   constexpr int many = 1001;

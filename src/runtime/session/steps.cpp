@@ -8,6 +8,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
@@ -44,7 +45,8 @@ class StepFinder {
 
   [[nodiscard]] bool belongs_after(const Entry& entry) const {
     if (step_ == 0) return entry.channel == "transcript";
-    return entry.channel == "budget" || entry.channel == "plan";
+    const bool is_next_request = entry.kind == to_string(BudgetChange::reserve);
+    return (entry.channel == "budget" && !is_next_request) || entry.channel == "plan";
   }
 
   std::int64_t turn_;

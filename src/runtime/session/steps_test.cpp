@@ -22,7 +22,7 @@ class StepsTest : public TurnsTest {
     begin({tool("send")});
     must(session->answer(asks_for({{"send", "{}"}})));
     must(session->run_calls());
-    must(session->ask());
+    must(session->ask({.reserve_micros = 7}));
     must(session->answer(assistant_says("sent"), {.cost_micros = 5}));
     must(session->ask({}, user_says("thanks")));
     must(session->answer(assistant_says("welcome")));
@@ -58,6 +58,11 @@ TEST_P(StepsTest, StepZeroIsWhereTheTurnWasOpened) {
 TEST_P(StepsTest, WhatWasPaidForAStepIsKnownAfterIt) {
   const Position at = must(find_step(*store, id, 1, 3));
   EXPECT_EQ(must(read_state(*store, id, Point::position(at))).budget.totals.spent, 5);
+}
+
+TEST_P(StepsTest, WhatTheNextRequestReservedIsNotOfTheStep) {
+  const Position at = must(find_step(*store, id, 1, 2));
+  EXPECT_EQ(must(read_state(*store, id, Point::position(at))).budget.totals.reserved, 0);
 }
 
 TEST_P(StepsTest, WhatIsNotThereIsNotFound) {
