@@ -96,7 +96,7 @@ TEST_F(LoopEndsTest, ARefusalEndsTheTurnAndItsCallsAreNotMade) {
   EXPECT_EQ(report.answer, "No.");
   EXPECT_TRUE(calls().empty());
   EXPECT_EQ(row().status, Status::waiting) << "a list of sessions says how it ended";
-  EXPECT_EQ(row().wait_reason, "refused");
+  EXPECT_EQ(row().wait_reason, "refused: refusal");
   EXPECT_EQ(row().tally.turns, 1);
   restart();
   EXPECT_EQ(go_on().stop, TurnStop::refused) << "and is not asked again";
@@ -199,18 +199,25 @@ TEST_F(LoopEndsTest, AnAnswerWithAnUnfinishedPlanIsRefusedTwice) {
   begin();
   Plan plan{.objective = "a chair"};
   add_step(plan, "buy wood");
+  add_postcondition(plan, "somebody sat on it");
   must(session->session().set(plan));
 
   const TurnReport report = run("build it");
 
+  const std::string missing =
+      "the plan is not finished: step s1 (pending): buy wood; postcondition, not satisfied: "
+      "somebody sat on it";
   EXPECT_EQ(report.stop, TurnStop::incomplete_plan);
+  EXPECT_EQ(report.why, missing);
   EXPECT_EQ(report.answer, "I give up.");
   ASSERT_EQ(sent().size(), 6U);
   EXPECT_THAT(sent()[2], HasSubstr("buy wood"));
-  EXPECT_EQ(row().wait_reason, "incomplete_plan");
+  EXPECT_EQ(row().wait_reason, "incomplete_plan: " + missing);
   EXPECT_EQ(row().tally.turns, 1) << "what was refused was no end of a turn";
   restart();
-  EXPECT_EQ(go_on().stop, TurnStop::incomplete_plan);
+  const TurnReport again = go_on();
+  EXPECT_EQ(again.stop, TurnStop::incomplete_plan);
+  EXPECT_EQ(again.why, missing) << "whoever resumes is told as well";
 }
 
 TEST_F(LoopEndsTest, AFinishedPlanLetsTheAnswerPass) {

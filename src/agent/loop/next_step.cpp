@@ -10,6 +10,7 @@
 #include <ranges>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "loop/marks.hpp"
 #include "perdure/agent/limits.hpp"
@@ -54,27 +55,34 @@ std::int64_t plan_refusals_of(const State& state) {
   return refusals;
 }
 
-std::string missing_in(const Plan& plan) {
-  std::string text =
-      "Your plan is not finished, so this is not taken as the final answer. What is missing:\n";
+std::vector<std::string> missing_of(const Plan& plan) {
+  std::vector<std::string> missing;
   for (const PlanStep& step : plan.steps) {
     const bool is_done = step.status == StepStatus::done && step.evidence;
     if (is_done || step.status == StepStatus::blocked) continue;
-    text += fmt::format("- step {} ({}): {}\n", step.id, to_string(step.status), step.description);
+    missing.push_back(
+        fmt::format("step {} ({}): {}", step.id, to_string(step.status), step.description));
   }
   for (const Postcondition& condition : plan.postconditions) {
     if (condition.is_satisfied && condition.evidence) continue;
-    text += fmt::format("- postcondition, not satisfied: {}\n", condition.description);
+    missing.push_back("postcondition, not satisfied: " + condition.description);
   }
-  return text +
-         "Do it, and update the plan with evidence; or mark what cannot be done as blocked, with "
-         "the reason.";
+  return missing;
+}
+
+std::string told_missing(const Plan& plan) {
+  return fmt::format(
+      "Your plan is not finished, so this is not taken as the final answer. What is missing:\n"
+      "- {}\n"
+      "Do it, and update the plan with evidence; or mark what cannot be done as blocked, with "
+      "the reason.",
+      fmt::join(missing_of(plan), "\n- "));
 }
 
 NextStep after_answer(const State& state) {
   if (!state.plan || state.plan->is_ready_to_finish()) return {.rest = TurnStop::completed};
   if (plan_refusals_of(state) >= plan_refusals_max) return {.rest = TurnStop::incomplete_plan};
-  return {.say = nudge(plan_nudge, missing_in(*state.plan))};
+  return {.say = nudge(plan_nudge, told_missing(*state.plan))};
 }
 
 NextStep after_cut_off(const Message& message) {
@@ -92,6 +100,11 @@ NextStep step_after(const State& state, const Message& response) {
   if (response.is_partial) return after_cut_off(response);
   if (stop == StopReason::paused || asks_for_calls(response)) return {};
   return after_answer(state);
+}
+
+std::string words_on_rest(const State& state, TurnStop rest, const Message& response) {
+  if (rest != TurnStop::incomplete_plan || !state.plan) return words_on_stop(response);
+  return fmt::format("the plan is not finished: {}", fmt::join(missing_of(*state.plan), "; "));
 }
 
 NextStep next_step(const State& state) {

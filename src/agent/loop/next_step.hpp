@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "perdure/agent/turn_report.hpp"
@@ -42,6 +43,10 @@ struct NextStep {
 
 /// What next_step() will be once `response`, which is whole and asks for no calls, is recorded.
 [[nodiscard]] NextStep step_after(const State& state, const Message& response);
+
+/// Why the loop rests after `response`, for a person: what its provider said, or what is missing in
+/// the plan. Empty: it is a plain answer.
+[[nodiscard]] std::string words_on_rest(const State& state, TurnStop rest, const Message& response);
 
 /// Responses since the last word of a user, or the last stop.
 [[nodiscard]] std::int64_t iterations_of(const State& state);

@@ -203,7 +203,7 @@ Turn::Stepped Turn::step() {
   }
   NextStep next = next_step(state());
   if (input_) next = {.say = input_};
-  if (next.rest) return Ending{*next.rest, last_words()};
+  if (next.rest) return Ending{*next.rest, words_on(*next.rest)};
   if (auto ending = beyond_limits()) return ending;
   // It rested until now; this wakes it, at no sync.
   if (parts_.session.status() == Status::waiting) {
@@ -230,9 +230,9 @@ Result<void> Turn::write_time() {
   return {};
 }
 
-std::string Turn::last_words() const {
+std::string Turn::words_on(TurnStop rest) const {
   const Message* response = last_response(state());
-  return response != nullptr ? words_on_stop(*response) : std::string();
+  return response != nullptr ? words_on_rest(state(), rest, *response) : std::string();
 }
 
 Result<TurnReport> Turn::end(const Ending& ending) {

@@ -78,8 +78,8 @@ class Turn {
   /// The session waits, and says why; then the error is returned.
   [[nodiscard]] Stepped fail_with(const Error& error);
 
-  /// What the provider said of the end of the last response.
-  [[nodiscard]] std::string last_words() const;
+  /// Why it rests after the last response, for a person.
+  [[nodiscard]] std::string words_on(TurnStop rest) const;
   [[nodiscard]] Result<TurnReport> end(const Ending& ending);
   [[nodiscard]] Result<void> write_stop(const Ending& ending);
   [[nodiscard]] Result<void> write_time();

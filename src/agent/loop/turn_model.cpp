@@ -69,9 +69,9 @@ std::int64_t share_of(std::int64_t limit, std::int64_t percent) {
 // A number beyond all reason must not cost the response that it came with.
 std::int64_t countable(std::int64_t count) { return std::min(count, tally_max); }
 
-std::string rest_reason(TurnStop stop, const Message& response) {
-  if (stop != TurnStop::completed) return std::string(to_string(stop));
-  const std::string words = words_on_stop(response);
+std::string rest_reason(const State& state, TurnStop stop, const Message& response) {
+  const std::string words = words_on_rest(state, stop, response);
+  if (stop != TurnStop::completed) return fmt::format("{}: {}", to_string(stop), words);
   return words.empty() ? "the next message" : "the next message; the last response: " + words;
 }
 
@@ -123,8 +123,8 @@ AnswerExtras Turn::extras_for(const Message& message, const ModelUsage& usage,
   AnswerExtras extras;
   const NextStep next = step_after(state(), message);
   if (next.rest) {
-    extras.rests =
-        StatusChange{.status = Status::waiting, .wait_reason = rest_reason(*next.rest, message)};
+    extras.rests = StatusChange{.status = Status::waiting,
+                                .wait_reason = rest_reason(state(), *next.rest, message)};
     return extras;
   }
   extras.goes_on = !asks_for_calls(message);
@@ -158,7 +158,7 @@ Turn::Stepped Turn::take(const ModelResponse& response, const PreparedRequest& p
   auto recorded = record(std::move(message), response.usage, extras);
   if (!recorded) return forward(recorded);
   if (response.stop == StopReason::refusal) {
-    return Ending{TurnStop::refused, last_words()};
+    return Ending{TurnStop::refused, words_on(TurnStop::refused)};
   }
   return std::nullopt;
 }

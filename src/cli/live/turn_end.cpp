@@ -162,6 +162,9 @@ std::string next_command(Desk& desk, const TurnEnd& end, const Session& session)
   if (!end.error && end.report.stop == TurnStop::budget) {
     return desk.command(fmt::format("resume {} --budget DOLLARS", id));
   }
+  const bool needs_words =
+      end.report.stop == TurnStop::incomplete_plan || end.report.stop == TurnStop::refused;
+  if (!end.error && needs_words) return desk.command(fmt::format("resume {} \"…\"", id));
   return desk.command("resume " + id);
 }
 
