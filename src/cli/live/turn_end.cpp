@@ -104,6 +104,16 @@ void tell_headline(Desk& desk, const TurnEnd& end, const Session& session) {
   }
 }
 
+// An answer is told with its totals, and these say it.
+void tell_unconfirmed(Desk& desk, const TurnEnd& end, const Session& session) {
+  const std::int64_t micros = session.state().budget.totals.unconfirmed;
+  if (micros == 0 || (!end.error && end.report.stop == TurnStop::completed)) return;
+  desk.talk().line({{"Unconfirmed: ", Ink::dim},
+                    {fmt::format("{} may have been paid for an answer that did not come; it counts "
+                                 "as spent.",
+                                 dollars(micros))}});
+}
+
 void tell_what_is_asked(Desk& desk, const TurnEnd& end, const Session& session) {
   if (!waits_for_a_word(end)) return;
   const std::string words = asked_words(session.state(), end.report.waiting->call);
@@ -124,7 +134,7 @@ std::string totals_text(const State& state) {
                   grouped(totals.tokens_in + totals.tokens_out));
   const bool is_known = !has_unknown_cost(state);
   if (totals.cost_micros > 0 || !is_known) text += ", " + cost_words(totals.cost_micros, is_known);
-  return text;
+  return text + unconfirmed_words(state.budget.totals.unconfirmed);
 }
 
 Exit exit_of(const TurnEnd& end, const Session& session) {
@@ -181,6 +191,7 @@ void tell_stop(Desk& desk, const TurnEnd& end, const Session& session) {
         {{"In doubt: ", Ink::dim},
          {names_of(end.in_doubt, Fate::waits) + "; it was stopped in the middle.", Ink::yellow}});
   }
+  tell_unconfirmed(desk, end, session);
   if (end.report.is_cut_short) desk.talk().line("The answer ran into its limit of tokens.");
 }
 
@@ -211,6 +222,7 @@ Json::Object end_document(Desk& desk, const TurnEnd& end, const Session& session
           {"tokens_out", totals.tokens_out},
           {"cost_micros", totals.cost_micros},
           {"is_cost_known", !has_unknown_cost(session.state())},
+          {"unconfirmed_micros", session.state().budget.totals.unconfirmed},
           {"head", session.state().head},
           {"waiting", end.report.waiting ? as_json(session.id(), *end.report.waiting) : Json()},
           {"next", next_command(desk, end, session)},

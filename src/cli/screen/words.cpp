@@ -124,6 +124,10 @@ std::string cost_words(std::int64_t micros, bool is_known) {
   return micros > 0 ? "at least " + dollars(micros) : "cost unknown";
 }
 
+std::string unconfirmed_words(std::int64_t micros) {
+  return micros > 0 ? fmt::format(", {} unconfirmed", dollars(micros)) : "";
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   auto value = static_cast<double>(bytes) / 1024;

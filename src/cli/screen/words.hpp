@@ -29,6 +29,8 @@ namespace perdure::cli {
 [[nodiscard]] std::string dollars(std::int64_t micros);
 /// The same where a part of the cost may be unknown: "at least $0.12", "cost unknown".
 [[nodiscard]] std::string cost_words(std::int64_t micros, bool is_known);
+/// What may follow it: ", $0.0200 unconfirmed"; empty for nothing.
+[[nodiscard]] std::string unconfirmed_words(std::int64_t micros);
 /// "12 B", "3.4 KiB".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// "90d", "2h", "30m", "10s"; nothing for any other text.

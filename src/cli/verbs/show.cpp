@@ -1,6 +1,7 @@
 // One session on one screen: how it stands, who runs it, what it cost, what to do next.
 
 #include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
@@ -72,6 +74,7 @@ struct Standings {
   std::vector<Call> pending{};
   std::size_t mails = 0;
   bool is_cost_known = false;
+  std::int64_t unconfirmed = 0;
   bool has_messages = false;
 };
 
@@ -103,6 +106,15 @@ bool knows_cost(Store& store, const SessionSummary& row) {
   return state && !has_unknown_cost(*state);
 }
 
+// Each entry of a budget carries the totals after it.
+std::int64_t unconfirmed_of(Store& store, const SessionSummary& row) {
+  const auto last =
+      store.log().read(row.id, {.channel = "budget", .order = Order::newest_first, .limit = 1});
+  if (!last || last->empty()) return 0;
+  const auto entry = budget_entry_from_json(last->front().kind, last->front().body.bytes());
+  return entry && entry->after ? entry->after->unconfirmed : 0;
+}
+
 void print_card(Desk& desk, const Standings& standings) {
   const SessionSummary& row = standings.row;
   Card card(desk);
@@ -123,9 +135,10 @@ void print_card(Desk& desk, const Standings& standings) {
                                 counted(static_cast<std::uint64_t>(row.tally.turns), "turn"),
                                 counted(static_cast<std::uint64_t>(row.tally.steps), "step"),
                                 row.version, row.head));
-  card.fact("tokens", fmt::format("{} in, {} out, {}", grouped(row.tally.tokens_in),
+  card.fact("tokens", fmt::format("{} in, {} out, {}{}", grouped(row.tally.tokens_in),
                                   grouped(row.tally.tokens_out),
-                                  cost_words(row.tally.cost_micros, standings.is_cost_known)));
+                                  cost_words(row.tally.cost_micros, standings.is_cost_known),
+                                  unconfirmed_words(standings.unconfirmed)));
   card.fact("created", desk.when(row.created_at));
   card.fact("changed", desk.when(row.updated_at));
   if (standings.mails > 0)
@@ -144,9 +157,10 @@ void write_document(Desk& desk, const Standings& standings) {
   for (const Call& call : standings.pending) calls.push_back(as_json(call));
   Json session = as_json(standings.row);
   session.set("totals", as_json(standings.row.tally, standings.is_cost_known));
-  desk.output().document(
-      "perdure.session/1",
-      {{"session", std::move(session)}, {"pending", std::move(calls)}, {"inbox", standings.mails}});
+  desk.output().document("perdure.session/1", {{"session", std::move(session)},
+                                               {"pending", std::move(calls)},
+                                               {"inbox", standings.mails},
+                                               {"unconfirmed_micros", standings.unconfirmed}});
 }
 
 Result<Exit> run_show(Desk& desk) {
@@ -160,8 +174,9 @@ Result<Exit> run_show(Desk& desk) {
   if (!mails) return forward(mails);
   const bool is_cost_known = knows_cost(**store, *row);
   const bool is_begun = has_messages(**store, *row);
-  const Standings standings{*std::move(row), *std::move(pending), mails->size(), is_cost_known,
-                            is_begun};
+  const std::int64_t unconfirmed = unconfirmed_of(**store, *row);
+  const Standings standings{*std::move(row), *std::move(pending), mails->size(),
+                            is_cost_known,   unconfirmed,         is_begun};
   write_document(desk, standings);
   if (!desk.output().is_json()) print_card(desk, standings);
   return Exit::done;
