@@ -1,5 +1,6 @@
 // What a provider said goes back to it as it was, and in a form that it accepts.
 
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
@@ -108,6 +109,32 @@ TEST_P(RoundTrip, TheKeyIsInOneHeaderAndNowhereElse) {
   }
   EXPECT_EQ(holders, 1);
   EXPECT_EQ(request.path.find(planted_key), std::string::npos);
+}
+
+TEST_P(RoundTrip, AnotherProcessEstimatesWhatTheFirstWouldHave) {
+  const auto setup = small_setup();
+  std::vector<Message> conversation = {user_says(std::string(10'000, 'q'))};
+  const auto first = GetParam().make(server.url("final"), options(), services());
+  const auto sent = first->prepare({.setup = setup, .messages = conversation});
+  ASSERT_TRUE(sent);
+  Listener listener;
+  const auto response = std::get<ModelResponse>(first->send(listener, {}));
+  ASSERT_TRUE(response.usage.is_known);
+  const std::vector<Message> news = {response.message, user_says("And?")};
+  const auto next = first->prepare({.setup = setup, .kept = 1, .messages = news});
+  conversation.insert(conversation.end(), news.begin(), news.end());
+
+  const auto second = GetParam().make(server.url("final"), options(), services());
+  const auto resumed =
+      second->prepare({.setup = setup,
+                       .messages = conversation,
+                       .counted = {.tokens = response.usage.tokens_in,
+                                   .bytes = static_cast<std::int64_t>(sent->bytes)}});
+
+  ASSERT_TRUE(next && resumed);
+  EXPECT_EQ(resumed->tokens_in, next->tokens_in);
+  EXPECT_LT(resumed->tokens_in, sent->tokens_in)
+      << "what was counted is less than what was guessed";
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryFormat, RoundTrip, testing::ValuesIn(formats()),

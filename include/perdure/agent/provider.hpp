@@ -28,6 +28,13 @@
 
 namespace perdure {
 
+/// How many tokens the provider counted in a body of so many bytes.
+struct CountedBody {
+  std::int64_t tokens = 0;
+  std::int64_t bytes = 0;
+  bool operator==(const CountedBody&) const = default;
+};
+
 /// What a model is to be sent: the setup, and a conversation that is well-formed (history.hpp).
 struct ModelRequest {
   const Setup& setup;
@@ -35,6 +42,8 @@ struct ModelRequest {
   std::size_t kept = 0;
   /// All that follow them.
   std::span<const Message> messages{};
+  /// Where nothing is kept: what was counted last of this conversation, by whichever process.
+  CountedBody counted{};
   /// Money is limited: the response must not have more tokens than PreparedRequest::tokens_out.
   bool is_capped = false;
 };

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <variant>
 #include <vector>
@@ -34,6 +35,17 @@ void drop_foreign_reasoning(std::vector<Message>& messages, const std::string& m
   }
 }
 
+// By this model, since it was first asked or last exchanged; a response that was cut off counts nothing.
+CountedBody counted_last(const State& state, const std::string& model) {
+  for (const PlacedMessage& placed : std::views::reverse(state.transcript)) {
+    const std::string asked = loop::asked_model_of(placed.message);
+    if (!asked.empty() && asked != model) break;
+    const CountedBody counted = loop::counted_in(placed.message);
+    if (counted.tokens > 0) return counted;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<PreparedRequest> Conversation::prepare(const Setup& setup, const State& state,
@@ -56,10 +68,12 @@ Result<PreparedRequest> Conversation::prepare(const Setup& setup, const State& s
       ++news.kept;
     }
     if (input && !news.has_more) news.added.push_back(*input);
-    auto prepared = provider_->prepare({.setup = setup,
-                                        .kept = news.kept,
-                                        .messages = news.added,
-                                        .is_capped = state.budget.totals.limit.has_value()});
+    auto prepared =
+        provider_->prepare({.setup = setup,
+                            .kept = news.kept,
+                            .messages = news.added,
+                            .counted = news.kept == 0 ? counted_last(state, model_) : CountedBody{},
+                            .is_capped = state.budget.totals.limit.has_value()});
     if (!prepared) {
       history_ = {};
       told_ = 0;

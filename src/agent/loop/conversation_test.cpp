@@ -28,6 +28,7 @@ namespace {
 struct ToldSoFar {
   std::vector<Message> conversation{};
   std::size_t messages_at_once = 0;
+  CountedBody counted{};  ///< With the last beginning.
   bool refuses = false;
 };
 
@@ -39,6 +40,7 @@ class Listener final : public Provider {
       told_.conversation.clear();
       return fail(ErrorCode::invalid_argument, "refused");
     }
+    if (request.kept == 0) told_.counted = request.counted;
     told_.messages_at_once = std::max(told_.messages_at_once, request.messages.size());
     told_.conversation.resize(request.kept);
     told_.conversation.insert(told_.conversation.end(), request.messages.begin(),
@@ -115,6 +117,26 @@ TEST_F(ConversationTest, AnotherModelIsNotToldWhatTheFirstOneThought) {
   EXPECT_EQ(blocks_told("second"), 1U);
   EXPECT_EQ(text_of(told.conversation.at(1)), "Sunny.");
   EXPECT_EQ(blocks_told("first"), 2U);
+}
+
+TEST_F(ConversationTest, OfAnotherProcessBeginsWithWhatWasCountedLast) {
+  const auto counted_by = [&](const std::string& model) {
+    perdure::Setup setup;
+    setup.model = model;
+    Conversation fresh{std::make_unique<Listener>(told)};
+    must(fresh.prepare(setup, log.state(), {}));
+    return told.counted;
+  };
+  const CountedBody counted{.tokens = 70, .bytes = 300};
+  log.say(user_says("How is it?"));
+  log.say(loop::marked({.message = assistant_says("Sunny.")}, {.model = "m", .counted = counted}));
+  log.say(user_says("And there?"));
+  log.say(loop::marked({.message = assistant_says("Al")}, {.model = "m"}));
+
+  EXPECT_EQ(counted_by("m"), counted) << "by the response before the one that was cut off";
+  EXPECT_EQ(counted_by("other"), CountedBody{}) << "another counts otherwise";
+  log.say(loop::marked({.message = assistant_says("Rain.")}, {.model = "other"}));
+  EXPECT_EQ(counted_by("m"), CountedBody{}) << "it is told all of it anew";
 }
 
 }  // namespace

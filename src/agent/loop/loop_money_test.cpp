@@ -1,17 +1,24 @@
 // Money in the loop: reserved before it is spent, counted over the whole life of a session.
 
 #include <cstdint>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <utility>
 
 #include "doubles/must.hpp"
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/providers.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/sessions.hpp"
 
@@ -160,6 +167,46 @@ TEST_F(LoopMoneyTest, ThatACostIsUnknownIsKnownInEveryProcess) {
   restart();
 
   EXPECT_TRUE(has_unknown_cost(state())) << "a price that comes later does not change it";
+}
+
+// A provider that notes what it is told was counted.
+class CountsHeard final : public Provider {
+ public:
+  CountsHeard(std::unique_ptr<Provider> inner, CountedBody& told, std::int64_t& sent)
+      : inner_(std::move(inner)), told_(told), sent_(sent) {}
+  [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override {
+    if (request.kept == 0) told_ = request.counted;
+    auto prepared = inner_->prepare(request);
+    if (prepared) sent_ = static_cast<std::int64_t>(prepared->bytes);
+    return prepared;
+  }
+  [[nodiscard]] ModelOutcome send(ModelObserver& observer, std::stop_token stop) override {
+    return inner_->send(observer, std::move(stop));
+  }
+
+ private:
+  std::unique_ptr<Provider> inner_;
+  CountedBody& told_;
+  std::int64_t& sent_;
+};
+
+TEST_F(LoopMoneyTest, WhatTheProviderCountedIsKnownToTheNextProcess) {
+  const std::string responses =
+      fmt::format(R"({{"responses": [{}, {}]}})", saying("Hi."), saying("Bye."));
+  CountedBody told;
+  std::int64_t sent = 0;
+  spec.make_provider = [&](const perdure::Setup&) -> Result<std::unique_ptr<Provider>> {
+    return std::make_unique<CountsHeard>(must(make_scripted(responses)), told, sent);
+  };
+  begin(1'000'000);
+  run("hello");
+  EXPECT_EQ(told, CountedBody{});
+  const std::int64_t counted_bytes = sent;
+
+  restart();
+  run("and now?");
+
+  EXPECT_EQ(told, (CountedBody{.tokens = 10, .bytes = counted_bytes}));
 }
 
 }  // namespace

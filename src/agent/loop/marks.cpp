@@ -52,6 +52,10 @@ Message marked(const ModelResponse& response, const AskedAs& asked) {
   }
   if (!asked.has_price) mark.emplace_back("cost", "unknown");
   if (asked.used) mark.emplace_back(used_member, asked.used->count());
+  if (asked.counted.tokens > 0) {
+    mark.emplace_back(
+        "counted", Json::Object{{"tokens", asked.counted.tokens}, {"bytes", asked.counted.bytes}});
+  }
   message.unknown.emplace_back(response_mark, RawJson::from_value(std::move(mark)));
   return message;
 }
@@ -65,6 +69,17 @@ Duration used_in(const Json& mark) {
 Duration used_in(const Message& message) {
   const auto mark = mark_of(message, response_mark);
   return mark ? used_in(*mark) : Duration(0);
+}
+
+CountedBody counted_in(const Message& message) {
+  const auto mark = mark_of(message, response_mark);
+  const Json* counted = mark ? mark->find("counted") : nullptr;
+  const auto number = [&](std::string_view name) {
+    const Json* said = counted != nullptr ? counted->find(name) : nullptr;
+    return said != nullptr ? said->as_int64().value_or(0) : 0;
+  };
+  const CountedBody read{.tokens = number("tokens"), .bytes = number("bytes")};
+  return read.tokens > 0 && read.bytes > 0 ? read : CountedBody{};
 }
 
 std::string asked_model_of(const Message& message) { return said_in(message, "asked"); }

@@ -22,6 +22,7 @@ struct AskedAs {
   std::string model{};    ///< As it was called when it was asked; it may call itself otherwise.
   bool has_price = true;  ///< What it cost is known.
   std::optional<Duration> used{};  ///< By the turn; empty: nobody counts.
+  CountedBody counted{};           ///< Of the request; 0: the provider did not, or nobody pays.
 };
 
 /// The response's message, marked.
@@ -30,6 +31,8 @@ struct AskedAs {
 [[nodiscard]] std::string asked_model_of(const Message& message);
 /// Whether what it cost is not known, and counted as nothing.
 [[nodiscard]] bool is_unpriced(const Message& message);
+/// 0: it does not say, or nothing that makes sense.
+[[nodiscard]] CountedBody counted_in(const Message& message);
 /// What a mark calls that time, in milliseconds.
 inline constexpr std::string_view used_member = "used_ms";
 /// 0: it does not say.

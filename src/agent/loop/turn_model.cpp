@@ -150,7 +150,12 @@ Result<void> Turn::record(Message message, const ModelUsage& usage, const Answer
 }
 
 Turn::Stepped Turn::take(const ModelResponse& response, const PreparedRequest& prepared) {
-  Message message = marked(response, asked_as());
+  AskedAs asked = asked_as();
+  if (asked.has_price && response.usage.is_known) {
+    asked.counted = {.tokens = countable(response.usage.tokens_in),
+                     .bytes = static_cast<std::int64_t>(prepared.bytes)};
+  }
+  Message message = marked(response, asked);
   // What its provider will not stand by is not acted on, and not sent back as if it were whole.
   if (response.stop == StopReason::refusal && asks_for_calls(message)) message.is_partial = true;
   report_.is_cut_short = response.stop == StopReason::length && !asks_for_calls(message);

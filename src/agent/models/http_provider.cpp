@@ -67,13 +67,13 @@ HttpProvider::HttpProvider(Parts parts, ModelServices services)
 }
 
 Result<PreparedRequest> HttpProvider::prepare(const ModelRequest& request) {
-  if (request.kept == 0) counted_tokens_ = counted_bytes_ = 0;
+  if (request.kept == 0) counted_ = request.counted;
   if (auto updated = body_.update(request); !updated) return forward(updated);
   const auto bytes = static_cast<std::int64_t>(body_.bytes());
-  const std::int64_t fresh = std::max<std::int64_t>(0, bytes - counted_bytes_);
+  const std::int64_t fresh = std::max<std::int64_t>(0, bytes - counted_.bytes);
   prepared_ = {.digest = body_.digest(),
                .bytes = body_.bytes(),
-               .tokens_in = counted_tokens_ + fresh / bytes_per_token,
+               .tokens_in = counted_.tokens + fresh / bytes_per_token,
                .tokens_out = parts_.dialect->tokens_out_max(request.setup)};
   return prepared_;
 }
@@ -147,8 +147,8 @@ void HttpProvider::remember(const ModelOutcome& outcome) {
   }
   const auto* const response = std::get_if<ModelResponse>(&outcome);
   if (response == nullptr || !response->usage.is_known || response->usage.tokens_in == 0) return;
-  counted_tokens_ = response->usage.tokens_in;
-  counted_bytes_ = static_cast<std::int64_t>(prepared_.bytes);
+  counted_ = {.tokens = response->usage.tokens_in,
+              .bytes = static_cast<std::int64_t>(prepared_.bytes)};
 }
 
 Result<std::unique_ptr<Provider>> make_anthropic(AnthropicOptions options,

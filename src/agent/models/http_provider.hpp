@@ -47,10 +47,8 @@ class HttpProvider final : public Provider {
   ModelServices services_;
   RequestBody body_;
   PreparedRequest prepared_;
-  // What the provider counted, and the size of the body it counted.
-  std::int64_t counted_tokens_ = 0;
-  std::int64_t counted_bytes_ = 0;
-  int cut_offs_ = 0;  // One after the other, the last of them then.
+  CountedBody counted_;  // Last.
+  int cut_offs_ = 0;     // One after the other, the last of them then.
   Uptime cut_off_at_{0};
 };
 
