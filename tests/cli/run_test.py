@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import socket
 import sys
 import unittest
 
@@ -242,6 +243,18 @@ class RunTest(unittest.TestCase):
     def write_served_agent(self, server: ModelServer, prompt: str) -> str:
         model = {"provider": "openai", "id": "small", "base_url": server.url}
         return self.folder.write_agent([], {}, model=model, system_prompt=prompt)
+
+    def test_a_server_that_is_not_there_is_waited_for_aloud_in_every_form(self):
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))  # Nobody listens there, and nobody else gets it.
+            url = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+            model = {"provider": "openai", "id": "small", "base_url": url, "retry_for": "1s"}
+            agent = self.folder.write_agent([], {}, model=model)
+            for form in ([], ["--json"]):
+                failed = self.folder.run(*form, "run", agent, "Hello")
+                self.assertEqual(failed.returncode, 1, failed.stderr)
+                self.assertIn("asked again in", failed.stderr)
+                self.assertIn("is base_url its address?", failed.stdout if form else failed.stderr)
 
     def test_a_fork_is_resumed_as_told_and_the_model_gets_what_was_set(self):
         server = self.serve([{"text": "Good day."}])

@@ -244,6 +244,22 @@ TEST_P(Failing, AConnectionThatIsNotTakenIsNotWaitedForForEver) {
   EXPECT_LT(system_clock().uptime() - begin, 30s) << "the system gives up after a minute or two";
 }
 
+TEST_P(Failing, AServerThatIsNotThereIsToldWithWhatToLookAt) {
+  const std::string port = std::to_string(free_port());
+  HttpProviderOptions brief = options();
+  brief.retry.total = 0ms;
+
+  const ModelOutcome outcome =
+      ask(*GetParam().make("http://127.0.0.1:" + port, brief, services()), listener);
+
+  const auto& failed = std::get<NotAnswered>(outcome);
+  EXPECT_EQ(failed.error.code, ErrorCode::unavailable);
+  EXPECT_FALSE(failed.may_be_paid);
+  EXPECT_TRUE(is_told(failed.error.message, port)) << failed.error.message;
+  EXPECT_TRUE(is_told(failed.error.message, "tried once")) << failed.error.message;
+  EXPECT_TRUE(is_told(failed.error.message, "is base_url its address?")) << failed.error.message;
+}
+
 TEST_P(Failing, AStopEndsTheWaitForAnAnswer) {
   const auto provider = GetParam().make(server.url("silent"), options(), services());
   std::stop_source stop;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
+#include <fmt/format.h>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,16 @@ bool wait_on_this_machine(Duration wait, const std::stop_token& stop) {
 
 NotAnswered stopped_while_waiting(NotAnswered last) {
   last.was_stopped = true;
+  return last;
+}
+
+// For whoever reads it: libcurl has named the host.
+NotAnswered given_up(NotAnswered last, const HttpEnd& end) {
+  if (end.ending == HttpEnding::unreachable) {
+    last.error.message +=
+        fmt::format("; tried {}. Is the network up, does the server run, is base_url its address?",
+                    last.attempts == 1 ? "once" : fmt::format("{} times", last.attempts));
+  }
   return last;
 }
 
@@ -132,7 +143,7 @@ ModelOutcome HttpProvider::attempts(ModelObserver& observer, const std::stop_tok
     FailedAttempt facts{.number = number, .since_first = services_.clock.uptime() - first};
     if (attempt.head()) facts.wanted = wanted_wait(*attempt.head(), services_.clock.now());
     const auto wait = wait_before_next(parts_.options.retry, facts, chance_from(services_.ids));
-    if (!wait) return outcome;
+    if (!wait) return given_up(std::move(*failed), end);
     observer.on_retry({.attempt = number, .wait = *wait, .why = failed->error.message});
     if (!services_.wait(*wait, stop)) return stopped_while_waiting(std::move(*failed));
   }

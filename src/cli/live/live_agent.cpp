@@ -66,6 +66,16 @@ class AuthorityTeller : public Provider {
   std::unique_ptr<Provider> inner_;
 };
 
+/// For a program that reads the document at the end: only waits are told, to whoever reads stderr.
+class WaitTeller : public AgentObserver {
+ public:
+  explicit WaitTeller(Desk& desk) : desk_(desk) {}
+  void on_retry(const RetryNotice& notice) override { tell_retry(desk_, notice); }
+
+ private:
+  Desk& desk_;
+};
+
 std::string key_place(const ModelSpec& model) {
   if (!model.key_variable.empty()) return fmt::format("set {}", model.key_variable);
   return fmt::format("put it into {}", model.key_file);
@@ -98,7 +108,7 @@ std::unique_ptr<AgentObserver> observer_for(Desk& desk, const LiveSession& live)
   if (desk.given().has("jsonl")) {
     return std::make_unique<TurnEvents>(desk, live.agent.session().id());
   }
-  if (desk.given().has("json")) return std::make_unique<AgentObserver>();
+  if (desk.given().has("json")) return std::make_unique<WaitTeller>(desk);
   return std::make_unique<TurnScreen>(desk, live.store, live.agent.session());
 }
 

@@ -49,6 +49,12 @@ StepNumber open_turn(Store& store, const Session& session) {
 
 }  // namespace
 
+void tell_retry(Desk& desk, const RetryNotice& notice) {
+  desk.talk().line({{fmt::format("  the model did not answer ({}); asked again in {}", notice.why,
+                                 exact_span(notice.wait)),
+                     Ink::yellow}});
+}
+
 TurnScreen::TurnScreen(Desk& desk, Store& store, const Session& session)
     : desk_(desk),
       store_(store),
@@ -94,9 +100,7 @@ void TurnScreen::on_text(std::string_view piece) {
 
 void TurnScreen::on_retry(const RetryNotice& notice) {
   break_line();
-  desk_.talk().line({{fmt::format("  the model did not answer ({}); asked again in {}", notice.why,
-                                  exact_span(notice.wait)),
-                      Ink::yellow}});
+  tell_retry(desk_, notice);
 }
 
 void TurnScreen::on_event(const AgentEvent& event) {

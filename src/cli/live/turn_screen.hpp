@@ -22,6 +22,9 @@
 
 namespace perdure::cli {
 
+/// A line on stderr: a wait is never silent.
+void tell_retry(Desk& desk, const RetryNotice& notice);
+
 class TurnScreen : public AgentObserver {
  public:
   /// All must outlive it.
