@@ -48,6 +48,7 @@ class CliFixture {
 
   [[nodiscard]] std::string location() const { return home_.location(); }
   [[nodiscard]] Store& store() { return *store_; }
+  [[nodiscard]] Runtime& runtime() { return *runtime_; }
   /// ses_9pq400, which this process owns.
   [[nodiscard]] Session& running() { return *running_; }
 

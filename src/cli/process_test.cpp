@@ -20,6 +20,10 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "fixture.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -248,6 +252,30 @@ TEST_F(DecisionTest, AnOwnerThatLivesKeepsItsLeaseAndGetsTheLetter) {
   EXPECT_EQ(fixture.running().status(), Status::active);
   EXPECT_EQ(must(fixture.running().take_inbox()), 1U);
   EXPECT_EQ(fixture.running().status(), Status::cancelled);
+}
+
+TEST_F(DecisionTest, AWordIsTakenBackUntilTheCallIsMade) {
+  EXPECT_EQ(fixture.run({"approve", "ses_8e1f"}).exit, 0);
+  const Said denied = fixture.run({"deny", "ses_8e1f", "--reason", "on second thoughts"});
+  EXPECT_EQ(denied.exit, 0) << denied.err;
+  const auto words = must(
+      fixture.store().log().read(must(SessionId::parse("ses_8e1f00")), {.channel = "approvals"}));
+  EXPECT_EQ(words.back().kind, "refused");
+}
+
+TEST_F(DecisionTest, AWordThatComesTooLateIsNotToldAsGiven) {
+  const auto id = must(SessionId::parse("ses_8e1f00"));
+  fixture.ids.meanwhile = [&] {
+    Session session = must(fixture.runtime().open(id));
+    must(session.set_status({.status = Status::active}));
+    must(session.approve(session.state().open_calls.begin()->first, true, "ben", "fine"));
+    must(session.run_calls({}));
+    must(session.close());
+  };
+  const Said late = fixture.run({"deny", "ses_8e1f", "--reason", "on second thoughts"});
+  EXPECT_EQ(late.exit, 1) << late.out;
+  EXPECT_TRUE(late.err.contains("came too late")) << late.err;
+  EXPECT_EQ(late.out, "");
 }
 
 TEST_F(DecisionTest, APersonAtATerminalIsAsked) {

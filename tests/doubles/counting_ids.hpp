@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "perdure/core/id_source.hpp"
 
@@ -16,7 +18,11 @@ class CountingIds final : public IdSource {
  public:
   explicit CountingIds(std::uint64_t series = 0) : series_(series) {}
 
+  /// Called once, before the next id: what others do at that moment. Not for several threads.
+  std::function<void()> meanwhile;
+
   [[nodiscard]] RawId next() override {
+    if (const auto act = std::exchange(meanwhile, {})) act();
     const std::uint64_t count = ++count_;
     RawId raw{};
     for (unsigned i = 0; i < 8; ++i) {

@@ -181,6 +181,10 @@ Result<Call> find_call(Store& store, const std::string& text) {
   if (position) return store.ledger().read(session->id, static_cast<Position>(*position));
   auto calls = read_pending(store, *session);
   if (!calls) return forward(calls);
+  if (calls->empty()) {
+    calls = store.ledger().list({.session = session->id, .states = {CallState::intended}});
+    if (!calls) return forward(calls);
+  }
   if (calls->size() == 1) return std::move(calls->front());
   std::string message = calls->empty() ? fmt::format("no call of {} is pending", text)
                                        : fmt::format("several calls of {} are pending:", text);

@@ -34,7 +34,9 @@ struct PlaceInSession {
 /// a point that makes no sense.
 [[nodiscard]] Result<PlaceInSession> find_point(Store& store, const std::string& text);
 
-/// Fails: as find_session; as Ledger::read; `not_found` if none or several are pending.
+/// A session's only call that is pending; else the only one that is not made yet: a word that was
+/// given can be taken back until it is. Fails: as find_session; as Ledger::read; `not_found` if there
+/// is none, or several.
 [[nodiscard]] Result<Call> find_call(Store& store, const std::string& text);
 
 /// Calls without an outcome, of one session or of all.

@@ -116,6 +116,15 @@ Result<Exit> run_resolve(Desk& desk) {
                         }});
 }
 
+// Whoever runs the session may have been faster than the word.
+Result<void> check_in_time(Store& store, const Call& about, bool allow) {
+  auto call = store.ledger().read(about.session, about.position);
+  if (!call) return forward(call);
+  const bool is_refused = call->state == CallState::denied || call->state == CallState::cancelled;
+  if (call->state == CallState::intended || is_refused != allow) return {};
+  return wrong_state(*call, "this came too late, and changes nothing");
+}
+
 Result<Exit> give_word(Desk& desk, bool allow, std::string_view decision,
                        const std::string& reason) {
   auto store = desk.open();
@@ -129,9 +138,13 @@ Result<Exit> give_word(Desk& desk, bool allow, std::string_view decision,
                         .about = call_name(call->session, call->position),
                         .reason = reason,
                         .wakes = true,
-                        .post = [&](Mail& mail, const MessageId& id) {
-                          return mail.approve(id, call->position, allow, desk.world().user, reason);
-                        }});
+                        .heard = "takes this up at the next step, if the call is not made by then",
+                        .post =
+                            [&](Mail& mail, const MessageId& id) {
+                              return mail.approve(id, call->position, allow, desk.world().user,
+                                                  reason);
+                            },
+                        .check = [&] { return check_in_time(**store, *call, allow); }});
 }
 
 // An answer is an approval with words. To a call that waits for a yes or a no, "no" would be a yes; and

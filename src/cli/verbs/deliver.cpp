@@ -60,6 +60,9 @@ Result<Exit> deliver(Desk& desk, const Letter& letter) {
     return forward(posted);
   auto stands = take_in(desk, letter);
   if (!stands) return forward(stands);
+  if (letter.check) {
+    if (auto in_time = letter.check(); !in_time) return forward(in_time);
+  }
   const bool is_taken = stands->has_value();
   desk.output().document("perdure.decision/1",
                          {{"session", letter.session.text()},

@@ -23,10 +23,12 @@ struct Letter {
   bool wakes = false;
   std::string heard = "takes this up at the next step";  ///< What an owner that lives does with it.
   std::function<Result<void>(Mail&, const MessageId&)> post{};
+  /// Whether it came in time, asked once it is delivered; empty: it cannot come too late.
+  std::function<Result<void>()> check{};
 };
 
 /// Delivers it, and says what became of it on the desk.
-/// Fails: as Inbox::post; as Runtime::open, except for an owner that lives.
+/// Fails: as Inbox::post; as Runtime::open, except for an owner that lives; as Letter::check.
 [[nodiscard]] Result<Exit> deliver(Desk& desk, const Letter& letter);
 
 /// Fails: `conflict` for a session that has ended or was moved.
