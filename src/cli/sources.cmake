@@ -13,6 +13,7 @@ set(PERDURE_CLI_SOURCES
     exit.cpp
     live/agent_source.cpp
     live/call_words.cpp
+    live/chat.cpp
     live/chat_lines.cpp
     live/left_open.cpp
     live/line_editor.cpp

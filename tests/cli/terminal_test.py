@@ -199,7 +199,7 @@ class TerminalTest(unittest.TestCase):
         ask = {"name": "ask_user", "args": {"question": "Which colour?"}}
         tools = {"pay": {"description": "Pays.", "command": ["/usr/bin/touch", "paid"], "side_effects": ["write"]}}
         self.folder.write_agent(
-            [{"calls": [ask]}, {"calls": [pay]}, {"calls": [pay]}, {"text": "All is done."}],
+            [{"calls": [ask]}, {"calls": [pay]}, {"calls": [pay]}, {"calls": [pay]}, {"text": "All is done."}],
             tools,
             asks=True,
             permissions={"write": "ask"},
@@ -210,10 +210,12 @@ class TerminalTest(unittest.TestCase):
         for typed, shown in (
             ("Paint it", r"Asks: Which colour\?\nNext: type the answer.*\n> *$"),
             ("/approve", r"It asks a question: type the answer\.\n> *$"),
-            ("Blue", r"Asks: pay .*4711.*\nNext: /approve, or /deny REASON\n> *$"),
+            ("Blue", r"Asks: pay .*4711.*\nNext: yes \(or /approve\), or no .*\n> *$"),
+            ("And thank you", r"Kept, and told once pay is allowed or refused\.[\s\S]*Next: yes .*\n> *$"),
+            ("no", r"pay +unsafe +– denied[\s\S]*Asks: pay .*\nNext: yes .*\n> *$"),
             ("/deny", r"Say why, for the model: /deny REASON\n> *$"),
-            ("/deny too early", r"pay +unsafe +– denied[\s\S]*Next: /approve, or /deny REASON\n> *$"),
-            ("/approve", r"pay +unsafe +✓ succeeded[\s\S]*All is done\.\n.*\n> *$"),
+            ("/deny too early", r"pay +unsafe +– denied[\s\S]*Next: yes .*\n> *$"),
+            ("yes", r"pay +unsafe +✓ succeeded[\s\S]*All is done\.\n.*\n> *$"),
             ("/approve", r"No call waits for a word\.\n> *$"),
         ):
             terminal.await_text(r"> *$")

@@ -2,6 +2,9 @@
 
 #include "live/chat_lines.hpp"
 
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,13 +28,27 @@ std::optional<std::string> rest_of(std::string_view line, std::string_view comma
   return begin == std::string_view::npos ? std::string() : std::string(line.substr(begin));
 }
 
+// The model is told what was said: "no" is a reason of its own.
+std::optional<GivenWord> plain_word(std::string_view line) {
+  const auto begin = line.find_first_not_of(" \t");
+  const auto end = line.find_last_not_of(" \t.!");
+  if (begin == std::string_view::npos || end == std::string_view::npos) return std::nullopt;
+  std::string said(line.substr(begin, end + 1 - begin));
+  std::ranges::transform(said, said.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  if (said == "y" || said == "yes") return GivenWord{.allow = true};
+  if (said == "n" || said == "no") return GivenWord{.allow = false, .why = "no"};
+  return std::nullopt;
+}
+
 }  // namespace
 
 WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting) {
   const bool is_question = waiting && asks_people(waiting->tool);
   if (!line.starts_with('/')) {
-    if (!is_question) return {};
-    return {.word = GivenWord{.allow = true, .why = std::string(line)}};
+    if (is_question) return {.word = GivenWord{.allow = true, .why = std::string(line)}};
+    return waiting ? WordLine{.word = plain_word(line)} : WordLine{};
   }
   const auto allowed = rest_of(line, "/approve");
   const auto denied = rest_of(line, "/deny");
@@ -50,9 +67,13 @@ Result<void> give_word(Session& session, Position call, const GivenWord& word,
   return session.approve(call, word.allow, who, word.why);
 }
 
+std::string kept_words(const Waiting& waiting) {
+  return fmt::format("Kept, and told once {} is allowed or refused.", waiting.tool);
+}
+
 std::string_view word_advice(const Waiting& waiting) {
   return asks_people(waiting.tool) ? "type the answer, or /deny REASON"
-                                   : "/approve, or /deny REASON";
+                                   : "yes (or /approve), or no (or /deny REASON)";
 }
 
 }  // namespace perdure::cli

@@ -14,8 +14,8 @@
 namespace perdure::cli {
 
 inline constexpr std::string_view chat_help =
-    "/approve      allow the call that waits\n"
-    "/deny REASON  refuse it; the model is told why\n"
+    "/approve      allow the call that waits (so does yes)\n"
+    "/deny REASON  refuse it; the model is told why (no refuses it without)\n"
     "/cost         what the session has cost so far\n"
     "/help         this list\n"
     "/quit         leave; the session is kept (so does Ctrl-D)\n"
@@ -33,13 +33,17 @@ struct WordLine {
   std::string complaint{};  ///< Why it is not taken.
 };
 
-/// `/approve`, `/deny REASON`; any line without a `/`, if a question waits.
+/// `/approve`, `/deny REASON`; any line without a `/`, if a question waits; a bare yes or no, in
+/// whichever case, if another call does.
 [[nodiscard]] WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting);
 
 /// Recorded, and the session woken, before its turn goes on.
 /// Fails: as Session::approve.
 [[nodiscard]] Result<void> give_word(Session& session, Position call, const GivenWord& word,
                                      const std::string& who);
+
+/// What becomes of a line that is about something else, while this waits.
+[[nodiscard]] std::string kept_words(const Waiting& waiting);
 
 /// What one may type, while this waits.
 [[nodiscard]] std::string_view word_advice(const Waiting& waiting);

@@ -21,8 +21,25 @@ TEST(GivenWord, ALineAnswersAQuestionAndNothingElse) {
   ASSERT_TRUE(line.word);
   EXPECT_TRUE(line.word->allow);
   EXPECT_EQ(line.word->why, "No, the blue one");
-  EXPECT_FALSE(read_word("No", payment).word);
+  EXPECT_FALSE(read_word("No, the blue one", payment).word);
   EXPECT_FALSE(read_word("No", std::nullopt).word);
+}
+
+TEST(GivenWord, ABareYesOrNoIsAboutTheCallThatWaits) {
+  for (const char* line : {"y", "yes", "Yes.", "  YES! "}) {
+    EXPECT_TRUE(read_word(line, payment).word.value().allow) << line;
+  }
+  for (const char* line : {"n", "no", "No.", " NO"}) {
+    EXPECT_FALSE(read_word(line, payment).word.value().allow) << line;
+    EXPECT_EQ(read_word(line, payment).word.value().why, "no") << line;
+  }
+  for (const char* line : {"yes, and order 4712", "nope", "yesterday", "?", ".", ""}) {
+    const WordLine read = read_word(line, payment);
+    EXPECT_FALSE(read.word) << line;
+    EXPECT_TRUE(read.complaint.empty()) << line;
+  }
+  EXPECT_EQ(read_word("no", question).word.value().why, "no") << "that is its answer";
+  EXPECT_TRUE(read_word("no", question).word.value().allow);
 }
 
 TEST(GivenWord, ACallIsApprovedOrDenied) {
