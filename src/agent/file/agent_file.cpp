@@ -3,6 +3,7 @@
 #include "perdure/agent/agent_file.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <expected>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "file/schema_findings.hpp"
 #include "file/sections.hpp"
 #include "file/yaml_document.hpp"
+#include "perdure/agent/agent_text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/text.hpp"
@@ -158,31 +160,43 @@ Result<AgentFile> parse_agent(std::string_view text, const std::filesystem::path
 
 namespace {
 
-Result<std::string> read_text_file(const std::filesystem::path& path) {
+std::unexpected<Error> unreadable(const std::filesystem::path& path, const std::error_code& why) {
+  return fail(ErrorCode::unavailable,
+              fmt::format("cannot read {}: {}; look at who may read it", path.string(),
+                          why ? why.message() : "the system does not say why"),
+              path.string());
+}
+
+}  // namespace
+
+Result<std::string> read_agent_text(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
+  if (status.type() == std::filesystem::file_type::not_found) {
     return fail(ErrorCode::not_found, "there is no file " + path.string(), path.string());
   }
+  if (!std::filesystem::exists(status)) return unreadable(path, error);
   if (!std::filesystem::is_regular_file(status)) {
-    return fail(ErrorCode::unavailable, path.string() + " is not a file", path.string());
+    return fail(ErrorCode::unavailable,
+                fmt::format("{} is {}: name a file", path.string(),
+                            std::filesystem::is_directory(status) ? "a folder" : "no plain file"),
+                path.string());
   }
+  errno = 0;
   std::ifstream stream(path, std::ios::binary);
   std::string text(agent_file_bytes_max + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!stream.is_open() || stream.bad()) {
-    return fail(ErrorCode::unavailable, "cannot read " + path.string(), path.string());
+    return unreadable(path, {errno, std::generic_category()});
   }
   text.resize(static_cast<std::size_t>(stream.gcount()));
   return text;
 }
 
-}  // namespace
-
 Result<AgentFile> read_agent_file(const std::filesystem::path& path) {
-  auto text = read_text_file(path);
+  auto text = read_agent_text(path);
   if (!text) return forward(text);
-  return parse_agent(*text, path, read_text_file);
+  return parse_agent(*text, path, read_agent_text);
 }
 
 }  // namespace perdure

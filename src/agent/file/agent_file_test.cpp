@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 #include <vector>
 
 #include "doubles/temp_folder.hpp"
@@ -313,7 +314,24 @@ TEST(AgentFileTest, AFileIsReadWithThoseBesideIt) {
   EXPECT_EQ(spec->system_prompt, "Hello.\n");
   EXPECT_EQ(spec->folder, folder.path().string());
   EXPECT_EQ(read_agent_file(folder.path() / "none.yaml").error().code, ErrorCode::not_found);
-  EXPECT_EQ(read_agent_file(folder.path()).error().code, ErrorCode::unavailable);
+}
+
+TEST(AgentFileTest, WhatCannotBeReadIsToldWithItsReason) {
+  const TempFolder folder;
+  const auto refusal = [&](const std::filesystem::path& path) {
+    const auto read = read_agent_file(path);
+    EXPECT_EQ(read.error().code, ErrorCode::unavailable) << path;
+    return read.error().message;
+  };
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("is a folder"));
+  const auto pipe = folder.path() / "pipe.yaml";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(refusal(pipe), HasSubstr("no plain file")) << "nobody waits for who writes into it";
+  const auto loop = folder.path() / "loop.yaml";
+  std::filesystem::create_symlink(loop, loop);
+  EXPECT_THAT(refusal(loop), HasSubstr("symbolic links"));
+  // What nobody may read, whoever runs this: it opens, and fails to be read.
+  EXPECT_THAT(refusal("/proc/self/mem"), HasSubstr("nput/output error"));
 }
 
 }  // namespace

@@ -5,9 +5,7 @@
 
 #include <array>
 #include <fmt/format.h>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +13,7 @@
 
 #include "command/command.hpp"
 #include "perdure/agent/agent_file.hpp"
+#include "perdure/agent/agent_text.hpp"
 #include "perdure/agent/environment.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -73,9 +72,16 @@ Result<ProviderKind> guess_provider(const AgentSource& source, const Environment
 }
 
 Result<std::string> script_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorCode::not_found, fmt::format("the script {} is not there", path));
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  auto text = read_agent_text(path);
+  if (!text && text.error().code == ErrorCode::not_found) {
+    return fail(ErrorCode::not_found, fmt::format("the script {} is not there", path));
+  }
+  if (text && text->size() > agent_file_bytes_max) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the script {} is too large: it has {} bytes at most", path,
+                            agent_file_bytes_max));
+  }
+  return text;
 }
 
 void take_server(AgentSource& source, ProviderKind kind, const Environment& environment) {

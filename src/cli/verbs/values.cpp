@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "command/command.hpp"
 #include "perdure/core/error.hpp"
@@ -32,7 +33,10 @@ Result<std::string> text_or_file(const std::string& value, const std::string& fo
   if (!value.starts_with('@')) return value;
   const std::filesystem::path path = std::filesystem::path(folder) / value.substr(1);
   std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorCode::not_found, fmt::format("{} cannot be read", path.string()));
+  std::error_code ignored;  // A pipe is as good as a file, a folder is not.
+  if (!file || std::filesystem::is_directory(path, ignored)) {
+    return fail(ErrorCode::not_found, fmt::format("{} cannot be read", path.string()));
+  }
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
