@@ -54,11 +54,26 @@ bool is_about(const Error& error, std::string_view subject) {
   return error.code == ErrorCode::conflict && error.subject == subject;
 }
 
+// Whoever finds it in use is told how to get it.
+Result<ResumedAgent> resume_or_advise(Desk& desk, Agent& agent, const SessionId& id,
+                                      const ResumeOptions& options) {
+  auto resumed = agent.resume(id, options);
+  if (resumed || resumed.error().code != ErrorCode::lease_held) return resumed;
+  Error error = std::move(resumed).error();
+  error.message +=
+      fmt::format("; {}. To stop it: {}",
+                  options.wait > Duration(0)
+                      ? fmt::format("it was not given back within {}", exact_span(options.wait))
+                      : "--wait 5m waits until it is given back",
+                  desk.command("pause " + desk.short_id(id.text())));
+  return std::unexpected(std::move(error));
+}
+
 // Once, and if need be once more, with somebody's word.
 Result<ResumedAgent> resume_agent(Desk& desk, Agent& agent, const SessionId& id) {
   auto options = options_of(desk);
   if (!options) return forward(options);
-  auto resumed = agent.resume(id, *options);
+  auto resumed = resume_or_advise(desk, agent, id, *options);
   if (!resumed && is_about(resumed.error(), "agent_refused")) {
     return fail(ErrorCode::conflict,
                 fmt::format("{}. Resume it with its agent as it was: {}; "
@@ -75,7 +90,7 @@ Result<ResumedAgent> resume_agent(Desk& desk, Agent& agent, const SessionId& id)
                 changed + "; to go on with it as it is now, say --accept-changes", "agent_changed");
   }
   options->accepted_by = desk.world().user;
-  return agent.resume(id, *options);
+  return resume_or_advise(desk, agent, id, *options);
 }
 
 // So that the next one finds the agent that the session goes on with.
