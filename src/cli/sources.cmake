@@ -27,6 +27,7 @@ set(PERDURE_CLI_SOURCES
     live/turn_screen.cpp
     live/whole_text.cpp
     place/filter.cpp
+    place/passing_file.cpp
     place/path.cpp
     place/reference.cpp
     place/settings.cpp

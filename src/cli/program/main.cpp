@@ -131,6 +131,7 @@ int main(int count, char** words) {
                             .user = user_name(entry),
                             .ask_line = ask_line,
                             .read_input = read_input,
+                            .in = &std::cin,
                             .catches_signals = true};
   const int exit = perdure::cli::run(world, std::vector<std::string>(words + 1, words + count));
   out.flush();

@@ -2,8 +2,10 @@
 
 #include "perdure/store/bundle.hpp"
 
+#include <expected>
 #include <fmt/format.h>
 #include <string>
+#include <utility>
 
 #include "command/command.hpp"
 #include "command/table.hpp"
@@ -12,7 +14,9 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/store/progress.hpp"
 #include "perdure/store/store.hpp"
+#include "place/passing_file.hpp"
 #include "place/path.hpp"
 #include "place/reference.hpp"
 #include "screen/progress_bar.hpp"
@@ -49,41 +53,112 @@ Result<ExportOptions> export_options(Desk& desk, Store& store) {
   return options;
 }
 
+std::unexpected<Error> usage(std::string message) {
+  return fail(ErrorCode::invalid_argument, std::move(message));
+}
+
+// What an error says of the file is meant of the stream that it stands for.
+template <typename T>
+Result<T> told_of_stream(Result<T> result, const std::string& path) {
+  if (result) return result;
+  Error error = std::move(result).error();
+  if (const auto at = error.message.find(path); at != std::string::npos)
+    error.message.replace(at, path.size(), "stdin");
+  if (error.subject == path) error.subject = "-";
+  return std::unexpected(std::move(error));
+}
+
+Result<BundleReport> write_bundle(Desk& desk, Store& store, const std::string& path,
+                                  const ExportOptions& options) {
+  ProgressBar bar(desk.talk(), *desk.world().clock, "exporting");
+  return export_sessions(store, path, options, bar.follow());
+}
+
+Result<void> check_stdout(Desk& desk) {
+  if (desk.output().is_json()) {
+    return usage(
+        "-o - writes the bundle to stdout, and so there is no place for JSON: say -o FILE");
+  }
+  if (desk.world().is_out_terminal) {
+    return usage("a bundle is not for terminals: say -o FILE, or pipe it to somebody");
+  }
+  return {};
+}
+
+// Nobody gets a byte before it is whole: what is half a bundle looks like one for long.
+Result<Exit> export_to_stdout(Desk& desk, Store& store, const ExportOptions& options) {
+  auto file = PassingFile::make(desk.world());
+  if (!file) return forward(file);
+  auto report = write_bundle(desk, store, file->path(), options);
+  if (!report) return forward(report);
+  if (auto poured = file->pour(desk.world().out); !poured) return forward(poured);
+  desk.talk().line(fmt::format("Exported {} to stdout.", summary_of(*report)));
+  return Exit::done;
+}
+
+Result<Exit> export_to_file(Desk& desk, Store& store, const ExportOptions& options) {
+  const std::string file = *desk.given().find("output");
+  auto report = write_bundle(desk, store, whole_path(file, desk.world().folder), options);
+  if (!report) return forward(report);
+  show_bundle(desk, file, *report);
+  if (desk.output().is_json()) return Exit::done;
+  desk.screen().line(fmt::format("Exported {} to {}.", summary_of(*report), file));
+  desk.talk().line("It is a copy: the sessions here go on as before.");
+  return Exit::done;
+}
+
 Result<Exit> run_export(Desk& desk) {
   const auto file = desk.given().find("output");
   if (!file) {
-    return fail(ErrorCode::invalid_argument,
-                "export writes a file: say which, as in --output refunds.bundle");
+    return usage(
+        "export writes a file: say which, as in --output refunds.bundle; --output - is stdout");
+  }
+  const bool is_stdout = *file == "-";
+  if (is_stdout) {
+    if (auto free = check_stdout(desk); !free) return forward(free);
   }
   auto store = desk.open();
   if (!store) return forward(store);
   auto options = export_options(desk, **store);
   if (!options) return forward(options);
-  const std::string path = whole_path(*file, desk.world().folder);
-  auto report = [&] {
-    ProgressBar bar(desk.talk(), *desk.world().clock, "exporting");
-    return export_sessions(**store, path, *options, bar.follow());
-  }();
-  if (!report) return forward(report);
-  show_bundle(desk, *file, *report);
-  if (desk.output().is_json()) return Exit::done;
-  desk.screen().line(fmt::format("Exported {} to {}.", summary_of(*report), *file));
-  desk.talk().line("It is a copy: the sessions here go on as before.");
-  return Exit::done;
+  return is_stdout ? export_to_stdout(desk, **store, *options)
+                   : export_to_file(desk, **store, *options);
+}
+
+// A store is not made for a bundle that is none.
+Result<Store*> store_for(Desk& desk, const std::string& path, const Progress& progress) {
+  auto store = desk.open();
+  if (store || store.error().code != ErrorCode::not_found) return store;
+  if (auto checked = check_bundle(path, progress); !checked) return forward(checked);
+  return desk.open_or_make();
+}
+
+Result<BundleReport> read_bundle(Desk& desk, const std::string& path) {
+  const bool only_looks = desk.given().has("dry-run");
+  ProgressBar bar(desk.talk(), *desk.world().clock, only_looks ? "checking" : "importing");
+  if (only_looks) return check_bundle(path, bar.follow());
+  auto store = store_for(desk, path, bar.follow());
+  if (!store) return forward(store);
+  return import_bundle(**store, path, {.with_damage = desk.given().has("with-damage")},
+                       bar.follow());
+}
+
+// It is read more than once, so it is kept until then.
+Result<BundleReport> read_from_stdin(Desk& desk) {
+  if (desk.world().in == nullptr || desk.world().is_in_terminal) {
+    return usage("import - reads a bundle from a pipe, and stdin is a terminal: name a file");
+  }
+  auto file = PassingFile::make(desk.world());
+  if (!file) return forward(file);
+  if (auto filled = file->fill(*desk.world().in); !filled) return forward(filled);
+  return told_of_stream(read_bundle(desk, file->path()), file->path());
 }
 
 Result<Exit> run_import(Desk& desk) {
   const std::string& file = desk.given().arguments.front();
-  const std::string path = whole_path(file, desk.world().folder);
   const bool only_looks = desk.given().has("dry-run");
-  auto report = [&]() -> Result<BundleReport> {
-    ProgressBar bar(desk.talk(), *desk.world().clock, only_looks ? "checking" : "importing");
-    if (only_looks) return check_bundle(path, bar.follow());
-    auto store = desk.open_or_make();
-    if (!store) return forward(store);
-    return import_bundle(**store, path, {.with_damage = desk.given().has("with-damage")},
-                         bar.follow());
-  }();
+  auto report = file == "-" ? read_from_stdin(desk)
+                            : read_bundle(desk, whole_path(file, desk.world().folder));
   if (!report) return forward(report);
   show_bundle(desk, file, *report);
   if (desk.output().is_json()) return Exit::done;
@@ -116,34 +191,36 @@ Command export_command() {
                      .by = Completes::session}},
       .options = {{.name = "output",
                    .value = "FILE",
-                   .summary = "The file",
+                   .summary = "The file; - is stdout",
                    .letter = 'o',
                    .by = Completes::file},
                   {.name = "with-relatives", .summary = "Take whole families along"},
                   {.name = "with-damage", .summary = "Take damaged sessions along as they are"}},
       .opens_store = true,
-      .examples = {{"perdure export @last -o bug.bundle", "for whoever looks into it"}},
+      .examples = {{"perdure export @last -o bug.bundle", "for whoever looks into it"},
+                   {"perdure export @last -o - | ssh there perdure import -", "without a file"}},
       .schema = "perdure.bundle/1",
       .run = run_export};
 }
 
 Command import_command() {
-  return {.name = "import",
-          .summary = "Take sessions in out of such a file",
-          .details =
-              "All of them or none, and only if every sum is right. They are copies: unfinished "
-              "ones arrive\n"
-              "paused. Whoever made the file chose which agents they are of: those are neither "
-              "asked nor run until\n"
-              "somebody accepts them. With --dry-run the file is only checked.",
-          .arguments = {{.name = "FILE", .summary = "The bundle", .by = Completes::file}},
-          .options = {{.name = "dry-run", .summary = "Only check the file"},
-                      {.name = "with-damage",
-                       .summary = "Take in sessions that were damaged when they were exported"}},
-          .opens_store = true,
-          .examples = {{"perdure import bug.bundle --store look.db", "into a store of its own"}},
-          .schema = "perdure.bundle/1",
-          .run = run_import};
+  return {
+      .name = "import",
+      .summary = "Take sessions in out of such a file",
+      .details =
+          "All of them or none, and only if every sum is right. They are copies: unfinished "
+          "ones arrive\n"
+          "paused. Whoever made the file chose which agents they are of: those are neither "
+          "asked nor run until\n"
+          "somebody accepts them. With --dry-run the file is only checked.",
+      .arguments = {{.name = "FILE", .summary = "The bundle; - is stdin", .by = Completes::file}},
+      .options = {{.name = "dry-run", .summary = "Only check the file"},
+                  {.name = "with-damage",
+                   .summary = "Take in sessions that were damaged when they were exported"}},
+      .opens_store = true,
+      .examples = {{"perdure import bug.bundle --store look.db", "into a store of its own"}},
+      .schema = "perdure.bundle/1",
+      .run = run_import};
 }
 
 }  // namespace perdure::cli

@@ -1,0 +1,66 @@
+// A folder of its own: whoever makes the file may need a second name beside it.
+
+#include "place/passing_file.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <ios>
+#include <istream>
+#include <ostream>
+#include <string>
+#include <system_error>
+
+#include "perdure/core/error.hpp"
+#include "world.hpp"
+
+namespace perdure::cli {
+namespace {
+
+// Piece by piece: it may be larger than memory. True if all of it arrived.
+bool carry(std::istream& from, std::ostream& to) {
+  std::array<char, 1U << 16U> piece{};
+  while (from.read(piece.data(), piece.size()) || from.gcount() > 0) {
+    if (!to.write(piece.data(), from.gcount())) return false;
+  }
+  return from.eof() && to.flush();
+}
+
+}  // namespace
+
+Result<PassingFile> PassingFile::make(const World& world) {
+  const auto named = world.environment("TMPDIR");
+  std::string folder = (named && !named->empty() ? *named : "/tmp") + "/perdure-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot make a folder {}: {}. TMPDIR names another place", folder,
+                            std::strerror(errno)));
+  }
+  return PassingFile(std::move(folder));
+}
+
+PassingFile::~PassingFile() {
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+Result<void> PassingFile::fill(std::istream& from) const {
+  std::ofstream to(path(), std::ios::binary);
+  if (to && carry(from, to)) return {};
+  return fail(ErrorCode::unavailable,
+              fmt::format("cannot keep what stdin has in {}: is there room? TMPDIR names another "
+                          "place",
+                          path()));
+}
+
+Result<void> PassingFile::pour(std::ostream& to) const {
+  std::ifstream from(path(), std::ios::binary);
+  if (from && carry(from, to)) return {};
+  return fail(ErrorCode::unavailable, "not all of it could be written to stdout");
+}
+
+}  // namespace perdure::cli
