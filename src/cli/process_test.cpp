@@ -198,6 +198,31 @@ TEST_F(ProcessTest, ADamagedPageIsFoundAndTheRestIsSaved) {
   EXPECT_EQ(cli::shell(folder.file("saved.db"), "perdure check").exit, 0);
 }
 
+TEST_F(ProcessTest, WhatNoSalvageCanMendIsNamedAndNotToBeSalvagedAgain) {
+  const TempFolder folder;
+  const std::string path = copied_store(fixture, folder);
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto at = text.find("bat_000");
+    ASSERT_NE(at, std::string::npos);
+    file.clear();
+    file.seekp(static_cast<std::streamoff>(at + 5));
+    file.write("1", 1);
+  }
+  EXPECT_TRUE(cli::shell(path, "perdure check").out.contains("perdure salvage"));
+  const std::string saved = folder.file("saved.db");
+  const Said salvaged = cli::shell(path, "perdure salvage " + path + " " + saved);
+  EXPECT_EQ(salvaged.exit, 0) << salvaged.out;
+  EXPECT_TRUE(salvaged.out.contains("does not match the hash chain")) << salvaged.out;
+  EXPECT_TRUE(salvaged.out.contains("no salvage can mend that")) << salvaged.out;
+  const Said checked = cli::shell(saved, "perdure check");
+  EXPECT_EQ(checked.exit, 6) << checked.out;
+  EXPECT_TRUE(checked.out.contains("does not match the hash chain")) << checked.out;
+  EXPECT_FALSE(checked.out.contains("perdure salvage")) << checked.out;
+  EXPECT_TRUE(checked.out.contains("--with-damage")) << checked.out;
+}
+
 // The test may be root's, whom no permission stops: then the program runs as nobody.
 TEST_F(ProcessTest, AStoreThatMayNotBeWrittenOrReadIsSaid) {
   const TempFolder folder;

@@ -147,6 +147,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/sqlite_store.cpp
     sqlite/summing_vfs.cpp
     sqlite/transfer.cpp
+    sqlite/survey.cpp
     sqlite/sweep.cpp
     sqlite/turn.cpp
     sqlite/vacuum.cpp

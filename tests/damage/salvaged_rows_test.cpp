@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t page_bytes = sqlite::summed_page_bytes;
 constexpr std::size_t usable_bytes = page_bytes - sqlite::sum_bytes;
+constexpr std::size_t segment_column = 14;
 // As a total it is found among the bytes of a record.
 constexpr std::int64_t tokens = 0x12345678;
 constexpr std::string_view tokens_stored = "\x12\x34\x56\x78";
@@ -238,6 +239,46 @@ TEST_F(SalvagedRow, OfASessionHasItsOwnIdIfThePageOfItsIndexIsWrong) {
   }
 
   EXPECT_EQ(must(salvage()->sessions().read(id)).title, "The title");
+}
+
+TEST_F(SalvagedRow, OfASessionHasTheNumberThatItsIndexHas) {
+  // Right before the record.
+  char& number = file[record_with("The title") - 1];
+  ASSERT_EQ(number, 1);
+  number = 0x21;
+
+  const auto store = salvage();
+
+  EXPECT_EQ(must(store->sessions().read(id)).title, "The title");
+  EXPECT_EQ(must(store->log().read(id, {})), before);
+  EXPECT_EQ(report.found, 0U);
+  EXPECT_EQ(report.whole, 1U);
+}
+
+TEST_F(SalvagedRow, OfASessionMakesUpNoSegment) {
+  constexpr char zero = 8;
+  constexpr char one = 9;
+  char& segment = kind_of(record_with("The title"), segment_column);
+  ASSERT_EQ(segment, one);
+  segment = zero;
+
+  const auto store = salvage();
+
+  EXPECT_EQ(must(store->log().read(id, {})), before);
+  EXPECT_EQ(report.found, 0U);
+}
+
+TEST_F(SalvagedRow, OfAReceiptThatIsNotWhatItWasIsNamed) {
+  const std::size_t record = record_with(middle_batch.text());
+  file[file.find(middle_batch.text(), record) + middle_batch.text().size() - 1] ^= 1;
+
+  const auto found = must(salvage()->upkeep().check());
+
+  EXPECT_EQ(report.damage, found.damage);
+  ASSERT_EQ(report.damage.size(), 1U);
+  EXPECT_EQ(report.damage.front().fault, Fault::chain);
+  EXPECT_EQ(report.damage.front().session, id);
+  EXPECT_EQ(report.whole, 0U);
 }
 
 TEST_F(SalvagedRow, OfACallHoldsTheKeyThatItsIndexHas) {

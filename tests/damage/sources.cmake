@@ -7,6 +7,7 @@ perdure_test(
           damage/endless_line_test.cpp
           damage/lost_wal_test.cpp
           damage/missing_row_test.cpp
+          damage/one_byte_test.cpp
           damage/pages_test.cpp
           damage/reading_test.cpp
           damage/salvage_test.cpp

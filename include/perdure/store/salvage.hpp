@@ -4,19 +4,25 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/store/check.hpp"
 #include "perdure/store/progress.hpp"
 
 namespace perdure {
 
 struct SalvageReport {
   std::uint64_t sessions = 0;  ///< Written to the new store.
-  std::uint64_t whole = 0;     ///< Of them, those that lost nothing.
+  std::uint64_t whole = 0;     ///< Of them, those of which a check finds nothing.
   std::uint64_t entries = 0;
   std::uint64_t entries_lost = 0;     ///< Positions known to have been, but not found.
   std::uint64_t entries_damaged = 0;  ///< Kept, though their bytes do not match their hash.
   std::uint64_t pages_unreadable = 0;
+  /// What a check of the new store finds, as CheckReport has it. It is what was lost for good: nothing
+  /// of it is a fault of the new file, and a salvage of that one would find it again.
+  std::vector<Damage> damage{};
+  std::uint64_t found = 0;
 
   bool operator==(const SalvageReport&) const = default;
 };

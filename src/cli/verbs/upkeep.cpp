@@ -2,10 +2,12 @@
 
 #include "perdure/store/upkeep.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "command/command.hpp"
 #include "command/table.hpp"
@@ -31,12 +33,43 @@ Json damage_json(const Damage& damage) {
                       {"what", damage.what}};
 }
 
-void print_report(Desk& desk, const CheckReport& report) {
-  for (const Damage& damage : report.damage) {
+Json::Array damage_list(const std::vector<Damage>& damage) {
+  Json::Array list;
+  for (const Damage& each : damage) list.push_back(damage_json(each));
+  return list;
+}
+
+void print_damage(Desk& desk, const std::vector<Damage>& list) {
+  for (const Damage& damage : list) {
     const std::string where = damage.session ? damage.session->text() : "store";
     desk.screen().line({{fmt::format("! {}", to_string(damage.fault)), Ink::red},
                         {fmt::format("  {}: {}", where, damage.what)}});
   }
+}
+
+// What is lost for good is found again by every check.
+void tell_of_loss(Desk& desk) {
+  desk.talk().line(
+      "What is lost may be in a backup from before. All else is as it was: these sessions open, "
+      "and can be forked; export and copy take them along with --with-damage.");
+}
+
+// A salvage mends a file. In one that is sound it would find what a check finds, and no more.
+void advise(Desk& desk, const CheckReport& report, const std::string& backend) {
+  const bool is_of_the_file =
+      std::ranges::find(report.damage, Fault::file, &Damage::fault) != report.damage.end();
+  if (is_of_the_file && backend == "sqlite") {
+    desk.talk().line(
+        "What can still be read is saved into a new store by: perdure salvage FROM TO");
+  } else if (is_of_the_file) {
+    desk.talk().line("The server cannot read its own files: restore a backup of it.");
+  } else {
+    tell_of_loss(desk);
+  }
+}
+
+void print_report(Desk& desk, const CheckReport& report, const std::string& backend) {
+  print_damage(desk, report.damage);
   const std::string looked = fmt::format(
       "{}, {}, {}, {}, {} hashed", counted(report.sessions, "session"),
       counted(report.commits, "commit"),
@@ -49,8 +82,7 @@ void print_report(Desk& desk, const CheckReport& report) {
   } else {
     desk.screen().line({{fmt::format("✗ {}", counted(report.found, "finding")), Ink::red},
                         {fmt::format(": {}", looked)}});
-    desk.talk().line(
-        "What can still be read is saved into a new store by: perdure salvage FROM TO");
+    advise(desk, report, backend);
   }
 }
 
@@ -62,8 +94,6 @@ Result<Exit> run_check(Desk& desk) {
     return (*store)->upkeep().check(bar.follow());
   }();
   if (!report) return forward(report);
-  Json::Array damage;
-  for (const Damage& each : report->damage) damage.push_back(damage_json(each));
   desk.output().document("perdure.check/1", {{"sound", report->is_sound()},
                                              {"sessions", report->sessions},
                                              {"commits", report->commits},
@@ -72,8 +102,8 @@ Result<Exit> run_check(Desk& desk) {
                                              {"blobs", report->blobs},
                                              {"bytes", report->bytes},
                                              {"found", report->found},
-                                             {"damage", std::move(damage)}});
-  if (!desk.output().is_json()) print_report(desk, *report);
+                                             {"damage", damage_list(report->damage)}});
+  if (!desk.output().is_json()) print_report(desk, *report, (*store)->upkeep().info().backend);
   return report->is_sound() ? Exit::done : Exit::damaged;
 }
 
@@ -91,12 +121,21 @@ Result<Exit> run_salvage(Desk& desk) {
                                                {"entries", report->entries},
                                                {"entries_lost", report->entries_lost},
                                                {"entries_damaged", report->entries_damaged},
-                                               {"pages_unreadable", report->pages_unreadable}});
+                                               {"pages_unreadable", report->pages_unreadable},
+                                               {"found", report->found},
+                                               {"damage", damage_list(report->damage)}});
   if (desk.output().is_json()) return Exit::done;
   desk.screen().line(
       fmt::format("Saved {} to {}: {} lost nothing. {} entries kept, {} lost, {} damaged.",
                   counted(report->sessions, "session"), to, report->whole, report->entries,
                   report->entries_lost, report->entries_damaged));
+  print_damage(desk, report->damage);
+  if (report->found > 0) {
+    desk.talk().line(
+        fmt::format("A check of it will find {}, and no salvage can mend that.",
+                    report->found == 1 ? "this" : "these " + std::to_string(report->found)));
+    tell_of_loss(desk);
+  }
   desk.talk().line(fmt::format(
       "{} was not changed. Unfinished sessions of the new store are paused and need attention.",
       from));

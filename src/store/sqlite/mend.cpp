@@ -60,6 +60,28 @@ void drop_impossible(Connection& db) {
          static_cast<std::int64_t>(batch_entries_max));
 }
 
+// A session's number is in the index of ids as well. A row that has another one, and nothing that is
+// its own, is a damaged byte's doing: left as it is, it would be a second session of that id.
+void mend_numbers(Connection& db) {
+  const auto wrong = numbers(
+      db,
+      "SELECT s.num FROM session s JOIN temp.session_id i ON i.id = s.id WHERE i.num <> s.num AND "
+      "s.num IN (SELECT session FROM temp.doubtful) AND i.num NOT IN (SELECT num FROM session)");
+  for (const std::int64_t number : wrong) {
+    db.run(
+        "INSERT OR IGNORE INTO temp.doubtful SELECT i.num FROM temp.session_id i JOIN session s ON "
+        "s.id = i.id WHERE s.num = ?",
+        number);
+    db.run(
+        "UPDATE OR IGNORE session SET num = (SELECT i.num FROM temp.session_id i WHERE i.id = "
+        "session.id) WHERE num = ?",
+        number);
+  }
+  db.run(
+      "DELETE FROM session WHERE num IN (SELECT session FROM temp.doubtful) AND segment IN (SELECT "
+      "num FROM segment) AND num NOT IN (SELECT session FROM segment)");
+}
+
 void mend_segments(Connection& db) {
   db.run(
       "INSERT OR IGNORE INTO segment SELECT o.num, o.session, o.first, a.parent, "
@@ -73,7 +95,8 @@ void mend_segments(Connection& db) {
       "BETWEEN r.segment << 32 AND r.segment << 32 | 0xFFFFFFFF) GROUP BY segment, session");
   db.run(
       "INSERT OR IGNORE INTO segment SELECT segment, num, CASE WHEN commits = 0 THEN head + 1 ELSE "
-      "1 END, NULL, 0 FROM session WHERE segment NOT IN (SELECT num FROM segment)");
+      "1 END, NULL, 0 FROM session WHERE segment NOT IN (SELECT num FROM segment) AND (num NOT IN "
+      "(SELECT session FROM temp.doubtful) OR num NOT IN (SELECT session FROM segment))");
   db.run("UPDATE segment SET parent = NULL WHERE parent NOT IN (SELECT num FROM segment)");
   // Entries that nothing else speaks of get a session of their own.
   for (const std::int64_t segment : segments_of_entries(db)) {
@@ -174,13 +197,12 @@ std::uint64_t fill_lost(Connection& db, const Stretch& stretch) {
   return lost;
 }
 
-// Returns how many entries of the segment are lost.
-std::uint64_t mend_entries(Connection& db, const Part& part, SalvageReport& report) {
+void mend_entries(Connection& db, const Part& part, SalvageReport& report) {
   const Known known = last_of(db, part);
   db.run("DELETE FROM entry WHERE id BETWEEN ? AND ? AND NOT id BETWEEN ? AND ?",
          entry_key(part.segment, 0), entry_key(part.segment, position_max),
          entry_key(part.segment, part.first), entry_key(part.segment, known.trust));
-  if (known.last < part.first) return 0;
+  if (known.last < part.first) return;
   std::vector<Stretch> lost;
   scan_entries(db, {part.segment, part.first, known.last},
                {.entry =
@@ -195,14 +217,11 @@ std::uint64_t mend_entries(Connection& db, const Part& part, SalvageReport& repo
                         if (left.last - left.first < limit_max) lost.push_back(left);
                       }
                     }});
-  std::uint64_t positions = 0;
   for (const Stretch& stretch : lost) {
     const std::uint64_t gone = fill_lost(db, stretch);
     report.entries += stretch.last - stretch.first + 1 - gone;
-    positions += gone;
+    report.entries_lost += gone;
   }
-  report.entries_lost += positions;
-  return positions;
 }
 
 std::vector<Part> segments_by_number(Connection& db) {
@@ -283,32 +302,18 @@ void mend_counters(Connection& db) {
   }
 }
 
-// A session that lost nothing has all its receipts, and all entries on its segments.
-bool is_whole(Connection& db, std::int64_t session, std::uint64_t entries_lost) {
-  if (entries_lost > 0) return false;
-  Rows rows = db.query(
-      "SELECT s.commits = (SELECT count(*) FROM receipt r WHERE r.session = s.num) AND "
-      "s.chain <> zeroblob(32) FROM session s WHERE s.num = ?",
-      session);
-  return rows.next() && rows.integer(0) != 0;
-}
-
 }  // namespace
 
 void mend_rows(Connection& db, SalvageReport& report) {
   drop_impossible(db);
+  mend_numbers(db);
   mend_segments(db);
   mend_sessions(db);
   mend_from_earlier(db);
-  std::map<std::int64_t, std::uint64_t> lost;
-  for (const Part& part : segments_by_number(db)) {
-    lost[part.session] += mend_entries(db, part, report);
-  }
+  for (const Part& part : segments_by_number(db)) mend_entries(db, part, report);
   mend_rest(db);
   for (const std::int64_t session : numbers(db, "SELECT num FROM session ORDER BY num")) {
     mend_summary(db, session);
-    ++report.sessions;
-    if (is_whole(db, session, lost[session])) ++report.whole;
   }
   mend_counters(db);
 }

@@ -80,7 +80,7 @@ Result<SalvageReport> salvage(const std::string& from, const std::string& to,
     report.pages_unreadable = pages.unreadable;
     if (source.has_gap()) add_earlier_rows(from, file);
     file.mend(report);
-    file.finish(random_ids());
+    file.finish(random_ids(), report);
   }
   if (auto named = part->give_name(to); !named) return forward(named);
   return report;

@@ -121,8 +121,9 @@ void SalvagedFile::add_earlier(const FoundRow& row) {
 
 void SalvagedFile::mend(SalvageReport& report) { mend_rows(db_, report); }
 
-void SalvagedFile::finish(IdSource& ids) {
+void SalvagedFile::finish(IdSource& ids, SalvageReport& report) {
   begin_anew(db_, ids, "salvaged from a damaged store");
+  survey(db_, report);
   inserts_.clear();
   db_.execute("COMMIT");
 }

@@ -31,8 +31,8 @@ class SalvagedFile {
   /// their place; summary rows that were not found whole say what the log says.
   void mend(SalvageReport& report);
 
-  /// From here on the file is a store, once it is synced.
-  void finish(IdSource& ids);
+  /// From here on the file is a store, once it is synced. Says what a check of it would find.
+  void finish(IdSource& ids, SalvageReport& report);
 
  private:
   struct Finalizer {
@@ -52,5 +52,7 @@ class SalvagedFile {
 void mend_rows(Connection& db, SalvageReport& report);
 /// The part of it that has nothing to do with the log.
 void mend_rest(Connection& db);
+/// Counts the sessions, and those of which nothing is amiss; notes what is.
+void survey(Connection& db, SalvageReport& report);
 
 }  // namespace perdure::sqlite
