@@ -154,6 +154,17 @@ TEST_F(ProcessTest, AStoreIsNotMadeForABundleThatIsNone) {
   EXPECT_EQ(names_in(folder.path().string()), "passing\n");
 }
 
+TEST_F(ProcessTest, AStoreIsNotMadeForSessionsThatDoNotGoThere) {
+  const TempFolder folder;
+  const std::string there = folder.file("new.db");
+  EXPECT_EQ(shell("perdure copy " + there + " ses_0chi1d --yes").exit, 1);
+  EXPECT_EQ(shell("perdure copy " + there + " ses_9pq4 --yes").exit, 5);
+  EXPECT_EQ(shell("perdure copy " + there + " ses_7k").exit, 9);
+  EXPECT_EQ(shell("perdure copy " + there + " --abandon").exit, 3);
+  EXPECT_EQ(names_in(folder.path().string()), "");
+  EXPECT_EQ(shell("perdure copy " + there + " ses_0chi1d --yes --with-relatives").exit, 0);
+}
+
 // A copy of the store that nobody has open.
 std::string copied_store(CliFixture& fixture, const TempFolder& folder) {
   must(fixture.store().upkeep().backup(folder.file("copy.db")));

@@ -54,6 +54,7 @@ set(PERDURE_CLI_SOURCES
     verbs/log.cpp
     verbs/pending.cpp
     verbs/program.cpp
+    verbs/relatives.cpp
     verbs/resume.cpp
     verbs/run.cpp
     verbs/sessions.cpp

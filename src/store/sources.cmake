@@ -13,7 +13,9 @@ set(PERDURE_STORE_SOURCES
     copy/comparison.cpp
     copy/copy.cpp
     copy/fact_stream.cpp
+    copy/family.cpp
     copy/place.cpp
+    copy/plan.cpp
     memory/blobs.cpp
     memory/calls.cpp
     memory/changes.cpp

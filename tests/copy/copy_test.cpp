@@ -201,6 +201,41 @@ TEST_P(CopyTest, OneFamilyGoesAndOthersStay) {
   expect_sound(*to);
 }
 
+TEST_P(CopyTest, APlanRefusesWhatAMoveWouldAndChangesNothing) {
+  furnish(*from, clock, Size::small);
+  const std::string before = portrait(*from);
+  const CopyOptions main{.sessions = {id_of("main")}};
+
+  const auto planned = plan_copy(*from, main);
+  const auto moved = copy_store(*from, *to, main);
+
+  ASSERT_FALSE(planned);
+  ASSERT_FALSE(moved);
+  EXPECT_EQ(planned.error().code, moved.error().code);
+  EXPECT_EQ(planned.error().message, moved.error().message);
+  EXPECT_EQ(plan_copy(*from, {.sessions = {id_of("nobody")}}).error().code, ErrorCode::not_found);
+  EXPECT_EQ(must(plan_copy(*from)).size(), must(from->sessions().list({})).sessions.size());
+  const Lease lease = own(*from, id_of("heir"));
+  EXPECT_EQ(plan_copy(*from).error().code, ErrorCode::lease_held);
+  must(from->ownership().release(lease));
+  EXPECT_EQ(difference(before, portrait(*from)), "");
+}
+
+TEST_P(CopyTest, RelativesGoAlongIfThatIsAskedFor) {
+  furnish(*from, clock, Size::small);
+  const CopyOptions family{
+      .sessions = {id_of("main")}, .with_relatives = true, .place = "elsewhere"};
+
+  const auto planned = must(plan_copy(*from, family));
+  const CopyReport report = must(copy_store(*from, *to, family));
+
+  EXPECT_GT(planned.size(), 1U);
+  EXPECT_EQ(report.sessions, planned.size());
+  for (const SessionId& session : planned) EXPECT_TRUE(to->sessions().read(session));
+  EXPECT_TRUE(must(plan_copy(*from, family)).empty()) << "they are there";
+  expect_sound(*to);
+}
+
 TEST_P(CopyTest, AnIdThatIsInUseLeavesEverythingAsItWas) {
   furnish(*from, clock, Size::small);
   const std::string before = portrait(*from);

@@ -16,6 +16,8 @@ namespace perdure {
 struct CopyOptions {
   /// Empty: all. Whole families only: forks, children and whoever shares a log go together.
   std::vector<SessionId> sessions{};
+  /// Take along whoever belongs to a family of one of them.
+  bool with_relatives = false;
   /// What the source will say of where they went; empty: the target's location, without a password.
   std::string place{};
   /// Take sessions along that a check would complain about, as they are. Else they are refused.
@@ -52,6 +54,12 @@ struct CopyReport {
 /// as before. `lease_lost` if somebody else took the same move up. `unavailable`: call it again.
 [[nodiscard]] Result<CopyReport> copy_store(Store& from, Store& to, const CopyOptions& options = {},
                                             const Progress& progress = {});
+
+/// The sessions that `copy_store` would move, relatives among them, by what the source alone says; those
+/// that went to `options.place` before are left out. Changes nothing.
+/// Fails: as Transfer::depart.
+[[nodiscard]] Result<std::vector<SessionId>> plan_copy(Store& from,
+                                                       const CopyOptions& options = {});
 
 /// Throws away what an unfinished copy left in the target; then the sessions can run in the source
 /// again. Not an error if there is none.

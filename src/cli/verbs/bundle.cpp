@@ -21,6 +21,7 @@
 #include "place/reference.hpp"
 #include "screen/progress_bar.hpp"
 #include "screen/words.hpp"
+#include "verbs/relatives.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -71,7 +72,9 @@ Result<T> told_of_stream(Result<T> result, const std::string& path) {
 Result<BundleReport> write_bundle(Desk& desk, Store& store, const std::string& path,
                                   const ExportOptions& options) {
   ProgressBar bar(desk.talk(), *desk.world().clock, "exporting");
-  return export_sessions(store, path, options, bar.follow());
+  auto report = export_sessions(store, path, options, bar.follow());
+  if (!report) return with_hint_of_relatives(report.error(), options.with_relatives);
+  return report;
 }
 
 Result<void> check_stdout(Desk& desk) {

@@ -3,26 +3,27 @@
 #include "perdure/store/copy.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "command/command.hpp"
 #include "command/table.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/location.hpp"
 #include "perdure/store/open.hpp"
-#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
 #include "place/settings.hpp"
 #include "screen/progress_bar.hpp"
 #include "screen/words.hpp"
+#include "verbs/relatives.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -33,7 +34,8 @@ std::string place_of(Desk& desk) {
 }
 
 Result<CopyOptions> copy_options(Desk& desk, Store& from) {
-  CopyOptions options{.with_damage = desk.given().has("with-damage")};
+  CopyOptions options{.with_relatives = desk.given().has("with-relatives"),
+                      .with_damage = desk.given().has("with-damage")};
   for (std::size_t i = 1; i < desk.given().arguments.size(); ++i) {
     auto row = find_session(from, desk.given().arguments[i]);
     if (!row) return forward(row);
@@ -65,7 +67,7 @@ Result<Exit> move_sessions(Desk& desk, Store& from, Store& to, const CopyOptions
     ProgressBar bar(desk.talk(), *desk.world().clock, "copying");
     return copy_store(from, to, options, bar.follow());
   }();
-  if (!report) return forward(report);
+  if (!report) return with_hint_of_relatives(report.error(), options.with_relatives);
   show_copy(desk, place, *report);
   if (desk.output().is_json()) return Exit::done;
   desk.screen().line(fmt::format("Moved {} to {}: {} entries, {}, compared fact by fact.",
@@ -75,28 +77,31 @@ Result<Exit> move_sessions(Desk& desk, Store& from, Store& to, const CopyOptions
   return Exit::done;
 }
 
-Result<std::uint64_t> count_movable(Store& from) {
-  std::uint64_t count = 0;
-  SessionQuery query{.limit = 1000};
-  do {
-    auto page = from.sessions().list(query);
-    if (!page) return forward(page);
-    for (const SessionSummary& row : page->sessions) count += row.moved_to.empty() ? 1 : 0;
-    query.cursor = page->next;
-  } while (!query.cursor.empty());
-  return count;
+Result<std::vector<SessionId>> plan(Desk& desk, Store& from, CopyOptions options) {
+  options.place = place_of(desk);
+  auto going = plan_copy(from, options);
+  if (!going) return with_hint_of_relatives(going.error(), options.with_relatives);
+  return going;
 }
 
 Result<Exit> tell_move(Desk& desk, Store& from, const CopyOptions& options) {
-  Result<std::uint64_t> count = options.sessions.size();
-  if (options.sessions.empty()) count = count_movable(from);
-  if (!count) return forward(count);
+  auto going = plan(desk, from, options);
+  if (!going) return forward(going);
   const std::string place = place_of(desk);
-  show_copy(desk, place, {.sessions = *count}, {{"dry_run", true}});
+  show_copy(desk, place, {.sessions = going->size()}, {{"dry_run", true}});
   if (desk.output().is_json()) return Exit::done;
-  desk.screen().line(
-      fmt::format("Would move {} to {}; nothing was done.", counted(*count, "session"), place));
+  desk.screen().line(fmt::format("Would move {} to {}; nothing was done.",
+                                 counted(going->size(), "session"), place));
   return Exit::done;
+}
+
+Result<std::unique_ptr<Store>> open_target(Desk& desk, bool makes) {
+  return open_store(location_from(desk.given().arguments.front(), desk.world().folder),
+                    {.create = makes, .clock = desk.world().clock, .ids = desk.world().ids});
+}
+
+bool is_missing(const Result<std::unique_ptr<Store>>& store) {
+  return !store && store.error().code == ErrorCode::not_found;
 }
 
 Result<Exit> run_copy(Desk& desk) {
@@ -104,18 +109,23 @@ Result<Exit> run_copy(Desk& desk) {
   if (!from) return forward(from);
   auto options = copy_options(desk, **from);
   if (!options) return forward(options);
+  if (desk.given().has("dry-run")) return tell_move(desk, **from, *options);
+  auto to = open_target(desk, false);
+  if (!to && (desk.given().has("abandon") || !is_missing(to))) return forward(to);
   const std::string place = place_of(desk);
+  if (desk.given().has("abandon")) return abandon(desk, **from, **to, place);
+  // A store is not made for sessions that cannot go there, nor before somebody has agreed.
+  if (!to) {
+    if (auto going = plan(desk, **from, *options); !going) return forward(going);
+  }
   const std::string what =
       options->sessions.empty() ? "all sessions" : counted(options->sessions.size(), "session");
-  if (desk.given().has("dry-run")) return tell_move(desk, **from, *options);
-  auto to = open_store(location_from(desk.given().arguments.front(), desk.world().folder),
-                       {.clock = desk.world().clock, .ids = desk.world().ids});
-  if (!to) return forward(to);
-  if (desk.given().has("abandon")) return abandon(desk, **from, **to, place);
-  if (!desk.confirms(
-          fmt::format("Move {} to {}? Here they stay readable, and cannot run.", what, place))) {
+  if (!desk.confirms(fmt::format("Move {}{} to {}? Here they stay readable, and cannot run.", what,
+                                 options->with_relatives ? " and their relatives" : "", place))) {
     return Exit::unconfirmed;
   }
+  if (!to) to = open_target(desk, true);
+  if (!to) return forward(to);
   return move_sessions(desk, **from, **to, *options);
 }
 
@@ -136,7 +146,9 @@ Command copy_command() {
                      .summary = "Only these sessions; all if none is named",
                      .count = Argument::Count::any,
                      .by = Completes::session}},
-      .options = {{.name = "dry-run", .summary = "Only say what would be moved"},
+      .options = {{.name = "dry-run",
+                   .summary = "Only say what would be moved; the other store is not asked"},
+                  {.name = "with-relatives", .summary = "Take whole families along"},
                   {.name = "with-damage", .summary = "Take damaged sessions along as they are"},
                   {.name = "abandon", .summary = "Throw away what an unfinished copy left there"}},
       .opens_store = true,

@@ -5,7 +5,6 @@
 // Locking them as a move does would be simpler. But then a killed export would leave sessions that
 // cannot run, and nobody expects that of something that only reads.
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
@@ -22,6 +21,7 @@
 #include "bundle/fact_codec.hpp"
 #include "copy/chain_check.hpp"
 #include "copy/fact_stream.hpp"
+#include "copy/family.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
@@ -135,21 +135,9 @@ class Export {
   BundleReport report_;
 };
 
-// A family is completed by whoever is said to be missing, until nobody is.
 Result<Passage> show(Store& store, const ExportOptions& options) {
-  std::vector<SessionId> sessions = options.sessions;
-  while (true) {
-    auto passage = store.transfer().show(sessions);
-    if (passage || !options.with_relatives || passage.error().code != ErrorCode::conflict) {
-      return passage;
-    }
-    auto missing = SessionId::parse(passage.error().subject);
-    if (!missing || std::ranges::find(sessions, *missing) != sessions.end() ||
-        !store.sessions().read(*missing)) {
-      return passage;
-    }
-    sessions.push_back(*std::move(missing));
-  }
+  return store.transfer().show(
+      options.with_relatives ? copy::with_relatives(store, options.sessions) : options.sessions);
 }
 
 // Empty if somebody wrote to the sessions meanwhile.

@@ -17,6 +17,7 @@
 
 #include "copy/comparison.hpp"
 #include "copy/fact_stream.hpp"
+#include "copy/family.hpp"
 #include "copy/place.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -272,7 +273,11 @@ Result<CopyReport> copy_store(Store& from, Store& to, const CopyOptions& options
       if (auto gone = mover.throw_away(standing->arrival.ticket); !gone) return forward(gone);
     }
     is_asked_for = standing->departure.open == 0;
-    auto ends = mover.open(options);
+    CopyOptions asked = options;
+    if (is_asked_for && options.with_relatives) {
+      asked.sessions = copy::with_relatives(from, std::move(asked.sessions));
+    }
+    auto ends = mover.open(asked);
     if (!ends) return forward(ends);
     auto moved = Move(*ends, options, progress).run();
     if (!moved && is_final(moved.error().code)) {

@@ -1,0 +1,57 @@
+// What would be moved, asked of the source as a move would ask it.
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "copy/family.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/copy.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/transfer.hpp"
+
+namespace perdure {
+namespace {
+
+constexpr std::size_t sessions_at_once = 1000;
+
+Result<std::vector<SessionId>> all_here(Store& from) {
+  std::vector<SessionId> all;
+  SessionQuery query{.limit = sessions_at_once};
+  do {
+    auto page = from.sessions().list(query);
+    if (!page) return forward(page);
+    for (SessionSummary& row : page->sessions) {
+      if (row.moved_to.empty()) all.push_back(std::move(row.id));
+    }
+    query.cursor = page->next;
+  } while (!query.cursor.empty());
+  return all;
+}
+
+// Of those that are named, who is not where they are to go.
+Result<std::vector<SessionId>> left_to_go(Store& from, const CopyOptions& options) {
+  std::vector<SessionId> left;
+  for (const SessionId& session : options.sessions) {
+    auto row = from.sessions().read(session);
+    if (!row) return forward(row);
+    if (row->moved_to.empty() || row->moved_to != options.place) left.push_back(session);
+  }
+  return left;
+}
+
+}  // namespace
+
+Result<std::vector<SessionId>> plan_copy(Store& from, const CopyOptions& options) {
+  const bool is_all = options.sessions.empty();
+  auto going = is_all ? all_here(from) : left_to_go(from, options);
+  if (!going || going->empty()) return going;
+  if (options.with_relatives && !is_all) going = copy::with_relatives(from, *std::move(going));
+  auto passage = from.transfer().show(is_all ? std::vector<SessionId>{} : *going);
+  if (!passage) return forward(passage);
+  return going;
+}
+
+}  // namespace perdure
