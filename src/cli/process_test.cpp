@@ -14,6 +14,7 @@
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 #include "command/command.hpp"
 #include "command/table.hpp"
@@ -99,7 +100,18 @@ TEST_F(ProcessTest, AStoreThatIsNotThereIsNotMade) {
 TEST_F(ProcessTest, AFileThatIsNoStoreIsRefused) {
   const TempFolder folder;
   std::ofstream(folder.file("letter.txt")) << std::string(9000, 'x');
-  EXPECT_EQ(cli::shell(folder.file("letter.txt"), "perdure sessions").exit, 6);
+  const std::string letter = folder.file("letter.txt");
+  const std::vector<std::string> verbs = {"sessions", "check", "backup " + folder.file("b.db"),
+                                          "salvage " + letter + " " + folder.file("s.db"),
+                                          "copy " + folder.file("c.db") + " --yes"};
+  for (const std::string& verb : verbs) {
+    EXPECT_EQ(cli::shell(letter, "perdure " + verb).exit, 6) << verb;
+  }
+  EXPECT_EQ(shell("perdure copy " + letter + " ses_7k --yes").exit, 6);
+  std::string left;
+  for (const auto& file : std::filesystem::directory_iterator(folder.path()))
+    left += file.path().filename().string();
+  EXPECT_EQ(left, "letter.txt");
 }
 
 std::string names_in(const std::string& folder) {

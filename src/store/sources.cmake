@@ -111,6 +111,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/fact_reader.cpp
     sqlite/fact_taker.cpp
     sqlite/file_lock.cpp
+    sqlite/first_look.cpp
     sqlite/format_1.cpp
     sqlite/format_2.cpp
     sqlite/format_3.cpp

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <set>
 #include <string>
 
 #include "doubles/temp_folder.hpp"
@@ -28,11 +29,20 @@ class ForeignFile : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
+  [[nodiscard]] std::set<std::string> names() const {
+    std::set<std::string> found;
+    for (const auto& file : std::filesystem::directory_iterator(folder.path()))
+      found.insert(file.path().filename().string());
+    return found;
+  }
+
   ErrorCode refused() {
     const std::string before = bytes();
+    const auto beside = names();
     const auto store = open_store(path);
     EXPECT_FALSE(store);
     EXPECT_EQ(bytes(), before);
+    EXPECT_EQ(names(), beside);
     return store ? ErrorCode{} : store.error().code;
   }
 
@@ -50,10 +60,23 @@ TEST_F(ForeignFile, ThatIsNoDatabaseIsCorruptedAndUntouched) {
   EXPECT_EQ(refused(), ErrorCode::corrupted);
 }
 
+TEST_F(ForeignFile, ThatIsShorterThanAHeaderIsCorruptedAndUntouched) {
+  std::ofstream(path) << "x";
+  EXPECT_EQ(refused(), ErrorCode::corrupted);
+}
+
 TEST_F(ForeignFile, OfANewerFormatIsUnsupportedAndUntouched) {
   ASSERT_TRUE(open_store(path));
   edit("PRAGMA user_version = 1000");
   EXPECT_EQ(refused(), ErrorCode::unsupported);
+  std::filesystem::remove(path + "-lock");
+  EXPECT_EQ(refused(), ErrorCode::unsupported);
+}
+
+TEST_F(ForeignFile, WithoutTablesIsMadeAStore) {
+  edit("PRAGMA auto_vacuum = INCREMENTAL; CREATE TABLE t (a); DROP TABLE t");
+  ASSERT_NE(bytes(), "");
+  EXPECT_TRUE(open_store(path));
 }
 
 TEST_F(ForeignFile, OpeningAStoreAgainDoesNotWriteToIt) {

@@ -49,11 +49,14 @@ std::int64_t read_format(Connection& connection) {
 
 Result<void> check_format(Connection& connection) {
   if (is_empty(connection)) return {};
-  if (pragma(connection, "PRAGMA application_id") != application_id) {
+  return check_numbers(pragma(connection, "PRAGMA application_id"), read_format(connection));
+}
+
+Result<void> check_numbers(std::int64_t application, std::int64_t found) {
+  if (application != application_id) {
     return fail(ErrorCode::corrupted,
                 "the file is an SQLite database of another program, not a Perdure store");
   }
-  const std::int64_t found = read_format(connection);
   if (found > format_number) {
     return fail(ErrorCode::unsupported,
                 fmt::format("the store has format {}, this version of Perdure reads up to {}: "

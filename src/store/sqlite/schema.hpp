@@ -30,6 +30,8 @@ inline constexpr std::int64_t format_number = 3;
 /// Reads only, so that a file of another program stays as it is.
 /// Fails: `unsupported` for a newer format; `corrupted` if the file is neither a store nor empty.
 [[nodiscard]] Result<void> check_format(Connection& connection);
+/// The same by what the file says of itself: whose it is, and of which format.
+[[nodiscard]] Result<void> check_numbers(std::int64_t application, std::int64_t found);
 
 /// Sets in an empty file what cannot be changed once it has pages: their size, room for their sums,
 /// and the bookkeeping that lets a vacuum go step by step. Pages of 8 KiB, because messages of about 1 KB

@@ -42,6 +42,7 @@
 #include "sqlite/connection.hpp"
 #include "sqlite/doctor.hpp"
 #include "sqlite/file_lock.hpp"
+#include "sqlite/first_look.hpp"
 #include "sqlite/lock_file.hpp"
 #include "sqlite/opening.hpp"
 #include "sqlite/readers.hpp"
@@ -190,10 +191,11 @@ Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& asked) {
   const auto path = std::filesystem::weakly_canonical(asked.path, unresolved);
   if (!unresolved) options.path = std::filesystem::absolute(path, unresolved).string();
   if (auto there = check_place(options); !there) return forward(there);
-  auto lock_file = LockFile::open(options.path + "-lock", rights_of(options.path));
-  if (!lock_file) return forward(lock_file);
-  make_private(options.path);
   try {
+    if (auto ours = look_at_header(options); !ours) return forward(ours);
+    auto lock_file = LockFile::open(options.path + "-lock", rights_of(options.path));
+    if (!lock_file) return forward(lock_file);
+    make_private(options.path);
     auto store = std::make_unique<SqliteStore>(options, *std::move(lock_file));
     if (auto prepared = store->prepare(); !prepared) return forward(prepared);
     return store;

@@ -1,0 +1,82 @@
+// Read by SQLite's own descriptor: to close one of ours would drop the locks that this process may have
+// of the file.
+
+#include "sqlite/first_look.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fmt/format.h>
+#include <string_view>
+#include <system_error>
+
+#include "perdure/core/error.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/schema.hpp"
+#include "sqlite/sqlite_store.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::string_view magic = "SQLite format 3\0"sv;
+constexpr std::size_t format_at = 60;
+constexpr std::size_t application_at = 68;
+constexpr std::size_t kind_at = 100;   ///< Of the first page, which begins the list of tables.
+constexpr std::size_t count_at = 103;  ///< How many of them are on it.
+constexpr unsigned char leaf = 13;
+
+using Header = std::array<unsigned char, count_at + 2>;
+
+bool is_there(const std::string& path) {
+  std::error_code unknown;
+  return std::filesystem::exists(path, unknown) || unknown;
+}
+
+bool has_content(const std::string& path) {
+  std::error_code unknown;
+  return std::filesystem::file_size(path, unknown) > 0 && !unknown;
+}
+
+int read(const SqliteOptions& options, Header& header) {
+  std::atomic<std::uint64_t> rows_read = 0;
+  const Connection connection(options.path, options.vfs, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+                              &rows_read);
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_FILE_POINTER,
+                       static_cast<void*>(&file));
+  return file->pMethods->xRead(file, header.data(), static_cast<int>(header.size()), 0);
+}
+
+std::int64_t number(const Header& header, std::size_t at) {
+  std::uint32_t made = 0;
+  for (std::size_t i = at; i < at + 4; ++i) made = made << 8U | header.at(i);
+  return static_cast<std::int32_t>(made);
+}
+
+bool has_tables(const Header& header) {
+  return header.at(kind_at) != leaf || header.at(count_at) != 0 || header.at(count_at + 1) != 0;
+}
+
+}  // namespace
+
+Result<void> look_at_header(const SqliteOptions& options) {
+  const std::string& path = options.path;
+  if (is_there(path + "-lock") || is_there(path + "-wal") || !has_content(path)) return {};
+  Header header{};
+  const int code = read(options, header);
+  if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) return {};
+  if (std::string_view(reinterpret_cast<const char*>(header.data()), magic.size()) != magic) {
+    return fail(ErrorCode::corrupted,
+                fmt::format("{} is not a store. If it was one, perdure salvage, or "
+                            "salvage_store(), gets out of it what is left.",
+                            path));
+  }
+  if (!has_tables(header)) return {};
+  return check_numbers(number(header, application_at), number(header, format_at));
+}
+
+}  // namespace perdure::sqlite
