@@ -50,7 +50,11 @@ Result<void> add_file(Values& values, const fs::path& path, const fs::path& base
                               path.string(), number, fmt::join(setting_keys, ", ")));
     }
     std::string value(trimmed(text.substr(equals + 1)));
-    if (key == "store") value = location_from(value, base.string());
+    if (key == "store") {
+      const std::string line_of = fmt::format("{}:{}: store", path.string(), number);
+      if (auto named = check_named(value, line_of); !named) return named;
+      value = location_from(value, base.string());
+    }
     values.try_emplace(key, Setting{key, std::move(value), path.string()});
   }
   return {};
@@ -77,6 +81,12 @@ fs::path user_folder(const World& world, const std::string& variable,
 
 }  // namespace
 
+Result<void> check_named(const std::string& place, const std::string& what) {
+  if (!place.empty() && place != "sqlite:") return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} names no store: give a path, or postgres://…", what));
+}
+
 std::string location_from(const std::string& place, const std::string& base) {
   if (place == "memory:" || place.find("://") != std::string::npos) return place;
   const bool has_scheme = place.starts_with("sqlite:");
@@ -97,7 +107,11 @@ Result<std::vector<Setting>> read_settings(const World& world, const Invocation&
     const bool is_said = said && !said->empty();
     if (!flag && !is_said) continue;
     std::string value = flag ? *flag : *said;
-    if (key == "store") value = location_from(value, world.folder);
+    if (key == "store") {
+      if (auto named = check_named(value, flag ? "--store" : variable); !named)
+        return forward(named);
+      value = location_from(value, world.folder);
+    }
     values.try_emplace(name, Setting{name, value, flag ? "--" + name : variable});
   }
   if (const auto file = find_in_project(world.folder, "config")) {

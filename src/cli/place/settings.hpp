@@ -24,9 +24,13 @@ struct Setting {
 };
 
 /// All settings with the value that counts. The store's is a location as open_store takes it.
-/// Fails: `invalid_argument` for a file that cannot be understood, with its line.
+/// Fails: `invalid_argument` for a store that is not named, and for a file that cannot be understood,
+/// with its line.
 [[nodiscard]] Result<std::vector<Setting>> read_settings(const World& world,
                                                          const Invocation& given);
+
+/// `what` is who said it. Fails: `invalid_argument` for a place that is none.
+[[nodiscard]] Result<void> check_named(const std::string& place, const std::string& what);
 
 /// The location of the store by what a person wrote: a folder means the file store.db in it.
 [[nodiscard]] std::string location_from(const std::string& place, const std::string& base);

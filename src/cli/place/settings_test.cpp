@@ -75,6 +75,21 @@ TEST_F(SettingsTest, AFolderMeansTheStoreInIt) {
   EXPECT_EQ(must(store()).value, folder.file("work/deep/stores/store.db"));
 }
 
+TEST_F(SettingsTest, AStoreThatIsNotNamedIsNotGuessed) {
+  Invocation given;
+  for (const char* nothing : {"", "sqlite:"}) {
+    given.options["store"] = {nothing};
+    const auto read = store(given);
+    ASSERT_FALSE(read) << nothing;
+    EXPECT_EQ(read.error().code, ErrorCode::invalid_argument);
+  }
+  environment["PERDURE_STORE"] = "";
+  EXPECT_EQ(must(store()).origin, "default");
+  write("work/.perdure/config", "store =\n");
+  ASSERT_FALSE(store());
+  EXPECT_TRUE(store().error().message.contains("config:1:")) << store().error().message;
+}
+
 TEST_F(SettingsTest, ALineThatMakesNoSenseIsNamed) {
   write("work/.perdure/config", "store = a.db\nstoer = b.db\n");
   const auto read = store();

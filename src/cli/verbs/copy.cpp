@@ -105,6 +105,8 @@ bool is_missing(const Result<std::unique_ptr<Store>>& store) {
 }
 
 Result<Exit> run_copy(Desk& desk) {
+  if (auto named = check_named(desk.given().arguments.front(), "PLACE"); !named)
+    return forward(named);
   auto from = desk.open();
   if (!from) return forward(from);
   auto options = copy_options(desk, **from);
