@@ -177,6 +177,11 @@ TEST_F(ProcessTest, AStoreIsNotMadeForSessionsThatDoNotGoThere) {
   EXPECT_EQ(shell("perdure copy " + there + " ses_0chi1d --yes --with-relatives").exit, 0);
 }
 
+TEST_F(ProcessTest, SessionsAreNotMovedToWhereTheyWouldBeLost) {
+  EXPECT_EQ(shell("perdure copy memory: ses_7k --yes").exit, 2);
+  EXPECT_EQ(shell("perdure -q sessions state:moved").out, "");
+}
+
 // A copy of the store that nobody has open.
 std::string copied_store(CliFixture& fixture, const TempFolder& folder) {
   must(fixture.store().upkeep().backup(folder.file("copy.db")));

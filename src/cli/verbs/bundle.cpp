@@ -101,7 +101,9 @@ Result<Exit> export_to_stdout(Desk& desk, Store& store, const ExportOptions& opt
 
 Result<Exit> export_to_file(Desk& desk, Store& store, const ExportOptions& options) {
   const std::string file = *desk.given().find("output");
-  auto report = write_bundle(desk, store, whole_path(file, desk.world().folder), options);
+  auto path = file_path(file, desk.world().folder);
+  if (!path) return forward(path);
+  auto report = write_bundle(desk, store, *path, options);
   if (!report) return forward(report);
   show_bundle(desk, file, *report);
   if (desk.output().is_json()) return Exit::done;
@@ -157,11 +159,16 @@ Result<BundleReport> read_from_stdin(Desk& desk) {
   return told_of_stream(read_bundle(desk, file->path()), file->path());
 }
 
+Result<BundleReport> read_from_file(Desk& desk, const std::string& file) {
+  auto path = file_path(file, desk.world().folder);
+  if (!path) return forward(path);
+  return read_bundle(desk, *path);
+}
+
 Result<Exit> run_import(Desk& desk) {
   const std::string& file = desk.given().arguments.front();
   const bool only_looks = desk.given().has("dry-run");
-  auto report = file == "-" ? read_from_stdin(desk)
-                            : read_bundle(desk, whole_path(file, desk.world().folder));
+  auto report = file == "-" ? read_from_stdin(desk) : read_from_file(desk, file);
   if (!report) return forward(report);
   show_bundle(desk, file, *report);
   if (desk.output().is_json()) return Exit::done;

@@ -104,9 +104,21 @@ bool is_missing(const Result<std::unique_ptr<Store>>& store) {
   return !store && store.error().code == ErrorCode::not_found;
 }
 
+// Moved to memory, sessions would be gone when the command ends.
+Result<void> check_place(Desk& desk) {
+  const std::string& place = desk.given().arguments.front();
+  if (auto named = check_named(place, "PLACE"); !named) return named;
+  if (place == "memory:") {
+    return fail(ErrorCode::invalid_argument,
+                "memory: is gone when this command ends, and the sessions with it: give a path, or "
+                "postgres://…");
+  }
+  if (location_from(place, desk.world().folder) != desk.location()) return {};
+  return fail(ErrorCode::invalid_argument, "both are the same store");
+}
+
 Result<Exit> run_copy(Desk& desk) {
-  if (auto named = check_named(desk.given().arguments.front(), "PLACE"); !named)
-    return forward(named);
+  if (auto checked = check_place(desk); !checked) return forward(checked);
   auto from = desk.open();
   if (!from) return forward(from);
   auto options = copy_options(desk, **from);

@@ -108,14 +108,16 @@ Result<Exit> run_check(Desk& desk) {
 }
 
 Result<Exit> run_salvage(Desk& desk) {
-  const std::string from = whole_path(desk.given().arguments.at(0), desk.world().folder);
-  const std::string to = whole_path(desk.given().arguments.at(1), desk.world().folder);
+  auto from = file_path(desk.given().arguments.at(0), desk.world().folder);
+  if (!from) return forward(from);
+  auto to = file_path(desk.given().arguments.at(1), desk.world().folder);
+  if (!to) return forward(to);
   auto report = [&] {
     ProgressBar bar(desk.talk(), *desk.world().clock, "salvaging");
-    return salvage_store(from, to, bar.follow());
+    return salvage_store(*from, *to, bar.follow());
   }();
   if (!report) return forward(report);
-  desk.output().document("perdure.salvage/1", {{"to", to},
+  desk.output().document("perdure.salvage/1", {{"to", *to},
                                                {"sessions", report->sessions},
                                                {"whole", report->whole},
                                                {"entries", report->entries},
@@ -127,7 +129,7 @@ Result<Exit> run_salvage(Desk& desk) {
   if (desk.output().is_json()) return Exit::done;
   desk.screen().line(
       fmt::format("Saved {} to {}: {} lost nothing. {} entries kept, {} lost, {} damaged.",
-                  counted(report->sessions, "session"), to, report->whole, report->entries,
+                  counted(report->sessions, "session"), *to, report->whole, report->entries,
                   report->entries_lost, report->entries_damaged));
   print_damage(desk, report->damage);
   if (report->found > 0) {
@@ -138,24 +140,25 @@ Result<Exit> run_salvage(Desk& desk) {
   }
   desk.talk().line(fmt::format(
       "{} was not changed. Unfinished sessions of the new store are paused and need attention.",
-      from));
+      *from));
   return Exit::done;
 }
 
 Result<Exit> run_backup(Desk& desk) {
+  auto to = file_path(desk.given().arguments.front(), desk.world().folder);
+  if (!to) return forward(to);
   auto store = desk.open();
   if (!store) return forward(store);
-  const std::string to = whole_path(desk.given().arguments.front(), desk.world().folder);
   auto done = [&] {
     ProgressBar bar(desk.talk(), *desk.world().clock, "backing up");
-    return (*store)->upkeep().backup(to, bar.follow());
+    return (*store)->upkeep().backup(*to, bar.follow());
   }();
   if (!done) return forward(done);
   std::error_code ignored;
-  const auto bytes = std::filesystem::file_size(to, ignored);
-  desk.output().document("perdure.backup/1", {{"to", to}, {"bytes", ignored ? 0 : bytes}});
+  const auto bytes = std::filesystem::file_size(*to, ignored);
+  desk.output().document("perdure.backup/1", {{"to", *to}, {"bytes", ignored ? 0 : bytes}});
   if (desk.output().is_json()) return Exit::done;
-  desk.screen().line(fmt::format("Backed up to {} ({}).", to, bytes_text(bytes)));
+  desk.screen().line(fmt::format("Backed up to {} ({}).", *to, bytes_text(bytes)));
   desk.talk().line(
       "It is restored by opening it; its unfinished sessions then come up paused and need "
       "attention.");
