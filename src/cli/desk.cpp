@@ -131,7 +131,7 @@ Result<Store*> Desk::open(bool makes) {
     return fail(ErrorCode::unavailable,
                 fmt::format("{} may not be read and written by you, or its folder may not: look at "
                             "their permissions",
-                            location()),
+                            shown_location(location())),
                 "authority");
   }
   if (!makes && is_missing(location())) return no_store(location());

@@ -65,5 +65,26 @@ TEST(SuggestedCommands, NeverSayAPassword) {
             "perdure pending --store 'postgres://ann:***@db.example/agents'");
 }
 
+TEST(MistypedStores, AreRefusedWithoutTheirPassword) {
+  CliFixture fixture;
+  for (const std::string store :
+       {"POSTGRES://ann:hunter2@h/d", "mysql://ann:hunter2@h/d", "postgres:/ann:hunter2@h/d",
+        "host=h password=hunter2 user=ann", "ann:hunter2@h/d"}) {
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"sessions", "--store", store},
+                                               {"sessions", "--json", "--store", store},
+                                               {"config", "--store", store},
+                                               {"config", "--json", "--store", store},
+                                               {"copy", store, "--yes"},
+                                               {"salvage", store, "saved.db"},
+                                               {"sessions", "--stor=" + store}}) {
+      const Said said = fixture.run(words);
+      EXPECT_THAT(said.out + said.err, Not(HasSubstr("hunter2"))) << words.front();
+    }
+  }
+  EXPECT_THAT(fixture.run({"sessions", "--store", "postgres:/ann:hunter2@h/d"}).err,
+              HasSubstr("did you mean postgres://"));
+}
+
 }  // namespace
 }  // namespace perdure::cli

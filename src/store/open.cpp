@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <expected>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -18,6 +19,7 @@
 
 #include "memory/memory_store.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/store/location.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/address.hpp"
 #include "postgres/postgres_store.hpp"
@@ -67,6 +69,23 @@ Result<std::unique_ptr<Store>> open_file(const std::string& location, std::strin
       {.location = location, .path = std::move(path), .open = options, .vfs = {}});
 }
 
+std::unexpected<Error> refuse_scheme(const std::string& location) {
+  return fail(ErrorCode::unsupported,
+              fmt::format("this build cannot open \"{}\": it knows `memory:`, the path of a file, "
+                          "`sqlite:` before a path, and `postgres://…`",
+                          shown_location(location)));
+}
+
+// `mysql://…` is another server's; everything else was meant for the one that we know.
+std::unexpected<Error> refuse_address(const std::string& location) {
+  const bool is_ours = location.starts_with('p') || location.starts_with('P');
+  if (location.contains("://") && !is_ours) return refuse_scheme(location);
+  return fail(ErrorCode::unsupported,
+              fmt::format("\"{}\" is no location: did you mean postgres://USER:PASSWORD@HOST/"
+                          "DATABASE? Its scheme has small letters and two slashes",
+                          shown_location(location)));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_store(const std::string& location, const OpenOptions& options) {
@@ -74,12 +93,10 @@ Result<std::unique_ptr<Store>> open_store(const std::string& location, const Ope
   if (location == "memory:") return open_memory(options);
   if (postgres::is_postgres(location)) return postgres::open_postgres(location, options);
   const std::string_view scheme = scheme_of(location);
+  if (is_address(location)) return refuse_address(location);
   if (scheme.empty()) return open_file(location, location, options);
   if (scheme == "sqlite") return open_file(location, location.substr(scheme.size() + 1), options);
-  return fail(ErrorCode::unsupported,
-              fmt::format("this build cannot open \"{}\": it knows `memory:`, the path of a file, "
-                          "`sqlite:` before a path, and `postgres://…`",
-                          location));
+  return refuse_scheme(location);
 }
 
 }  // namespace perdure

@@ -32,6 +32,23 @@ TEST(OpenStore, RefusesSchemesThisBuildLacks) {
   }
 }
 
+TEST(OpenStore, AsksWhetherAMistypedAddressWasMeantAndTellsNoPassword) {
+  for (const char* location :
+       {"POSTGRES://ann:secret@h/d", "postgres:/ann:secret@h/d", "postgress://ann:secret@h/d",
+        "host=h password=secret user=ann", "dbname=secret"}) {
+    const auto store = open_store(location);
+    ASSERT_FALSE(store) << location;
+    EXPECT_TRUE(store.error().message.contains("did you mean postgres://")) << location;
+    EXPECT_FALSE(store.error().message.contains("secret")) << store.error().message;
+  }
+  for (const char* location : {"mysql://ann:secret@h/d", "memory:ann:secret@h"}) {
+    const auto store = open_store(location);
+    ASSERT_FALSE(store) << location;
+    EXPECT_FALSE(store.error().message.contains("secret")) << store.error().message;
+    EXPECT_FALSE(store.error().message.contains("did you mean")) << store.error().message;
+  }
+}
+
 TEST(OpenStore, RefusesWhatIsNoPath) {
   for (const std::string& location :
        {std::string(), std::string("sqlite:"), std::string(":memory:"),

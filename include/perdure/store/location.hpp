@@ -7,7 +7,12 @@
 namespace perdure {
 
 /// The location without its secrets: `postgres://ann:***@host/database`. Of one that cannot be read
-/// nothing is told but its scheme: a password may be anywhere in it.
+/// nothing is told but its first word: a password may be anywhere in it. A path is shown as it is,
+/// except what would be a password in it, if no file has that name.
 [[nodiscard]] std::string shown_location(const std::string& location);
+
+/// Whether a location means a server, written right or not: `postgres://…`, `POSTGRES://…`,
+/// `postgres:/…`, `host=… dbname=…`. It is then no path; a file of such a name is `./NAME`.
+[[nodiscard]] bool is_address(const std::string& location);
 
 }  // namespace perdure

@@ -111,7 +111,8 @@ class Parser {
       for (const Option* each : known()) names.push_back(each->name);
       std::string meant = suggestion(name, names, "--");
       if (meant.empty() && !is_long) meant = "; if it is no option, write -- before it";
-      return misuse(fmt::format("there is no option {}{}", word, meant));
+      // Without its value: that may be an address with a password.
+      return misuse(fmt::format("there is no option {}{}", word.substr(0, equals), meant));
     }
     if (option->value.empty()) {
       if (equals != std::string::npos) return misuse(fmt::format("--{} takes no value", name));

@@ -18,6 +18,7 @@
 
 #include "command/command.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/store/location.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {
@@ -88,7 +89,7 @@ Result<void> check_named(const std::string& place, const std::string& what) {
 }
 
 std::string location_from(const std::string& place, const std::string& base) {
-  if (place == "memory:" || place.find("://") != std::string::npos) return place;
+  if (place == "memory:" || is_address(place)) return place;
   const bool has_scheme = place.starts_with("sqlite:");
   fs::path path = has_scheme ? place.substr(7) : place;
   if (path.is_relative()) path = fs::path(base) / path;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
+#include "perdure/store/location.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/restore.hpp"
 #include "sqlite/schema.hpp"
@@ -33,13 +34,14 @@ Result<void> check_place(const SqliteOptions& options) {
   const auto folder = std::filesystem::path(options.path).parent_path();
   if (!std::filesystem::is_directory(folder, unknown)) {
     return fail(ErrorCode::unavailable,
-                fmt::format("cannot open a store at {}: there is no folder {}", options.path,
-                            folder.string()));
+                fmt::format("cannot open a store at {}: its folder is not there",
+                            shown_location(options.path)));
   }
   if (options.open.create) return {};
   const auto size = std::filesystem::file_size(options.path, unknown);
   if (!unknown && size > 0) return {};
-  return fail(ErrorCode::not_found, fmt::format("there is no store at {}", options.path));
+  return fail(ErrorCode::not_found,
+              fmt::format("there is no store at {}", shown_location(options.path)));
 }
 
 Result<std::string> Opening::run() {

@@ -13,6 +13,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/store/location.hpp"
 #include "perdure/store/progress.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/page_source.hpp"
@@ -33,7 +34,7 @@ using sqlite::SalvagedFile;
 Result<void> check_paths(const std::string& from, const std::string& to) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(from, unknown)) {
-    return fail(ErrorCode::not_found, fmt::format("there is no file {}", from));
+    return fail(ErrorCode::not_found, fmt::format("there is no file {}", shown_location(from)));
   }
   if (std::filesystem::exists(to, unknown)) {
     return fail(ErrorCode::already_exists, fmt::format("there is a file {} already", to));
