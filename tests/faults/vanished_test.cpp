@@ -44,6 +44,42 @@ TEST_F(Vanished, AReplacedFileTakesNoMoreWritesOfOurs) {
   expect_closed();
 }
 
+TEST_F(Vanished, ADeletedLogTakesNoMoreWrites) {
+  ASSERT_TRUE(begun);
+  std::filesystem::remove(faulty.path() + "-wal");
+  expect_closed();
+}
+
+TEST_F(Vanished, AReplacedLogTakesNoMoreWrites) {
+  ASSERT_TRUE(begun);
+  std::filesystem::rename(faulty.path() + "-wal", elsewhere);
+  std::filesystem::copy_file(elsewhere, faulty.path() + "-wal");
+  expect_closed();
+}
+
+TEST_F(Vanished, ALogPutBackIsGoneOnWithByOpeningAgain) {
+  ASSERT_TRUE(begun);
+  std::filesystem::rename(faulty.path() + "-wal", elsewhere);
+  expect_closed();
+  std::filesystem::rename(elsewhere, faulty.path() + "-wal");
+  faulty.reopen();
+  EXPECT_EQ(faulty.find_wrong_turn("s", 1), "");
+  ASSERT_TRUE(faulty.store().commit(faulty.own("s"), FaultyStore::turn("s", 2)));
+}
+
+// SQLite's own ways with its log are no reason to close.
+TEST_F(Vanished, ALogThatIsWrittenBackEmptiedOrLeftByOthersGoesOn) {
+  ASSERT_TRUE(begun);
+  {
+    const auto other = faulty.open_again();  // It writes back when it closes, and is not the last.
+    ASSERT_TRUE(other);
+  }
+  ASSERT_TRUE(take_turn(2));
+  ASSERT_TRUE(faulty.store().retention().vacuum());
+  for (Version number = 3; number < 300; ++number) ASSERT_TRUE(take_turn(number)) << number;
+  EXPECT_EQ(faulty.find_wrong_turn("s", 299), "");
+}
+
 TEST_F(Vanished, AFilePutBackIsGoneOnWithByOpeningAgain) {
   ASSERT_TRUE(begun);
   move(faulty.path(), elsewhere);

@@ -19,11 +19,13 @@
 
 namespace perdure::sqlite {
 
-Gate::Gate(std::string path, LockFile& lock_file) : path_(std::move(path)), lock_file_(lock_file) {}
+Gate::Gate(std::string path, LockFile& lock_file)
+    : path_(std::move(path)), log_path_(path_ + "-wal"), lock_file_(lock_file) {}
 
 void Gate::open() {
   is_open_ = true;
   file_ = identity_of(path_);
+  log_ = identity_of(log_path_);
   lock_ = identity_of(lock_file_.path());
   failures_ = lock_file_.failures().seen;
 }
@@ -38,6 +40,14 @@ Result<void> Gate::check() {
         fmt::format("{} or its lock file was moved, replaced or deleted while it was open. "
                     "Put it back, then reopen it.",
                     path_));
+  }
+  // SQLite itself deletes it only when the last connection closes, and ours is open; a checkpoint
+  // that empties it keeps the file.
+  if (!closed_ && is_open_ && identity_of(log_path_) != log_) {
+    close(
+        fmt::format("{} was moved, replaced or deleted while the store was open: what was written "
+                    "since the last write-back is in it. Put it back, then reopen the store.",
+                    log_path_));
   }
   if (closed_) return std::unexpected(*closed_);
   return {};

@@ -2,9 +2,9 @@
 //
 // It closes for good when a sync failed, here or in any process: the kernel may
 // have dropped pages it could not write, and a later sync that succeeds would say
-// nothing about them. And when the file is no longer the one that was opened: what
-// is written to a deleted file is lost, and what a newer build made of it is not ours
-// to change.
+// nothing about them. And when the file, or its write-ahead log, is no longer the one that
+// was opened: what is written to a deleted file is lost, and what a newer build made of it is
+// not ours to change.
 
 #pragma once
 
@@ -41,9 +41,11 @@ class Gate {
   static Identity identity_of(const std::string& path);
 
   const std::string path_;
+  const std::string log_path_;
   LockFile& lock_file_;
   bool is_open_ = false;
   Identity file_;
+  Identity log_;
   Identity lock_;
   std::uint64_t failures_ = 0;
   std::optional<Error> closed_;

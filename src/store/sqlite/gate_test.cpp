@@ -18,10 +18,12 @@ class GateTest : public testing::Test {
  protected:
   GateTest() {
     make_file();
+    make_log();
     gate.open();
   }
 
   void make_file() const { std::ofstream(path) << "a store"; }
+  void make_log() const { std::ofstream(path + "-wal") << "its log"; }
 
   static void expect_closed(Gate& closed) {
     const auto checked = closed.check();
@@ -77,6 +79,22 @@ TEST_F(GateTest, ClosesWhenTheFileIsReplaced) {
 TEST_F(GateTest, ClosesWhenTheLockFileIsGone) {
   std::filesystem::remove(path + "-lock");
   expect_closed(gate);
+}
+
+TEST_F(GateTest, ClosesWhenTheLogIsGone) {
+  std::filesystem::remove(path + "-wal");
+  expect_closed(gate);
+}
+
+TEST_F(GateTest, ClosesWhenTheLogIsReplaced) {
+  std::filesystem::rename(path + "-wal", path + "-wal.old");
+  make_log();
+  expect_closed(gate);
+}
+
+TEST_F(GateTest, StaysOpenWhenTheLogIsEmptied) {
+  std::filesystem::resize_file(path + "-wal", 0);
+  EXPECT_TRUE(gate.check());
 }
 
 TEST_F(GateTest, StaysClosed) {
