@@ -3,12 +3,15 @@
 #include "perdure/store/bundle.hpp"
 
 #include <algorithm>
+#include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <sys/resource.h>
 #include <utility>
 #include <vector>
 
@@ -276,6 +279,41 @@ TEST_P(BundleTest, WhatCannotBeExportedLeavesNoFile) {
   EXPECT_EQ(moved.error().subject, "elsewhere");
   must(export_sessions(*to, path, {.sessions = {named("trimmed")}}));
   EXPECT_EQ(export_sessions(*to, path).error().code, ErrorCode::already_exists);
+}
+
+/// While it lives no file of this process grows beyond so many bytes, as on a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int) = nullptr;
+};
+
+// What went wrong is said, not that somebody wrote: nobody did.
+TEST_P(BundleTest, AFullDiskIsNamedWhereverItIsFull) {
+  furnish(*from, clock, Size::small);
+  const std::uint64_t whole = must(export_sessions(*from, path)).bytes;
+  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{100}, whole / 2, whole - 1}) {
+    const FullDisk full(bytes);
+    const auto report = export_sessions(*from, folder.file("second"));
+    ASSERT_FALSE(report) << bytes;
+    EXPECT_EQ(report.error().code, ErrorCode::unavailable) << bytes << report.error().message;
+    EXPECT_THAT(report.error().message, HasSubstr("second.part")) << bytes;
+    EXPECT_FALSE(std::filesystem::exists(folder.file("second.part")));
+  }
 }
 
 // Whoever writes in the middle makes it begin again, so that all is of one moment.

@@ -70,11 +70,11 @@ class Export {
     return true;
   }
 
-  /// Whether the sessions are still what was written down at the beginning.
+  /// Whether the sessions are still what was written down at the beginning, as far as that came.
   Result<bool> is_of_one_moment() {
     Sha256 hash;
     FactCursor next;
-    while (tells_of_writes(next.kind)) {
+    while (tells_of_writes(next.kind) && next != traced_to_) {
       auto slice = store_.transfer().read(passage_, next);
       if (!slice) return forward(slice);
       hash.update_sized(bundle::pack(*slice));
@@ -103,7 +103,10 @@ class Export {
     }
     facts_ += slice.facts.size();
     const std::string packed = bundle::pack(slice);
-    if (tells_of_writes(slice.from.kind)) traces_.update_sized(packed);
+    if (tells_of_writes(slice.from.kind)) {
+      traces_.update_sized(packed);
+      traced_to_ = slice.next;
+    }
     return writer_.write(bundle::RecordKind::slice, packed);
   }
 
@@ -129,6 +132,7 @@ class Export {
   bundle::RecordWriter writer_;
   copy::ChainCheck chains_;
   Sha256 traces_;
+  FactCursor traced_to_;
   std::set<Digest> blobs_;
   std::uint64_t facts_ = 0;
   std::uint64_t total_ = 0;
