@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "damage/sample.hpp"
 #include "damage/verdict.hpp"
@@ -130,6 +131,51 @@ TEST_F(DamagedPage, OfWorkersHidesNoSession) {
   const auto page = open_store(path).value()->sessions().list({.limit = 1000}).value();
 
   EXPECT_EQ(page.sessions.size(), sample.named.sessions.size());
+}
+
+// Its rows are still counted there, and nothing is in them: SQLite sees nothing wrong with that.
+TEST_F(DamagedPage, OfSessionsIsNotTakenForAListWithoutThem) {
+  const std::size_t page = root_of("session");
+  std::vector<Digest> held;
+  for (const Digest& key : sample.named.keys) {
+    if (open_store(path).value()->ledger().find_holder(key).value()) held.push_back(key);
+  }
+  ASSERT_FALSE(held.empty());
+  for (const std::size_t first : {page_bytes / 2, std::size_t{0}}) {
+    files.file.replace(page * page_bytes + first, page_bytes / 2, page_bytes / 2, '\0');
+    write_files(path, files);
+    const auto store = open_store(path).value();
+
+    const auto list = store->sessions().list({.limit = 1000}).value();
+    EXPECT_TRUE(list.is_damaged) << first;
+    EXPECT_LT(list.sessions.size(), sample.named.sessions.size()) << first;
+    for (const SessionId& id : sample.named.sessions) {
+      const auto read = store->sessions().read(id);
+      const bool is_listed = std::ranges::count(list.sessions, id, &SessionSummary::id) == 1;
+      EXPECT_EQ(read.has_value(), is_listed) << id.text();
+      EXPECT_TRUE(read || read.error().code == ErrorCode::corrupted) << id.text();
+    }
+    for (const Digest& key : held) {
+      const auto holder = store->ledger().find_holder(key);
+      EXPECT_TRUE(!holder || holder->has_value()) << "a held key was forgotten";
+    }
+    const auto calls = store->ledger().list({.limit = 1000});
+    ASSERT_FALSE(calls) << first;
+    EXPECT_EQ(calls.error().code, ErrorCode::corrupted);
+    const auto open = store->ledger().list({.states = {CallState::in_doubt}, .limit = 1000});
+    ASSERT_FALSE(open) << first;
+    EXPECT_EQ(open.error().code, ErrorCode::corrupted);
+  }
+}
+
+TEST_F(DamagedPage, OfSessionsIsSeenFromEveryPageThatMeetsIt) {
+  const std::size_t page = root_of("session");
+  SessionQuery query{.limit = 1};
+  query.cursor = open_store(path).value()->sessions().list(query).value().next;
+  files.file.replace(page * page_bytes + page_bytes / 2, page_bytes / 2, page_bytes / 2, '\0');
+  write_files(path, files);
+  query.limit = 1000;
+  EXPECT_TRUE(open_store(path).value()->sessions().list(query).value().is_damaged);
 }
 
 TEST_F(DamagedPage, OfTheLogFailsACommitThatMeetsItAndNothingIsWritten) {

@@ -126,6 +126,8 @@ struct SessionQuery {
 struct SessionPage {
   std::vector<SessionSummary> sessions{};
   std::string next{};  ///< Cursor of the next page; empty at the end.
+  /// Some of the list cannot be read: sessions may be missing, here or in another page.
+  bool is_damaged = false;
 };
 
 class Sessions {
@@ -142,7 +144,8 @@ class Sessions {
   [[nodiscard]] virtual Result<SessionSummary> read(const SessionId& id) = 0;
 
   /// One page of matching sessions. A session that changes while pages are read
-  /// may be seen twice or not at all; one that does not change is seen once.
+  /// may be seen twice or not at all; one that does not change is seen once. Of a damaged
+  /// list what can be read is returned, and marked as such.
   /// Fails: `invalid_argument` for a limit of 0 or beyond `limit_max`, a prefix that
   /// is not UTF-8, or a cursor of another query.
   [[nodiscard]] virtual Result<SessionPage> list(const SessionQuery& query) = 0;

@@ -36,16 +36,24 @@ using Candidates = std::vector<SessionSummary>;
 Result<Candidates> search(Store& store, SessionQuery query, std::size_t most,
                           const std::function<bool(const SessionSummary&)>& fits) {
   Candidates found;
+  bool is_damaged = false;
   query.limit = search_page;
   do {
     auto page = store.sessions().list(query);
     if (!page) return forward(page);
+    is_damaged = is_damaged || page->is_damaged;
     for (SessionSummary& row : page->sessions) {
       if (fits(row)) found.push_back(std::move(row));
       if (found.size() == most) return found;
     }
     query.cursor = page->next;
   } while (!query.cursor.empty());
+  // What was not found may be among what cannot be read.
+  if (found.empty() && is_damaged) {
+    return fail(ErrorCode::corrupted,
+                "the list of sessions is damaged, and none that can be read fits: perdure check "
+                "says where, perdure salvage saves what is left");
+  }
   return found;
 }
 
@@ -58,7 +66,9 @@ Result<Candidates> candidates_of(Store& store, const std::string& text) {
   if (text.size() >= beginning_least && is_utf8(text)) {
     auto found = search(store, {.id_prefix = text}, candidates_shown + 1,
                         [](const SessionSummary& /*row*/) { return true; });
-    if (!found || !found->empty()) return found;
+    const bool is_found = found && !found->empty();
+    const bool is_damaged = !found && found.error().code == ErrorCode::corrupted;
+    if (is_found || (!found && !is_damaged)) return found;
   }
   return search(store, {.contains = text}, candidates_shown + 1,
                 [&](const SessionSummary& row) { return row.title == text; });

@@ -44,6 +44,7 @@ struct Listing {
   std::vector<SessionSummary> rows{};
   std::size_t hidden = 0;  ///< Sub-agents and old ones that were passed over.
   std::string next{};      ///< Where those that follow begin; empty: there are none.
+  bool is_damaged = false;
 };
 
 bool is_hidden_row(const SessionSummary& row, Timestamp now) {
@@ -73,6 +74,7 @@ Result<Listing> read_listing(Store& store, Wish wish, Timestamp now) {
   do {
     auto page = store.sessions().list(wish.query);
     if (!page) return forward(page);
+    listing.is_damaged = listing.is_damaged || page->is_damaged;
     for (std::size_t i = 0; i < page->sessions.size(); ++i) {
       SessionSummary& row = page->sessions[i];
       if (!wish.fits(row)) continue;
@@ -142,7 +144,9 @@ void print_table(Desk& desk, const Listing& listing) {
 
 void say_what_is_missing(Desk& desk, const Listing& listing) {
   if (listing.rows.empty()) {
-    desk.talk().line(listing.hidden == 0 ? "No session fits." : "No session fits but hidden ones.");
+    desk.talk().line(listing.hidden > 0   ? "No session fits but hidden ones."
+                     : listing.is_damaged ? "No session that can be read fits."
+                                          : "No session fits.");
   }
   if (listing.hidden > 0) {
     desk.talk().line(fmt::format(
@@ -156,19 +160,25 @@ void say_what_is_missing(Desk& desk, const Listing& listing) {
   if (is_wanted) desk.talk().line("What needs attention: " + desk.command("pending"));
 }
 
-Result<void> print_once(Desk& desk, Store& store, const Wish& wish) {
+Result<Exit> print_once(Desk& desk, Store& store, const Wish& wish) {
   auto listing = read_listing(store, wish, desk.world().clock->now());
   if (!listing) return forward(listing);
   Output& output = desk.output();
   output.begin_list("perdure.sessions/1");
   for (const SessionSummary& row : listing->rows) output.item(as_json(row));
-  output.end_list({{"hidden", listing->hidden},
-                   {"has_more", !listing->next.empty()},
-                   {"next_cursor", listing->next.empty() ? Json(nullptr) : Json(listing->next)}});
-  if (output.is_json()) return {};
-  if (!listing->rows.empty()) print_table(desk, *listing);
-  say_what_is_missing(desk, *listing);
-  return {};
+  Json::Object rest = {
+      {"hidden", listing->hidden},
+      {"has_more", !listing->next.empty()},
+      {"next_cursor", listing->next.empty() ? Json(nullptr) : Json(listing->next)}};
+  if (listing->is_damaged) rest.push_back({"damaged", true});
+  output.end_list(std::move(rest));
+  if (!output.is_json() && !listing->rows.empty()) print_table(desk, *listing);
+  if (!output.is_json()) say_what_is_missing(desk, *listing);
+  if (!listing->is_damaged) return Exit::done;
+  desk.talk().line(
+      "! The list of sessions is damaged: there may be more than can be read. perdure check says "
+      "where, perdure salvage FROM TO saves what is left.");
+  return Exit::damaged;
 }
 
 // Until it is to be shown again: something or the terminal changed, or relative times grew old.
@@ -191,16 +201,19 @@ Result<Exit> run_sessions(Desk& desk) {
     return fail(ErrorCode::invalid_argument,
                 "what is watched never ends, and a document must: say --jsonl");
   }
+  Exit exit = Exit::done;
   do {
     auto seen = (*store)->changes().current();
     if (!seen) return forward(seen);
     if (watches && desk.screen().can_redraw()) desk.screen().bytes("\x1b[H\x1b[2J");
-    if (auto printed = print_once(desk, **store, *wish); !printed) return forward(printed);
+    auto printed = print_once(desk, **store, *wish);
+    if (!printed) return forward(printed);
+    exit = *printed;
     desk.screen().flush();
     if (!watches) break;
     if (auto waited = await_reason(desk, **store, *seen); !waited) return forward(waited);
   } while (desk.screen().is_open());
-  return Exit::done;
+  return exit;
 }
 
 }  // namespace

@@ -52,9 +52,9 @@ Result<void> check_key_free(Connection& db, const Call& call) {
   if (Rows claims = db.query(select_claim, blob_view(*call.key)); claims.next()) {
     return held(call, read_call(claims));
   }
-  Rows rows = db.query(sql(select_call, where_holds_key), blob_view(*call.key));
+  Rows rows = db.query(sql(select_listed_call, where_holds_key), blob_view(*call.key));
   while (rows.next()) {
-    const Call other = read_call(rows);
+    const Call other = read_listed_call(rows);
     const bool same = other.session == call.session && other.position == call.position;
     if (!same && rules::holds_key(other.state)) return held(call, other);
   }

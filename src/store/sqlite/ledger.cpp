@@ -49,6 +49,13 @@ bool is_about_open_calls(const CallQuery& query) {
   return !query.states.empty() && std::ranges::all_of(query.states, rules::is_open);
 }
 
+// Calls of a session that is being removed, or has not yet arrived, are not listed. One whose
+// session is nowhere is: to be found damaged, not to be passed over.
+constexpr std::string_view is_not_gone =
+    "(EXISTS (SELECT 1 FROM session x WHERE x.num = {0}.session) OR NOT (EXISTS (SELECT 1 FROM "
+    "garbage g WHERE g.session = {0}.session) OR EXISTS (SELECT 1 FROM arriving a WHERE a.num = "
+    "{0}.session)))";
+
 // Open calls have an index of their own, by state: each state is read in the order that is asked
 // for, and SQLite merges them. Each part repeats the condition of the index, so that it is used.
 std::string open_calls_sql(const CallQuery& query) {
@@ -57,10 +64,10 @@ std::string open_calls_sql(const CallQuery& query) {
     parts += fmt::format(
         "{}SELECT o.session AS session, o.position AS position FROM call o WHERE o.state IN "
         "('intended', 'dispatched', 'in_doubt') AND o.state = '{}' AND (o.session, o.position) > "
-        "(?2, ?3) AND EXISTS (SELECT 1 FROM session x WHERE x.num = o.session)",
-        parts.empty() ? "" : " UNION ALL ", to_string(state));
+        "(?2, ?3) AND {}",
+        parts.empty() ? "" : " UNION ALL ", to_string(state), fmt::format(is_not_gone, "o"));
   }
-  return sql(select_call,
+  return sql(select_listed_call,
              fmt::format("JOIN ({} ORDER BY session, position LIMIT ?4) p ON p.session = c.session "
                          "AND p.position = c.position WHERE ?1 IS NULL ORDER BY c.session, "
                          "c.position",
@@ -69,10 +76,12 @@ std::string open_calls_sql(const CallQuery& query) {
 
 std::string list_sql(const CallQuery& query) {
   if (!query.session && is_about_open_calls(query)) return open_calls_sql(query);
-  return sql(select_call,
+  const std::string which =
+      query.session ? "c.session = ?1" : "?1 IS NULL AND " + fmt::format(is_not_gone, "c");
+  return sql(select_listed_call,
              fmt::format("WHERE {} AND (c.session, c.position) > (?2, ?3) AND ?4 > 0 ORDER BY "
                          "c.session, c.position",
-                         query.session ? "c.session = ?1" : "?1 IS NULL"));
+                         which));
 }
 
 struct PagePlace {
@@ -112,11 +121,12 @@ Result<Call> SqliteLedger::read(const SessionId& session, Position call) {
 
 Result<std::optional<Call>> SqliteLedger::find_holder(const Digest& key) {
   return access_.readers.read([&](Connection& db) -> Result<std::optional<Call>> {
-    if (Rows rows = db.query(sql(select_call, where_holds_key), blob_view(key)); rows.next()) {
-      return read_call(rows);
-    }
     if (Rows claims = db.query(select_claim, blob_view(key)); claims.next()) {
       return read_call(claims);
+    }
+    if (Rows rows = db.query(sql(select_listed_call, where_holds_key), blob_view(key));
+        rows.next()) {
+      return read_listed_call(rows);
     }
     return std::nullopt;
   });
@@ -136,7 +146,7 @@ Result<std::vector<Call>> SqliteLedger::list(const CallQuery& query) {
     Rows rows =
         db.query(list_sql(query), place->session, place->after, place->position, query.limit);
     while (calls.size() < query.limit && rows.next()) {
-      Call call = read_call(rows);
+      Call call = read_listed_call(rows);
       if (is_wanted(query.states, call.state)) calls.push_back(std::move(call));
     }
     return calls;

@@ -70,6 +70,13 @@ Entry read_entry(const Rows& rows) {
   return entry;
 }
 
+Call read_listed_call(const Rows& rows) {
+  if (rows.is_null(0)) {
+    throw SqliteError(SQLITE_CORRUPT, "the row of the session of a call is missing");
+  }
+  return read_call(rows);
+}
+
 Result<void> require_blob(Connection& db, const Body& body) {
   const auto ref = body.blob();
   if (!ref) return {};

@@ -60,6 +60,15 @@ inline constexpr std::string_view select_call =
     "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.deadline, c.settled_at, "
     "c.who, c.why FROM call c JOIN session s ON s.num = c.session ";
 
+/// The same, also of a call whose session has no row. Such a session is being removed or has not
+/// yet arrived (select_claim), or its row is damaged: then whoever needs the call must not pass it over.
+inline constexpr std::string_view select_listed_call =
+    "SELECT s.id, c.position, c.args, c.result, c.tool, c.provider_id, c.effect, c.key, c.state, "
+    "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.deadline, c.settled_at, "
+    "c.who, c.why FROM call c LEFT JOIN session s ON s.num = c.session ";
+/// Throws if the session has no row.
+[[nodiscard]] Call read_listed_call(const Rows& rows);
+
 /// The one call that holds the key though its session is not there: removed, its claim made or not
 /// yet, or still arriving from another store.
 inline constexpr std::string_view select_claim =

@@ -49,11 +49,20 @@ std::optional<SessionSummary> find(Connection& db, const Workers& workers, std::
   return read(sql(select_session_columns, "FROM session s "));
 }
 
+// One that was met in the list: if it is not there, or is nobody's, the page it was on is damaged.
+SessionSummary find_listed(Connection& db, const Workers& workers, std::int64_t number) {
+  auto session = find(db, workers, number);
+  if (!session || session->id.text().empty()) {
+    throw SqliteError(SQLITE_CORRUPT, "a row of the list of sessions is missing");
+  }
+  return *std::move(session);
+}
+
 // Nothing if the row cannot be read: it must not hide the others.
 std::optional<SessionSummary> find_readable(Connection& db, const Workers& workers,
                                             std::int64_t number) {
   try {
-    return find(db, workers, number);
+    return find_listed(db, workers, number);
   } catch (const SqliteError& error) {
     if (!error.is_damage()) throw;
     return std::nullopt;
@@ -83,7 +92,10 @@ std::string list_sql(const SessionQuery& query, bool from_mark) {
   const std::string_view column = rules::sort_column(query.sort);
   std::string where = query.id_prefix.empty() ? "WHERE true" : "WHERE id BETWEEN ? AND ?";
   if (from_mark) {
-    where += fmt::format(" AND ({}, id) {} (?, ?)", column, query.descending ? "<" : ">");
+    // What should not be null is only of a damaged row: it is let through, to be found so. SQLite
+    // would not even look whether it `IS NULL`.
+    where += fmt::format(" AND (typeof({0}) = 'null' OR ({0}, id) {1} (?, ?))", column,
+                         query.descending ? "<" : ">");
   }
   return fmt::format("SELECT num FROM session {0} ORDER BY {1} {2}, id {2}", where, column,
                      query.descending ? "DESC" : "ASC");
@@ -230,14 +242,13 @@ Result<SessionPage> SqliteSessions::list(const SessionQuery& query) {
     };
     try {
       for (const std::int64_t number : candidates(db, query, mark)) {
-        auto session = find(db, access_.workers, number);
-        if (session && !add(*std::move(session))) break;
+        if (!add(find_listed(db, access_.workers, number))) break;
       }
       return page;
     } catch (const SqliteError& error) {
       if (!error.is_damage()) throw;
     }
-    page = {};
+    page = {.is_damaged = true};
     for (SessionSummary& session : sorted(all_readable(db, access_.workers), query, mark)) {
       if (!add(std::move(session))) break;
     }
