@@ -140,7 +140,8 @@ Result<Store*> Desk::open(bool makes) {
     std::filesystem::create_directories(std::filesystem::path(location()).parent_path(), ignored);
   }
   auto store = open_store(location(), {.create = makes, .clock = world_.clock, .ids = world_.ids});
-  if (!store && store.error().code == ErrorCode::not_found) {
+  // Where a subject says what else is missing, the words do too.
+  if (!store && store.error().code == ErrorCode::not_found && store.error().subject.empty()) {
     return no_store(location());
   }
   if (!store) return forward(store);

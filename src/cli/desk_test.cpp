@@ -2,6 +2,7 @@
 
 #include "desk.hpp"
 
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "command/command.hpp"
 #include "doubles/must.hpp"
+#include "doubles/postgres_cluster.hpp"
 #include "fixture.hpp"
 #include "place/settings.hpp"
 #include "world.hpp"
@@ -63,6 +65,31 @@ TEST(SuggestedCommands, NeverSayAPassword) {
   const Desk desk(world, given, must(read_settings(world, given)));
   EXPECT_EQ(desk.command("pending"),
             "perdure pending --store 'postgres://ann:***@db.example/agents'");
+}
+
+// Which number it ends with is what a script goes by.
+TEST(ExitCodes, OfAServerSayWhoMayNotWhatIsNotThereAndWhatItCannotDo) {
+  CliFixture fixture({"postgres", Home::schema});
+  const std::string server = fixture.location();
+  const auto exit_at = [&](const std::string& store) {
+    return fixture.run({"sessions", "--store", store});
+  };
+  EXPECT_EQ(fixture.run({"sessions"}).exit, 0);
+  EXPECT_EQ(exit_at(server + "&user=nobody_of_this_name").exit, 4);
+  const Said no_database = exit_at(server + "&dbname=no_such_database");
+  EXPECT_EQ(no_database.exit, 3);
+  EXPECT_THAT(no_database.err, HasSubstr("CREATE DATABASE"));
+  const PostgresSchema elsewhere;
+  EXPECT_EQ(exit_at(elsewhere.location()).exit, 3);
+  const std::string script = fixture.folder.file("script.json");
+  std::ofstream(script) << R"({"responses": [{"text": "Hello."}]})";
+  const Said not_made = fixture.run({"run", "--provider", "scripted", "--model", script, "Hello",
+                                     "--store", elsewhere.location("migrate=verify")});
+  EXPECT_EQ(not_made.exit, 3);
+  EXPECT_THAT(not_made.err, HasSubstr("migrate=auto"));
+  EXPECT_EQ(fixture.run({"backup", fixture.folder.file("copy.db")}).exit, 2);
+  EXPECT_EQ(exit_at("mysql://h/d").exit, 2);
+  EXPECT_EQ(exit_at("POSTGRES://h/d").exit, 2);
 }
 
 TEST(MistypedStores, AreRefusedWithoutTheirPassword) {

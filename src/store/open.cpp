@@ -70,7 +70,7 @@ Result<std::unique_ptr<Store>> open_file(const std::string& location, std::strin
 }
 
 std::unexpected<Error> refuse_scheme(const std::string& location) {
-  return fail(ErrorCode::unsupported,
+  return fail(ErrorCode::invalid_argument,
               fmt::format("this build cannot open \"{}\": it knows `memory:`, the path of a file, "
                           "`sqlite:` before a path, and `postgres://…`",
                           shown_location(location)));
@@ -80,7 +80,7 @@ std::unexpected<Error> refuse_scheme(const std::string& location) {
 std::unexpected<Error> refuse_address(const std::string& location) {
   const bool is_ours = location.starts_with('p') || location.starts_with('P');
   if (location.contains("://") && !is_ours) return refuse_scheme(location);
-  return fail(ErrorCode::unsupported,
+  return fail(ErrorCode::invalid_argument,
               fmt::format("\"{}\" is no location: did you mean postgres://USER:PASSWORD@HOST/"
                           "DATABASE? Its scheme has small letters and two slashes",
                           shown_location(location)));

@@ -28,7 +28,7 @@ TEST(OpenStore, ChoosesTheBackendByTheLocation) {
 TEST(OpenStore, RefusesSchemesThisBuildLacks) {
   for (const char* location :
        {"mysql://localhost/db", "memory:x", "Memory:", "file:x.db", "http://localhost"}) {
-    EXPECT_EQ(backend_of(location), "unsupported") << location;
+    EXPECT_EQ(backend_of(location), "invalid_argument") << location;
   }
 }
 

@@ -175,8 +175,8 @@ TEST(OpenStore, APathNeedsNoScheme) {
   EXPECT_TRUE(open_store("sqlite:" + folder.file("store.db"), {.create = false}));
 }
 
-TEST(OpenStore, AnUnknownSchemeIsUnsupported) {
-  EXPECT_EQ(code_of(open_store("mysql://localhost/x")), ErrorCode::unsupported);
+TEST(OpenStore, AnUnknownSchemeIsRefused) {
+  EXPECT_EQ(code_of(open_store("mysql://localhost/x")), ErrorCode::invalid_argument);
 }
 
 TEST(OpenStore, EveryMemoryStoreIsAStoreOfItsOwn) {

@@ -111,6 +111,7 @@ TEST_F(Roles, OneWithoutTheGrantIsToldSo) {
 
   ASSERT_FALSE(store.has_value());
   EXPECT_EQ(store.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(store.error().subject, "authority");
   EXPECT_THAT(store.error().message, HasSubstr("grant"));
 }
 
@@ -118,7 +119,7 @@ TEST_F(Roles, AStartThatOnlyLooksRefusesASchemaThatIsNotThere) {
   const auto store = open_store(as(owner, "migrate=verify"));
 
   ASSERT_FALSE(store.has_value());
-  EXPECT_EQ(store.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(store.error().code, ErrorCode::not_found);
   EXPECT_THAT(store.error().message, AllOf(HasSubstr(schema.name()), HasSubstr("migrate=auto")));
   EXPECT_EQ(cluster().one(fmt::format("SELECT to_regnamespace('{}') IS NULL", schema.name())), "t");
 }

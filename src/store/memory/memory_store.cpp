@@ -80,7 +80,7 @@ StoreCounters MemoryUpkeep::counters() const {
 }
 
 Result<void> MemoryUpkeep::backup(const std::string& /*path*/, const Progress& /*progress*/) {
-  return fail(ErrorCode::unsupported, "a store in memory has no file to back up");
+  return fail(ErrorCode::unsupported, "a store in memory has no file to back up", "operation");
 }
 
 Result<std::vector<Remark>> MemoryUpkeep::doctor() {

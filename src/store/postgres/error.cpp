@@ -110,6 +110,14 @@ Error PgError::to_error() const {
         ". The functions of the store are those of another version of Perdure, which has migrated "
         "it since this program opened it: restart the program, with that version or a newer one.";
   }
+  if (has_class("28") || words_.sqlstate == "42501") {
+    return {ErrorCode::unavailable, std::move(message), "authority"};
+  }
+  if (words_.sqlstate == "3D000") {
+    return {ErrorCode::not_found,
+            message + ". Perdure makes its schema, not the database: CREATE DATABASE does.",
+            "database"};
+  }
   const auto* found = std::ranges::find(mapped, words_.sqlstate, &Mapped::sqlstate);
   if (found != mapped.end()) return {found->code, std::move(message), words_.subject};
   return {ErrorCode::unavailable, std::move(message), {}};

@@ -63,6 +63,19 @@ TEST(PgErrorTest, WhoMayNotLogInNeedNotTryAgain) {
   EXPECT_TRUE(PgError::away("x", "53300").may_be_repeated());
 }
 
+TEST(PgErrorTest, WhoMayNotIsToldApartFromWhatIsNotThere) {
+  for (const auto* sqlstate : {"28P01", "28000"}) {
+    EXPECT_EQ(PgError::away("x", sqlstate).to_error(),
+              (Error{ErrorCode::unavailable, "x", "authority"}));
+  }
+  EXPECT_EQ(said("42501").to_error().code, ErrorCode::unavailable);
+  EXPECT_EQ(said("42501").to_error().subject, "authority");
+  const Error missing = PgError::away("x", "3D000").to_error();
+  EXPECT_EQ(missing.code, ErrorCode::not_found);
+  EXPECT_EQ(missing.subject, "database");
+  EXPECT_NE(missing.message.find("CREATE DATABASE"), std::string::npos);
+}
+
 TEST(PgErrorTest, WhatIsInTheWayOfOthersIsRepeated) {
   for (const auto* sqlstate : {"40001", "40P01", "55P03", "57014", "53300"}) {
     EXPECT_TRUE(said(sqlstate).may_be_repeated()) << sqlstate;

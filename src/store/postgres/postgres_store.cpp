@@ -112,7 +112,8 @@ class PostgresStore final : public Store, private Upkeep {
   Result<void> backup(const std::string& /*path*/, const Progress& /*progress*/) override {
     return fail(ErrorCode::unsupported,
                 "a store in PostgreSQL is backed up with PostgreSQL's own tools: pg_basebackup and "
-                "its archived WAL for all of it, pg_dump for one schema");
+                "its archived WAL for all of it, pg_dump for one schema",
+                "operation");
   }
 
   Result<std::vector<Remark>> doctor() override { return examine(access_); }

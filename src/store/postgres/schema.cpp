@@ -65,12 +65,12 @@ Error not_there(const Address& address) {
 
 Error not_made(const Address& address) {
   return {
-      ErrorCode::unsupported,
+      ErrorCode::not_found,
       fmt::format("there is no store in schema {0} of {1}, and `migrate=verify` forbids to make "
                   "one: open it once with `migrate=auto`, by a role that owns the schema or may "
                   "create it, then SELECT {0}.grant_to('the role that runs')",
                   quoted_name(address.schema), address.shown),
-      {}};
+      "migrate"};
 }
 
 Error not_migrated(const Address& address, const Standing& standing, std::string_view why) {
