@@ -7,6 +7,7 @@
 #include <expected>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,11 +26,15 @@
 #include "screen/output.hpp"
 #include "screen/screen.hpp"
 #include "screen/text.hpp"
+#include "screen/wait_notice.hpp"
 #include "screen/words.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {
 namespace {
+
+// A server that answers does so sooner; from here on people wonder.
+constexpr Duration server_wait{1'000};
 
 std::string value_of(const std::vector<Setting>& settings, std::string_view key) {
   return std::ranges::find(settings, key, &Setting::key)->value;
@@ -139,7 +144,12 @@ Result<Store*> Desk::open(bool makes) {
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(location()).parent_path(), ignored);
   }
+  std::optional<WaitNotice> notice;
+  if (is_address(location())) {
+    notice.emplace(talk_, fmt::format("Waiting for {} …", shown_location(location())), server_wait);
+  }
   auto store = open_store(location(), {.create = makes, .clock = world_.clock, .ids = world_.ids});
+  notice.reset();
   // Where a subject says what else is missing, the words do too.
   if (!store && store.error().code == ErrorCode::not_found && store.error().subject.empty()) {
     return no_store(location());

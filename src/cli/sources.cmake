@@ -36,6 +36,7 @@ set(PERDURE_CLI_SOURCES
     screen/screen.cpp
     screen/table.cpp
     screen/text.cpp
+    screen/wait_notice.cpp
     screen/words.cpp
     verbs/as_json.cpp
     verbs/bundle.cpp
@@ -85,6 +86,7 @@ set(PERDURE_CLI_TESTS
     screen/progress_bar_test.cpp
     screen/table_test.cpp
     screen/text_test.cpp
+    screen/wait_notice_test.cpp
     screen/words_test.cpp
     verbs/forget_test.cpp
     verbs/show_test.cpp
