@@ -92,6 +92,17 @@ TEST(ExitCodes, OfAServerSayWhoMayNotWhatIsNotThereAndWhatItCannotDo) {
   EXPECT_EQ(exit_at("POSTGRES://h/d").exit, 2);
 }
 
+TEST(Doctor, LooksAtAServerBeforeThereIsAStore) {
+  CliFixture fixture({"postgres", Home::schema});
+  const PostgresSchema elsewhere;
+  const Said said = fixture.run({"doctor", "--store", elsewhere.location()});
+  EXPECT_THAT(said.out, HasSubstr("no store yet"));
+  EXPECT_THAT(said.out, HasSubstr("replication: "));
+  EXPECT_EQ(said.exit, fixture.run({"doctor"}).exit);
+  EXPECT_FALSE(elsewhere.exists());
+  EXPECT_EQ(fixture.run({"doctor", "--store", "missing.db"}).exit, 3);
+}
+
 TEST(MistypedStores, AreRefusedWithoutTheirPassword) {
   CliFixture fixture;
   for (const std::string store :

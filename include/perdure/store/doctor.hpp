@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "perdure/core/error.hpp"
 
 namespace perdure {
 
@@ -26,5 +29,9 @@ struct Remark {
 
   bool operator==(const Remark&) const = default;
 };
+
+/// What a store would rest on at this server, `postgres://…`, before it is there. Makes nothing.
+/// Fails: `invalid_argument` for another location; otherwise as open_store.
+[[nodiscard]] Result<std::vector<Remark>> examine_server(const std::string& location);
 
 }  // namespace perdure

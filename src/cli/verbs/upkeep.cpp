@@ -17,6 +17,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/store/check.hpp"
 #include "perdure/store/doctor.hpp"
+#include "perdure/store/location.hpp"
 #include "perdure/store/salvage.hpp"
 #include "place/path.hpp"
 #include "screen/progress_bar.hpp"
@@ -178,15 +179,10 @@ void print_remark(Desk& desk, const Remark& remark) {
     desk.screen().line({{fmt::format("           {}", remark.advice), Ink::dim}});
 }
 
-Result<Exit> run_doctor(Desk& desk) {
-  auto store = desk.open();
-  if (!store) return forward(store);
-  const StoreInfo info = (*store)->upkeep().info();
-  auto remarks = (*store)->upkeep().doctor();
-  if (!remarks) return forward(remarks);
+Exit print_doctor(Desk& desk, const StoreInfo& info, const std::vector<Remark>& remarks) {
   Json::Array list;
   bool is_dangerous = false;
-  for (const Remark& remark : *remarks) {
+  for (const Remark& remark : remarks) {
     is_dangerous = is_dangerous || remark.gravity == Gravity::danger;
     list.push_back(Json::Object{{"gravity", to_string(remark.gravity)},
                                 {"topic", remark.topic},
@@ -203,9 +199,37 @@ Result<Exit> run_doctor(Desk& desk) {
                           {"remarks", std::move(list)}});
   const Exit exit = is_dangerous ? Exit::failed : Exit::done;
   if (desk.output().is_json()) return exit;
-  desk.screen().line(fmt::format("{} ({}, format {})", info.location, info.engine, info.format));
-  for (const Remark& remark : *remarks) print_remark(desk, remark);
+  const std::string format =
+      info.format == 0 ? "no store yet" : fmt::format("format {}", info.format);
+  desk.screen().line(fmt::format("{} ({}, {})", info.location, info.engine, format));
+  for (const Remark& remark : remarks) print_remark(desk, remark);
   return exit;
+}
+
+// One wants to know it before the first run.
+Result<Exit> look_at_server(Desk& desk) {
+  auto remarks = examine_server(desk.location());
+  if (!remarks) return forward(remarks);
+  remarks->push_back({.gravity = Gravity::fine,
+                      .topic = "store",
+                      .what = "there is none in this schema yet",
+                      .advice = "perdure run makes it"});
+  return print_doctor(
+      desk,
+      {.backend = "postgres", .location = shown_location(desk.location()), .engine = "PostgreSQL"},
+      *remarks);
+}
+
+Result<Exit> run_doctor(Desk& desk) {
+  auto store = desk.open();
+  const bool is_missing = !store && store.error().code == ErrorCode::not_found;
+  if (is_missing && store.error().subject.empty() && is_address(desk.location())) {
+    return look_at_server(desk);
+  }
+  if (!store) return forward(store);
+  auto remarks = (*store)->upkeep().doctor();
+  if (!remarks) return forward(remarks);
+  return print_doctor(desk, (*store)->upkeep().info(), *remarks);
 }
 
 }  // namespace
@@ -247,13 +271,16 @@ Command backup_command() {
 }
 
 Command doctor_command() {
-  return {.name = "doctor",
-          .summary = "Say what the store's promises rest on here",
-          .details = "Ends with 1 if what was acknowledged may be lost.",
-          .opens_store = true,
-          .examples = {{"perdure doctor", "before it is needed"}},
-          .schema = "perdure.doctor/1",
-          .run = run_doctor};
+  return {
+      .name = "doctor",
+      .summary = "Say what the store's promises rest on here",
+      .details =
+          "Ends with 1 if what was acknowledged may be lost. Of a server it can be asked before "
+          "there is a store.",
+      .opens_store = true,
+      .examples = {{"perdure doctor", "before it is needed"}},
+      .schema = "perdure.doctor/1",
+      .run = run_doctor};
 }
 
 }  // namespace perdure::cli

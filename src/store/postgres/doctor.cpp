@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/doctor.hpp"
+#include "perdure/store/open.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "postgres/address.hpp"
+#include "postgres/client.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/roles.hpp"
 #include "postgres/rows.hpp"
@@ -122,14 +126,31 @@ Remark look_at_pooler(const Facts& facts) {
           .advice = {}};
 }
 
-}  // namespace
-
-Result<std::vector<Remark>> examine(const Access& access) {
-  return access.client.read([&](Connection& db) -> Result<std::vector<Remark>> {
+Result<std::vector<Remark>> look_at_all(Client& client, Durability durability) {
+  return client.read([&](Connection& db) -> Result<std::vector<Remark>> {
     const Facts facts = read_facts(db);
-    return std::vector{look_at_disk(facts, access.durability), look_at_replication(facts),
+    return std::vector{look_at_disk(facts, durability), look_at_replication(facts),
                        look_at_checksums(facts), look_at_pooler(facts)};
   });
 }
 
+}  // namespace
+
+Result<std::vector<Remark>> examine(const Access& access) {
+  return look_at_all(access.client, access.durability);
+}
+
 }  // namespace perdure::postgres
+
+namespace perdure {
+
+Result<std::vector<Remark>> examine_server(const std::string& location) {
+  auto address = postgres::parse_address(location);
+  if (!address) return forward(address);
+  const OpenOptions defaults;
+  postgres::Client client(*std::move(address),
+                          {.patience = defaults.write_wait, .durability = defaults.durability});
+  return postgres::look_at_all(client, defaults.durability);
+}
+
+}  // namespace perdure
