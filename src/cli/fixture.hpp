@@ -52,6 +52,9 @@ class CliFixture {
   /// ses_9pq400, which this process owns.
   [[nodiscard]] Session& running() { return *running_; }
 
+  /// Takes a session that nobody owns, for this process.
+  [[nodiscard]] Session hold(const SessionId& session) { return must(runtime_->open(session)); }
+
   FakeClock clock;
   CountingIds ids;
   std::map<std::string, std::string> environment;

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <gtest/gtest.h>
 #include <iterator>
 #include <string>
@@ -22,6 +24,7 @@
 #include "doubles/temp_folder.hpp"
 #include "fixture.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
@@ -381,6 +384,67 @@ TEST_F(DecisionTest, AWordThatComesTooLateIsNotToldAsGiven) {
   EXPECT_EQ(late.exit, 1) << late.out;
   EXPECT_TRUE(late.err.contains("came too late")) << late.err;
   EXPECT_EQ(late.out, "");
+}
+
+const std::vector<std::string> resolve_as_failed = {"resolve", "ses_2b7x", "--as",     "failed",
+                                                    "--error", "no",       "--reason", "not there"};
+
+TEST_F(DecisionTest, WhoeverDecidesTooLateHearsWhatStands) {
+  const SessionId session = must(SessionId::parse("ses_2b7x00"));
+  Mail mail(fixture.store(), session);
+  must(
+      mail.resolve(must(MessageId::parse("msg_first")), 6,
+                   {.as = Decision::As::succeeded, .result = "rf_1", .who = "bob", .why = "seen"}));
+  const Said said = fixture.run(resolve_as_failed);
+  EXPECT_EQ(said.exit, 1);
+  EXPECT_TRUE(said.err.contains("ses_2b7x00:6 (pay.refund) is succeeded meanwhile, by bob (seen)"))
+      << said.err;
+  EXPECT_FALSE(said.out.contains("failed, by ana")) << said.out;
+  EXPECT_EQ(must(fixture.store().ledger().read(session, 6)).who, "bob");
+}
+
+TEST_F(DecisionTest, AnEarlierDecisionToRetryGivesWay) {
+  Mail mail(fixture.store(), must(SessionId::parse("ses_2b7x00")));
+  must(mail.resolve(must(MessageId::parse("msg_first")), 6,
+                    {.as = Decision::As::retry, .who = "bob", .why = "not seen"}));
+  EXPECT_EQ(fixture.run(resolve_as_failed).exit, 0);
+}
+
+TEST_F(DecisionTest, WhoeverAllowsWhatIsGivenUpHearsIt) {
+  const SessionId session = must(SessionId::parse("ses_8e1f00"));
+  Mail mail(fixture.store(), session);
+  must(mail.cancel(must(MessageId::parse("msg_first")), "bob", "enough"));
+  const Said said = fixture.run({"approve", "ses_8e1f00"});
+  EXPECT_EQ(said.exit, 1);
+  EXPECT_TRUE(said.err.contains("mail.send) is cancelled meanwhile")) << said.err;
+}
+
+TEST_F(DecisionTest, AnOwnerThatTakesItUpIsWaitedFor) {
+  const SessionId session = must(SessionId::parse("ses_2b7x00"));
+  Store& store = fixture.store();
+  Session owner = fixture.hold(session);
+  std::future<Said> resolving =
+      std::async(std::launch::async, [&] { return fixture.run(resolve_as_failed); });
+  for (auto seen = must(store.changes().current()); must(store.inbox().list(session, 1)).empty();) {
+    seen = must(store.changes().wait(seen, std::chrono::seconds(10)));
+  }
+  EXPECT_EQ(must(owner.take_inbox()), 1U);
+  const Said said = resolving.get();
+  EXPECT_EQ(said.exit, 0) << said.err;
+  EXPECT_EQ(said.out, "ses_2b7x00:6: failed, by ana.\n");
+}
+
+// The one that holds the session is only another decision: it goes, and each is taken in.
+TEST_F(ProcessTest, OfDecisionsAtTheSameTimeOneStandsAndTheOthersHearIt) {
+  const Said said = shell(
+      "perdure -q resolve ses_2b7x --as succeeded --result R --reason a & one=$!; "
+      "perdure -q resolve ses_2b7x --as failed --error E --reason b & two=$!; "
+      "perdure -q resolve ses_2b7x --as abandoned --reason c & three=$!; "
+      "for each in $one $two $three; do wait $each && echo =done; done");
+  const auto first = said.out.find("=done");
+  ASSERT_NE(first, std::string::npos) << said.out;
+  EXPECT_EQ(said.out.find("=done", first + 1), std::string::npos) << said.out;
+  EXPECT_FALSE(said.out.contains("left in its inbox")) << said.out;
 }
 
 TEST_F(DecisionTest, APersonAtATerminalIsAsked) {

@@ -60,6 +60,7 @@ set(PERDURE_CLI_SOURCES
     verbs/run.cpp
     verbs/sessions.cpp
     verbs/show.cpp
+    verbs/standing.cpp
     verbs/state_json.cpp
     verbs/steer.cpp
     verbs/timeline.cpp

@@ -12,12 +12,16 @@
 #include "exit.hpp"
 #include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
 #include "verbs/deliver.hpp"
+#include "verbs/standing.hpp"
 #include "verbs/values.hpp"
 
 namespace perdure::cli {
@@ -32,6 +36,14 @@ std::unexpected<Error> wrong_state(const Call& call, std::string_view wanted) {
   return fail(ErrorCode::conflict,
               fmt::format("{} ({}) is {}: {}", call_name(call.session, call.position), call.tool,
                           to_string(call.state), wanted));
+}
+
+// Longer than somebody else's decision takes; an owner that runs the session takes it up later.
+constexpr Duration patience{3000};
+
+bool says(const Json& body, std::string_view member, const Json& value) {
+  const Json* found = body.find(member);
+  return found != nullptr && *found == value;
 }
 
 Result<void> check_unresolved(Store& store, const Call& call) {
@@ -106,23 +118,24 @@ Result<Exit> run_resolve(Desk& desk) {
     return Exit::unconfirmed;
   }
   const Position position = call->position;
-  return deliver(desk, {.session = call->session,
-                        .decision = std::string(to_string(decision->as)),
-                        .about = name,
-                        .reason = decision->why,
-                        .wakes = true,
-                        .post = [&, position](Mail& mail, const MessageId& id) {
-                          return mail.resolve(id, position, *decision);
-                        }});
-}
-
-// Whoever runs the session may have been faster than the word.
-Result<void> check_in_time(Store& store, const Call& about, bool allow) {
-  auto call = store.ledger().read(about.session, about.position);
-  if (!call) return forward(call);
-  const bool is_refused = call->state == CallState::denied || call->state == CallState::cancelled;
-  if (call->state == CallState::intended || is_refused != allow) return {};
-  return wrong_state(*call, "this came too late, and changes nothing");
+  return deliver(
+      desk,
+      {.session = call->session,
+       .decision = std::string(to_string(decision->as)),
+       .about = name,
+       .reason = decision->why,
+       .wakes = true,
+       .post = [&, position](Mail& mail,
+                             const MessageId& id) { return mail.resolve(id, position, *decision); },
+       .confirm =
+           [&](Position since) {
+             return check_stands(**store, *call, since, [&](const Json& body) {
+               return says(body, "decision", to_string(decision->as)) &&
+                      says(body, "result", decision->result) && says(body, "who", decision->who) &&
+                      says(body, "why", decision->why);
+             });
+           },
+       .patience = patience});
 }
 
 Result<Exit> give_word(Desk& desk, bool allow, std::string_view decision,
@@ -133,18 +146,24 @@ Result<Exit> give_word(Desk& desk, bool allow, std::string_view decision,
   if (!call) return forward(call);
   if (call->state != CallState::intended)
     return wrong_state(*call, "only a call that was not made yet can be allowed or denied");
-  return deliver(desk, {.session = call->session,
-                        .decision = std::string(decision),
-                        .about = call_name(call->session, call->position),
-                        .reason = reason,
-                        .wakes = true,
-                        .heard = "takes this up at the next step, if the call is not made by then",
-                        .post =
-                            [&](Mail& mail, const MessageId& id) {
-                              return mail.approve(id, call->position, allow, desk.world().user,
-                                                  reason);
-                            },
-                        .check = [&] { return check_in_time(**store, *call, allow); }});
+  return deliver(desk,
+                 {.session = call->session,
+                  .decision = std::string(decision),
+                  .about = call_name(call->session, call->position),
+                  .reason = reason,
+                  .wakes = true,
+                  .post =
+                      [&](Mail& mail, const MessageId& id) {
+                        return mail.approve(id, call->position, allow, desk.world().user, reason);
+                      },
+                  .confirm =
+                      [&](Position since) {
+                        return check_stands(**store, *call, since, [&](const Json& body) {
+                          return says(body, "allow", allow) &&
+                                 says(body, "who", desk.world().user) && says(body, "why", reason);
+                        });
+                      },
+                  .patience = patience});
 }
 
 // An answer is an approval with words. To a call that waits for a yes or a no, "no" would be a yes; and

@@ -4,38 +4,71 @@
 
 #include "verbs/deliver.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "desk.hpp"
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/store/inbox.hpp"
+#include "perdure/store/limits.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 #include "screen/words.hpp"
 
 namespace perdure::cli {
 namespace {
 
-// How the session stands then. Empty: somebody owns it, and will take the mail up.
-Result<std::optional<Status>> take_in(Desk& desk, const Letter& letter) {
+// How the session stands once somebody has taken the letter in; empty while its owner has not.
+using Taken = std::optional<Status>;
+
+Result<Taken> take_in(Session session, bool wakes) {
+  if (wakes && session.status() == Status::waiting) {
+    if (auto woken = session.set_status({.status = Status::active}); !woken) return forward(woken);
+  }
+  if (auto taken = session.take_inbox(); !taken) return forward(taken);
+  const Status status = session.status();
+  if (auto closed = session.close(); !closed) return forward(closed);
+  return status;
+}
+
+Result<bool> is_in_inbox(Store& store, const SessionId& session, const MessageId& id) {
+  auto mails = store.inbox().list(session, limit_max);
+  if (!mails) return forward(mails);
+  return std::ranges::find(*mails, id, &InboxMessage::id) != mails->end();
+}
+
+Result<Taken> have_taken_in(Desk& desk, Store& store, const Letter& letter, const MessageId& id) {
+  constexpr Duration looks_every{
+      200};  // An owner that dies writes nothing that could be waited for.
   auto runtime = desk.worker();
   if (!runtime) return forward(runtime);
-  auto session = (*runtime)->open(letter.session);
-  if (!session && session.error().code == ErrorCode::lease_held) return std::nullopt;
-  if (!session) return forward(session);
-  if (letter.wakes && session->status() == Status::waiting) {
-    if (auto woken = session->set_status({.status = Status::active}); !woken) return forward(woken);
+  const Uptime deadline = desk.world().clock->uptime() + letter.patience;
+  for (;;) {
+    auto seen = store.changes().current();
+    if (!seen) return forward(seen);
+    auto session = (*runtime)->open(letter.session);
+    if (session) return take_in(*std::move(session), letter.wakes);
+    if (session.error().code != ErrorCode::lease_held) return forward(session);
+    if (letter.patience == Duration(0)) return std::nullopt;
+    auto waits = is_in_inbox(store, letter.session, id);
+    if (!waits) return forward(waits);
+    if (!*waits) break;
+    if (desk.world().clock->uptime() >= deadline) return std::nullopt;
+    if (auto waited = store.changes().wait(*seen, looks_every); !waited) return forward(waited);
   }
-  if (auto taken = session->take_inbox(); !taken) return forward(taken);
-  const Status status = session->status();
-  if (auto closed = session->close(); !closed) return forward(closed);
-  return status;
+  auto row = store.sessions().read(letter.session);
+  if (!row) return forward(row);
+  return row->status;
 }
 
 }  // namespace
@@ -55,15 +88,17 @@ Result<void> check_goes_on(const Desk& desk, const SessionSummary& row) {
 Result<Exit> deliver(Desk& desk, const Letter& letter) {
   auto store = desk.open();
   if (!store) return forward(store);
+  auto row = (*store)->sessions().read(letter.session);
+  if (!row) return forward(row);
   Mail mail(**store, letter.session);
-  if (auto posted = letter.post(mail, mint<MessageTag>(*desk.world().ids)); !posted)
-    return forward(posted);
-  auto stands = take_in(desk, letter);
+  const MessageId id = mint<MessageTag>(*desk.world().ids);
+  if (auto posted = letter.post(mail, id); !posted) return forward(posted);
+  auto stands = have_taken_in(desk, **store, letter, id);
   if (!stands) return forward(stands);
-  if (letter.check) {
-    if (auto in_time = letter.check(); !in_time) return forward(in_time);
-  }
   const bool is_taken = stands->has_value();
+  if (is_taken && letter.confirm) {
+    if (auto confirmed = letter.confirm(row->head); !confirmed) return forward(confirmed);
+  }
   desk.output().document("perdure.decision/1",
                          {{"session", letter.session.text()},
                           {"call", letter.about.empty() ? Json(nullptr) : Json(letter.about)},

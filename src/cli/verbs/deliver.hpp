@@ -9,7 +9,9 @@
 #include "desk.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/mail.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure::cli {
@@ -23,12 +25,15 @@ struct Letter {
   bool wakes = false;
   std::string heard = "takes this up at the next step";  ///< What an owner that lives does with it.
   std::function<Result<void>(Mail&, const MessageId&)> post{};
-  /// Whether it came in time, asked once it is delivered; empty: it cannot come too late.
-  std::function<Result<void>()> check{};
+  /// Asked once the letter was taken in: fails if something else stands. `since` is where the log
+  /// ended before the letter was posted.
+  std::function<Result<void>(Position since)> confirm{};
+  /// How long to wait for an owner to take it up or to go: it may be somebody else who decides.
+  Duration patience{0};
 };
 
 /// Delivers it, and says what became of it on the desk.
-/// Fails: as Inbox::post; as Runtime::open, except for an owner that lives; as Letter::check.
+/// Fails: as Inbox::post; as Runtime::open, except for an owner that lives; as Letter::confirm.
 [[nodiscard]] Result<Exit> deliver(Desk& desk, const Letter& letter);
 
 /// Fails: `conflict` for a session that has ended or was moved.
