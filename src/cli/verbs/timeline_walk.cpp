@@ -6,11 +6,14 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "live/call_words.hpp"
 #include "perdure/agent/turn_report.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
@@ -26,6 +29,22 @@ const ToolResultBlock* result_in(const Message& message) {
     if (const auto* result = std::get_if<ToolResultBlock>(&block)) return result;
   }
   return nullptr;
+}
+
+std::string text_in(const Json& body, std::string_view member) {
+  const Json* found = body.find(member);
+  const std::string* text = found != nullptr ? found->as_string() : nullptr;
+  return text != nullptr ? *text : std::string();
+}
+
+// What a letter's kind says was done.
+std::string done_by(const std::string& kind, const Json& body) {
+  if (kind == "resolve") return "resolved as " + text_in(body, "decision");
+  if (kind == "pause") return "paused";
+  if (kind == "cancel") return "cancelled";
+  if (kind != "approve") return kind;
+  const Json* allow = body.find("allow");
+  return allow != nullptr && *allow == Json(true) ? "approved" : "denied";
 }
 
 std::string words_of(const Message& message) {
@@ -74,8 +93,22 @@ std::optional<TimelineRow> TimelineWalk::take(const Entry& entry) {
   if (entry.channel == "calls") take_call_record(entry);
   if (entry.channel != "inbox" || entry.kind == "message") return std::nullopt;
   TimelineRow row = row_of(entry, "inbox");
-  row.what = entry.kind;
+  row.what = letter_words(entry);
   return row;
+}
+
+std::string TimelineWalk::letter_words(const Entry& entry) const {
+  if (entry.kind == "ended_worker") return "the process that ran it has ended";
+  if (entry.kind == "child_result") return "a child has ended";
+  const auto body = parse_json(entry.body.bytes());
+  if (!body || !body->is_object()) return entry.kind;
+  std::string done = done_by(entry.kind, *body);
+  const Json* call = body->find("call");
+  const auto found = open_.find(static_cast<Position>(call ? call->as_int64().value_or(0) : 0));
+  const bool is_question = found != open_.end() && asks_people(found->second.tool);
+  if (is_question && done == "approved") done = "answered";
+  const std::string why = text_in(*body, "why");
+  return fmt::format("{} by {}{}", done, text_in(*body, "who"), why.empty() ? "" : ": " + why);
 }
 
 std::optional<TimelineRow> TimelineWalk::take_request(const Entry& entry) {

@@ -55,7 +55,8 @@ class TimelineWalk {
     std::string doubt{};
   };
 
-  TimelineRow row_of(const Entry& entry, std::string kind) const;
+  std::string letter_words(const Entry& entry) const;
+  [[nodiscard]] TimelineRow row_of(const Entry& entry, std::string kind) const;
   std::optional<TimelineRow> take_message(const Entry& entry);
   std::optional<TimelineRow> take_result(const Entry& entry, const ToolResultBlock& result);
   std::optional<TimelineRow> take_request(const Entry& entry);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <gtest/gtest.h>
+#include <string>
 #include <vector>
 
 #include "perdure/core/time.hpp"
@@ -40,6 +41,28 @@ TEST(TimelineWalk, AModelsTimeBeginsWhenItsCallsHaveEnded) {
   EXPECT_EQ(rows[1].took, Duration(seconds(4)));
   EXPECT_EQ(rows[2].took, Duration(seconds(1)));
   EXPECT_EQ(rows[2].offset, Duration(seconds(4)));
+}
+
+TEST(TimelineWalk, SaysWhatALetterDid) {
+  LogOf log;
+  const Position call = log.intend(log.ask({"c"}), 0);
+  const std::string about = R"({"call": )" + std::to_string(call) + R"(, "who": "ana", )";
+  log.add("inbox", "approve", about + R"("allow": true, "why": ""})");
+  log.add("inbox", "approve", about + R"("allow": false, "why": "no money"})");
+  log.add("inbox", "resolve", about + R"("decision": "retry", "why": "not seen"})");
+  log.add("inbox", "pause", R"({"who": "ana", "why": ""})");
+  log.add("inbox", "ended_worker", R"("wrk_1")");
+  log.add("inbox", "approve", "no JSON");
+
+  TimelineWalk walk;
+  std::vector<std::string> said;
+  for (const Entry& entry : log.entries()) {
+    const auto row = walk.take(entry);
+    if (row && row->kind == "inbox") said.push_back(row->what);
+  }
+  EXPECT_EQ(said, (std::vector<std::string>{"approved by ana", "denied by ana: no money",
+                                            "resolved as retry by ana: not seen", "paused by ana",
+                                            "the process that ran it has ended", "approve"}));
 }
 
 }  // namespace
