@@ -152,6 +152,16 @@ void CliFixture::make_doubtful() {
   must(session.run_calls());
 }
 
+void CliFixture::make_pair(const std::string& id) {
+  Session session = begin(id, "Refund and write");
+  must(session.ask({.model = "scripted"}, user_says("Refund, then write")));
+  Message both = calls_for("pay.refund", R"({"order": 2})");
+  both.blocks.emplace_back(
+      ToolCallBlock{.id = "toolu_2", .name = "mail.send", .args = R"({"to": "ann"})"});
+  must(session.answer(std::move(both)));
+  must(session.run_calls());
+}
+
 void CliFixture::make_waiting() {
   Session approval = begin("ses_8e1f00", "Write to Ann");
   must(approval.ask({.model = "scripted"}, user_says("Write to Ann")));

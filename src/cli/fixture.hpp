@@ -43,6 +43,9 @@ class CliFixture {
   /// Makes the sessions that golden files show.
   void fill();
 
+  /// A session with a call in doubt and one that waits for its turn behind it.
+  void make_pair(const std::string& id);
+
   /// In a pipe, or on a terminal of so many columns.
   Said run(const std::vector<std::string>& words, std::optional<int> columns = {});
 

@@ -29,6 +29,7 @@ set(PERDURE_CLI_SOURCES
     place/filter.cpp
     place/passing_file.cpp
     place/path.cpp
+    place/pending_calls.cpp
     place/reference.cpp
     place/settings.cpp
     screen/output.cpp
@@ -81,6 +82,7 @@ set(PERDURE_CLI_TESTS
     live/picker_test.cpp
     live/whole_text_test.cpp
     place/filter_test.cpp
+    place/pending_calls_test.cpp
     place/reference_test.cpp
     place/settings_test.cpp
     process_test.cpp

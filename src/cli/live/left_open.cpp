@@ -9,11 +9,12 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
-#include "place/reference.hpp"
+#include "place/pending_calls.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -36,9 +37,19 @@ Fate fate_of(Prospect prospect) {
   return Fate::waits;
 }
 
+// What people said of it stands, whatever the agent is.
+Fate fate_of_intended(const OpenCall& open, const State& state) {
+  const Approval* word = state.approvals.find(open.call, open.args_digest);
+  if (word == nullptr) return Fate::runs;
+  if (word->decision == ApprovalDecision::asked) return Fate::waits;
+  return word->decision == ApprovalDecision::refused ? Fate::refused : Fate::runs;
+}
+
 Fate fate_by_class(const Call& call, const State& state) {
-  if (call.state == CallState::intended) return Fate::runs;
   const auto open = state.open_calls.find(call.position);
+  if (call.state == CallState::intended) {
+    return open != state.open_calls.end() ? fate_of_intended(open->second, state) : Fate::runs;
+  }
   if (open != state.open_calls.end() && open->second.is_retried) return Fate::runs_again;
   switch (call.effect) {
     case EffectClass::read_only:

@@ -48,16 +48,26 @@ std::string_view stop_word(const TurnEnd& end) {
   return end.error ? std::string_view("failed") : to_string(end.report.stop);
 }
 
-std::string_view waits_for(Waiting::For what) {
-  switch (what) {
+std::string_view waits_for(const Waiting& waiting) {
+  switch (waiting.what) {
     case Waiting::For::approval:
-      return "approval";
+      return asks_people(waiting.tool) ? "answer" : "approval";
     case Waiting::For::decision:
       return "decision";
     case Waiting::For::time:
       return "time";
   }
   return "";
+}
+
+// To the runtime an answer is an approval with words.
+std::string why_of(const Waiting& waiting) {
+  return waits_for(waiting) == "answer" ? "it waits for an answer" : waiting.why;
+}
+
+std::string why_of(const TurnEnd& end) {
+  if (end.error) return end.error->message;
+  return waits_for_a_word(end) ? why_of(*end.report.waiting) : end.report.why;
 }
 
 std::string command_for(const Desk& desk, const Waiting& waiting, const std::string& session) {
@@ -86,10 +96,7 @@ Piece headline(const TurnEnd& end, const Session& session) {
                           report.why),
               Ink::yellow};
     default:
-      if (waits_for_a_word(end) && asks_people(report.waiting->tool)) {
-        return {"Stopped (waiting): it waits for an answer", Ink::yellow};
-      }
-      return {fmt::format("Stopped ({}): {}", to_string(report.stop), report.why), Ink::yellow};
+      return {fmt::format("Stopped ({}): {}", to_string(report.stop), why_of(end)), Ink::yellow};
   }
 }
 
@@ -204,8 +211,8 @@ void tell_end(Desk& desk, const TurnEnd& end, const Session& session) {
 Json as_json(const SessionId& session, const Waiting& waiting) {
   return Json::Object{{"call", call_name(session, waiting.call)},
                       {"tool", waiting.tool},
-                      {"for", waits_for(waiting.what)},
-                      {"why", waiting.why},
+                      {"for", waits_for(waiting)},
+                      {"why", why_of(waiting)},
                       {"until", as_json(waiting.until)}};
 }
 
@@ -213,7 +220,7 @@ Json::Object end_document(Desk& desk, const TurnEnd& end, const Session& session
   const Tally& totals = session.state().totals;
   return {{"session", session.id().text()},
           {"stop", stop_word(end)},
-          {"why", end.error ? end.error->message : end.report.why},
+          {"why", why_of(end)},
           {"answer", end.report.answer},
           {"is_cut_short", end.report.is_cut_short},
           {"turns", totals.turns},

@@ -18,7 +18,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/text.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -160,48 +159,6 @@ Result<PlaceInSession> find_point(Store& store, const std::string& text) {
   auto checkpoint = store.log().read_checkpoint(place.session.id, *place.version);
   if (!checkpoint) return forward(checkpoint);
   return place;
-}
-
-bool is_pending(const Call& call, const SessionSummary& session) {
-  if (!session.moved_to.empty()) return false;
-  if (call.state == CallState::in_doubt) return true;
-  const bool has_owner = session.holder && session.holder->alive;
-  if (call.state == CallState::dispatched) return !has_owner;
-  return call.state == CallState::intended && session.status == Status::waiting;
-}
-
-CallQuery unsettled_calls(const std::optional<SessionId>& session) {
-  return {.session = session,
-          .states = {CallState::intended, CallState::dispatched, CallState::in_doubt}};
-}
-
-Result<std::vector<Call>> read_pending(Store& store, const SessionSummary& session) {
-  auto calls = store.ledger().list(unsettled_calls(session.id));
-  if (calls) std::erase_if(*calls, [&](const Call& call) { return !is_pending(call, session); });
-  return calls;
-}
-
-Result<Call> find_call(Store& store, const std::string& text) {
-  const auto colon = text.rfind(':');
-  const auto position = colon == std::string::npos
-                            ? std::nullopt
-                            : number_from(std::string_view(text).substr(colon + 1));
-  auto session = find_session(store, position ? text.substr(0, colon) : text);
-  if (!session) return forward(session);
-  if (position) return store.ledger().read(session->id, static_cast<Position>(*position));
-  auto calls = read_pending(store, *session);
-  if (!calls) return forward(calls);
-  if (calls->empty()) {
-    calls = store.ledger().list({.session = session->id, .states = {CallState::intended}});
-    if (!calls) return forward(calls);
-  }
-  if (calls->size() == 1) return std::move(calls->front());
-  std::string message = calls->empty() ? fmt::format("no call of {} is pending", text)
-                                       : fmt::format("several calls of {} are pending:", text);
-  for (const Call& call : *calls) {
-    message += fmt::format("\n  {}  {}", call_name(call.session, call.position), call.tool);
-  }
-  return fail(ErrorCode::not_found, message);
 }
 
 }  // namespace perdure::cli

@@ -80,15 +80,6 @@ TEST_P(ReferenceTest, ATitleMayHoldAnAt) {
   EXPECT_EQ(must(find_point(fixture.store(), "Mail ann@example.com@head")).session.id, id);
 }
 
-TEST_P(ReferenceTest, ACallIsNamedByPositionOrByBeingTheOnlyOnePending) {
-  const Call call = must(find_call(fixture.store(), "ses_2b7x"));
-  EXPECT_EQ(call.tool, "pay.refund");
-  EXPECT_EQ(must(find_call(fixture.store(), "ses_2b7x:" + std::to_string(call.position))), call);
-  EXPECT_EQ(must(find_call(fixture.store(), "ses_5d0c")).state, CallState::dispatched);
-  EXPECT_TRUE(find_call(fixture.store(), "ses_7k2m").error().message.contains("no call"));
-  EXPECT_EQ(find_call(fixture.store(), "ses_7k2m:1").error().code, ErrorCode::not_found);
-}
-
 INSTANTIATE_TEST_SUITE_P(Every, ReferenceTest, testing::ValuesIn(surviving_backends()),
                          [](const auto& named) { return named.param.name; });
 

@@ -17,7 +17,7 @@
 #include "perdure/store/open.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "place/reference.hpp"
+#include "place/pending_calls.hpp"
 #include "place/settings.hpp"
 #include "screen/text.hpp"
 #include "screen/words.hpp"
@@ -45,9 +45,9 @@ Result<void> tell_calls(Desk& desk, Store& store, const SessionSummary& row,
                         const std::string& typed) {
   auto calls = read_pending(store, row);
   if (!calls) return forward(calls);
-  for (const Call& call : *calls) {
-    const std::string name = call_name(row.id, call.position);
-    if (name.starts_with(typed)) tell_word(desk, name, call.tool);
+  for (const PendingCall& each : *calls) {
+    const std::string name = call_name(row.id, each.call.position);
+    if (name.starts_with(typed)) tell_word(desk, name, each.call.tool);
   }
   return {};
 }

@@ -19,7 +19,7 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
-#include "place/reference.hpp"
+#include "place/pending_calls.hpp"
 #include "verbs/deliver.hpp"
 #include "verbs/standing.hpp"
 #include "verbs/values.hpp"
@@ -46,14 +46,29 @@ bool says(const Json& body, std::string_view member, const Json& value) {
   return found != nullptr && *found == value;
 }
 
-Result<void> check_unresolved(Store& store, const Call& call) {
+// What is to be done with a call that was not made yet.
+std::string word_command(const Desk& desk, const Call& call) {
+  const std::string name = call_name(call.session, call.position);
+  if (asks_people(call.tool)) return desk.command(fmt::format("answer {} TEXT", name));
+  return fmt::format("{}, or {}", desk.command("approve " + name),
+                     desk.command(fmt::format("deny {} --reason TEXT", name)));
+}
+
+Result<void> check_unresolved(const Desk& desk, Store& store, const Call& call) {
   auto row = store.sessions().read(call.session);
   if (!row) return forward(row);
-  const bool is_open = call.state == CallState::in_doubt || call.state == CallState::dispatched;
-  if (is_open && is_pending(call, *row)) return {};
-  return wrong_state(call, call.state == CallState::dispatched
-                               ? "it is being made; wait for it, or pause the session"
-                               : "only a call in doubt can be resolved");
+  switch (call.state) {
+    case CallState::in_doubt:
+      return {};
+    case CallState::intended:
+      return wrong_state(
+          call, "it was not made yet, so there is nothing to resolve; " + word_command(desk, call));
+    case CallState::dispatched:
+      if (need_of(call, *row, nullptr)) return {};
+      return wrong_state(call, "it is being made; wait for it, or pause the session");
+    default:
+      return wrong_state(call, "only a call in doubt can be resolved");
+  }
 }
 
 // Of a call that is made again, or given up, the model is told neither.
@@ -93,11 +108,11 @@ Result<Decision> decision_of(Desk& desk) {
 Result<Exit> run_resolve(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
+  auto call = find_call(**store, desk.given().arguments.front(), {Need::decision, Need::resume});
+  if (!call) return forward(call);
+  if (auto open = check_unresolved(desk, **store, *call); !open) return forward(open);
   auto decision = decision_of(desk);
   if (!decision) return forward(decision);
-  auto call = find_call(**store, desk.given().arguments.front());
-  if (!call) return forward(call);
-  if (auto open = check_unresolved(**store, *call); !open) return forward(open);
   const std::string name = call_name(call->session, call->position);
   const bool is_risky = decision->as == Decision::As::retry && call->effect == EffectClass::unsafe;
   if (desk.given().has("dry-run")) {
@@ -138,68 +153,85 @@ Result<Exit> run_resolve(Desk& desk) {
        .patience = patience});
 }
 
-Result<Exit> give_word(Desk& desk, bool allow, std::string_view decision,
-                       const std::string& reason) {
-  auto store = desk.open();
-  if (!store) return forward(store);
-  auto call = find_call(**store, desk.given().arguments.front());
-  if (!call) return forward(call);
-  if (call->state != CallState::intended)
-    return wrong_state(*call, "only a call that was not made yet can be allowed or denied");
-  return deliver(desk,
-                 {.session = call->session,
-                  .decision = std::string(decision),
-                  .about = call_name(call->session, call->position),
-                  .reason = reason,
-                  .wakes = true,
-                  .post =
-                      [&](Mail& mail, const MessageId& id) {
-                        return mail.approve(id, call->position, allow, desk.world().user, reason);
-                      },
-                  .confirm =
-                      [&](Position since) {
-                        return check_stands(**store, *call, since, [&](const Json& body) {
-                          return says(body, "allow", allow) &&
-                                 says(body, "who", desk.world().user) && says(body, "why", reason);
-                        });
-                      },
-                  .patience = patience});
+struct Say {
+  bool allow = false;
+  std::string decision{};  ///< As it is told.
+  std::string why{};
+};
+
+Result<Exit> give_word(Desk& desk, Store& store, const Call& call, const Say& say) {
+  const std::string name = call_name(call.session, call.position);
+  if (call.state == CallState::in_doubt)
+    return wrong_state(
+        call, "it was made, and nobody knows what became of it: " + settle_command(desk, name));
+  if (call.state != CallState::intended)
+    return wrong_state(call, "only a call that was not made yet can be allowed or denied");
+  const std::string& who = desk.world().user;
+  return deliver(desk, {.session = call.session,
+                        .decision = say.decision,
+                        .about = name,
+                        .reason = say.why,
+                        .wakes = true,
+                        .post =
+                            [&](Mail& mail, const MessageId& id) {
+                              return mail.approve(id, call.position, say.allow, who, say.why);
+                            },
+                        .confirm =
+                            [&](Position since) {
+                              return check_stands(store, call, since, [&](const Json& body) {
+                                return says(body, "allow", say.allow) && says(body, "who", who) &&
+                                       says(body, "why", say.why);
+                              });
+                            },
+                        .patience = patience});
 }
 
-// An answer is an approval with words. To a call that waits for a yes or a no, "no" would be a yes; and
-// no words at all are told to the model as one.
-Result<void> check_question(Desk& desk, const std::string& text) {
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    return fail(ErrorCode::invalid_argument, "say what the answer is: it is empty");
-  }
-  auto store = desk.open();
-  if (!store) return forward(store);
-  auto call = find_call(**store, desk.given().arguments.front());
-  if (!call) return forward(call);
-  if (call->state != CallState::intended || asks_people(call->tool)) return {};
-  const std::string name = call_name(call->session, call->position);
+// An approval is a yes, an answer is a yes with words. To a call that waits for a yes or a no, "no" would
+// be a yes; to a question, a yes without words would be told to the model as its answer.
+Result<void> check_is_question(const Desk& desk, const Call& call, bool is_wanted) {
+  if (call.state != CallState::intended || asks_people(call.tool) == is_wanted) return {};
   return fail(ErrorCode::conflict,
-              fmt::format("{} ({}) asks nothing, it waits for approval: {}, or {}", name,
-                          call->tool, desk.command("approve " + name),
-                          desk.command(fmt::format("deny {} --reason TEXT", name))));
+              fmt::format("{} ({}) {}: {}", call_name(call.session, call.position), call.tool,
+                          is_wanted ? "asks nothing, it waits for approval"
+                                    : "is a question, and waits for an answer",
+                          word_command(desk, call)));
 }
 
 Result<Exit> run_approve(Desk& desk) {
-  return give_word(desk, true, "approved", desk.given().find("reason").value_or(""));
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto call = find_call(**store, desk.given().arguments.front(), {Need::approval});
+  if (!call) return forward(call);
+  if (auto fits = check_is_question(desk, *call, false); !fits) return forward(fits);
+  return give_word(
+      desk, **store, *call,
+      {.allow = true, .decision = "approved", .why = desk.given().find("reason").value_or("")});
 }
 
 Result<Exit> run_deny(Desk& desk) {
   const auto reason = desk.given().find("reason");
   if (reason.value_or("").empty())
     return fail(ErrorCode::invalid_argument, "say why, for the model: --reason TEXT");
-  return give_word(desk, false, "denied", *reason);
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto call = find_call(**store, desk.given().arguments.front(), {Need::approval, Need::answer});
+  if (!call) return forward(call);
+  return give_word(desk, **store, *call, {.decision = "denied", .why = *reason});
 }
 
 Result<Exit> run_answer(Desk& desk) {
   auto text = text_or_file(desk.given().arguments.at(1), desk.world().folder);
   if (!text) return forward(text);
-  if (auto asked = check_question(desk, *text); !asked) return forward(asked);
-  return give_word(desk, true, "answered", *text);
+  if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
+    return fail(ErrorCode::invalid_argument, "say what the answer is: it is empty");
+  }
+  auto store = desk.open();
+  if (!store) return forward(store);
+  auto call = find_call(**store, desk.given().arguments.front(), {Need::answer});
+  if (!call) return forward(call);
+  if (auto fits = check_is_question(desk, *call, true); !fits) return forward(fits);
+  return give_word(desk, **store, *call,
+                   {.allow = true, .decision = "answered", .why = *std::move(text)});
 }
 
 }  // namespace
@@ -249,6 +281,9 @@ Command deny_command() {
   return {
       .name = "deny",
       .summary = "Refuse a call that waits for somebody's word",
+      .details =
+          "It is not made, and the model is told why. A question that is denied stays without an "
+          "answer.",
       .arguments = {call_argument},
       .options = {{.name = "reason", .value = "TEXT", .summary = "Why; the model is told. Needed"}},
       .opens_store = true,

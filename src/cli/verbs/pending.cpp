@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,13 +17,13 @@
 #include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "place/pending_calls.hpp"
 #include "place/reference.hpp"
 #include "screen/table.hpp"
 #include "screen/words.hpp"
@@ -33,32 +32,23 @@
 namespace perdure::cli {
 namespace {
 
-struct PendingCall {
+struct PendingRow {
   Call call{};
   std::string title{};
+  std::string opening{};
   std::string args{};
   std::string why{};
-  std::string_view waits_for{};  ///< decision, resume, approval or answer.
+  Need need = Need::decision;
 };
 
-std::string_view wait_of(const Call& call) {
-  if (call.state == CallState::in_doubt) return "decision";
-  if (call.state == CallState::dispatched) return "resume";
-  return asks_people(call.tool) ? "answer" : "approval";
-}
-
-// Whether somebody was asked; other calls that are only intended wait for their turn.
-bool is_asked(const State& state, const OpenCall& open) {
-  const Approval* word = state.approvals.find(open.call, open.args_digest);
-  return word != nullptr && word->decision == ApprovalDecision::asked;
-}
-
-std::optional<PendingCall> pending_of(const Call& call, const SessionSummary& row,
-                                      const State& state) {
-  PendingCall made{.call = call, .title = row.title, .why = call.why, .waits_for = wait_of(call)};
-  const auto open = state.open_calls.find(call.position);
+PendingRow row_of(const PendingCall& pending, const SessionSummary& session, const State& state) {
+  PendingRow made{.call = pending.call,
+                  .title = session.title,
+                  .opening = session.opening,
+                  .why = pending.call.why,
+                  .need = pending.need};
+  const auto open = state.open_calls.find(made.call.position);
   if (open == state.open_calls.end()) return made;
-  if (call.state == CallState::intended && !is_asked(state, open->second)) return std::nullopt;
   made.args = args_of(state, open->second).value_or("");
   if (made.why.empty()) made.why = open->second.doubt.value_or("");
   return made;
@@ -70,7 +60,7 @@ class PendingReader {
   explicit PendingReader(Store& store) : store_(store) {}
 
   Result<void> read(const std::optional<SessionId>& only,
-                    const std::function<void(PendingCall)>& take) {
+                    const std::function<void(PendingRow)>& take) {
     CallQuery query = unsettled_calls(only);
     for (;;) {
       auto calls = store_.ledger().list(query);
@@ -86,20 +76,22 @@ class PendingReader {
   }
 
  private:
-  Result<std::optional<PendingCall>> look_at(const Call& call) {
+  Result<std::optional<PendingRow>> look_at(const Call& call) {
     if (row_.id != call.session) {
       auto row = store_.sessions().read(call.session);
       if (!row) return forward(row);
       row_ = *std::move(row);
       state_.reset();
     }
-    if (!is_pending(call, row_)) return std::nullopt;
+    if (!row_.moved_to.empty()) return std::nullopt;
     if (!state_) {
       auto state = read_state(store_, row_.id, Point::head());
       if (!state) return forward(state);
       state_ = *std::move(state);
     }
-    return pending_of(call, row_, *state_);
+    const auto need = need_of(call, row_, &*state_);
+    if (!need) return std::nullopt;
+    return row_of({call, *need}, row_, *state_);
   }
 
   Store& store_;
@@ -107,7 +99,7 @@ class PendingReader {
   std::optional<State> state_;  ///< Of that session, once it was needed.
 };
 
-void print_pending(Desk& desk, const std::vector<PendingCall>& pending) {
+void print_pending(Desk& desk, const std::vector<PendingRow>& pending) {
   Table table({{.heading = "CALL"},
                {.heading = "TOOL"},
                {.heading = "EFFECT", .drop = 2},
@@ -116,35 +108,39 @@ void print_pending(Desk& desk, const std::vector<PendingCall>& pending) {
                {.heading = "SINCE", .drop = 1},
                {.heading = "TITLE", .least = 8, .drop = 3},
                {.heading = "ARGUMENTS", .least = 8, .drop = 4}});
-  for (const PendingCall& each : pending) {
+  for (const PendingRow& each : pending) {
     table.add({{shown_call(desk, each.call), Ink::bold},
                {each.call.tool},
                {std::string(to_string(each.call.effect))},
                shown(each.call.state, desk.is_terminal()),
-               {std::string(each.waits_for)},
+               {std::string(to_string(each.need))},
                {desk.when(each.call.dispatched_at.value_or(each.call.intended_at)), Ink::dim},
-               {each.title},
+               {each.title.empty() ? each.opening : each.title},
                {each.args}});
   }
   table.print(desk.screen());
 }
 
-std::string advice_for(const Desk& desk, std::string_view waits_for) {
-  if (waits_for == "decision") return "Settle: " + settle_command(desk, "CALL");
-  if (waits_for == "approval") {
-    return fmt::format("Allow:  {}, or {}", desk.command("approve CALL"),
-                       desk.command("deny CALL --reason …"));
+std::string advice_for(const Desk& desk, Need need) {
+  switch (need) {
+    case Need::decision:
+      return "Settle: " + settle_command(desk, "CALL");
+    case Need::approval:
+      return fmt::format("Allow:  {}, or {}", desk.command("approve CALL"),
+                         desk.command("deny CALL --reason …"));
+    case Need::answer:
+      return "Answer: " + desk.command("answer CALL TEXT");
+    case Need::resume:
+      return "Left by a process that is gone; resuming the session finds out: " +
+             desk.command("resume SES");
   }
-  if (waits_for == "answer") return "Answer: " + desk.command("answer CALL TEXT");
-  return "Left by a process that is gone; resuming the session finds out: " +
-         desk.command("resume SES");
+  return "";
 }
 
-void print_advice(Desk& desk, const std::vector<PendingCall>& pending) {
-  for (const std::string_view what : {"decision", "resume", "approval", "answer"}) {
-    if (std::ranges::any_of(pending,
-                            [&](const PendingCall& each) { return each.waits_for == what; })) {
-      desk.talk().line(advice_for(desk, what));
+void print_advice(Desk& desk, const std::vector<PendingRow>& pending) {
+  for (const Need need : {Need::decision, Need::resume, Need::approval, Need::answer}) {
+    if (std::ranges::find(pending, need, &PendingRow::need) != pending.end()) {
+      desk.talk().line(advice_for(desk, need));
     }
   }
 }
@@ -158,17 +154,17 @@ Result<Exit> run_pending(Desk& desk) {
     if (!row) return forward(row);
     only = row->id;
   }
-  std::vector<PendingCall> pending;
+  std::vector<PendingRow> pending;
   auto read = PendingReader(**store).read(
-      only, [&](PendingCall call) { pending.push_back(std::move(call)); });
+      only, [&](PendingRow call) { pending.push_back(std::move(call)); });
   if (!read) return forward(read);
   desk.output().begin_list("perdure.pending/1");
-  for (const PendingCall& each : pending) {
+  for (const PendingRow& each : pending) {
     Json item = as_json(each.call);
     item.set("title", each.title);
     item.set("args", each.args);
     item.set("why", each.why);
-    item.set("waits_for", each.waits_for);
+    item.set("waits_for", to_string(each.need));
     desk.output().item(std::move(item));
   }
   desk.output().end_list();

@@ -21,6 +21,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "place/pending_calls.hpp"
 #include "place/reference.hpp"
 #include "screen/words.hpp"
 #include "verbs/as_json.hpp"
@@ -71,7 +72,7 @@ std::string joined_tags(const SessionSummary& row) {
 
 struct Standings {
   SessionSummary row{};
-  std::vector<Call> pending{};
+  std::vector<PendingCall> pending{};
   std::size_t mails = 0;
   bool is_cost_known = false;
   std::int64_t unconfirmed = 0;
@@ -115,6 +116,14 @@ std::int64_t unconfirmed_of(Store& store, const SessionSummary& row) {
   return entry && entry->after ? entry->after->unconfirmed : 0;
 }
 
+// The runtime knows approvals only; that this one is a question, the tool says.
+std::string because_text(const Standings& standings) {
+  const bool is_question = standings.row.status == Status::waiting &&
+                           standings.pending.size() == 1 &&
+                           standings.pending.front().need == Need::answer;
+  return is_question ? "it waits for an answer" : standings.row.wait_reason;
+}
+
 void print_card(Desk& desk, const Standings& standings) {
   const SessionSummary& row = standings.row;
   Card card(desk);
@@ -122,10 +131,10 @@ void print_card(Desk& desk, const Standings& standings) {
   card.fact("title", row.title);
   card.fact("opening", row.opening);
   card.fact("state", shown(standing_of(row), desk.is_terminal()));
-  card.fact("because", row.wait_reason);
+  card.fact("because", because_text(standings));
   if (row.wake_at) card.fact("wakes", desk.when(*row.wake_at));
   if (row.restored)
-    card.fact("restored", "from a backup: nobody knows what the original did since");
+    card.fact("restored", "from a backup or a bundle: nobody knows what the original did since");
   card.fact("agent", imported_agent_text(row));
   card.fact("moved to", row.moved_to);
   card.fact("owner", owner_text(desk, row));
@@ -143,7 +152,8 @@ void print_card(Desk& desk, const Standings& standings) {
   card.fact("changed", desk.when(row.updated_at));
   if (standings.mails > 0)
     card.fact("inbox", counted(standings.mails, "message") + " not taken up yet");
-  for (const Call& call : standings.pending) {
+  for (const PendingCall& each : standings.pending) {
+    const Call& call = each.call;
     Piece piece = shown(call.state, desk.is_terminal());
     piece.text = fmt::format("{}: {} {} ({})", piece.text, call_name(call.session, call.position),
                              call.tool, to_string(call.effect));
@@ -154,7 +164,7 @@ void print_card(Desk& desk, const Standings& standings) {
 
 void write_document(Desk& desk, const Standings& standings) {
   Json::Array calls;
-  for (const Call& call : standings.pending) calls.push_back(as_json(call));
+  for (const PendingCall& each : standings.pending) calls.push_back(as_json(each.call));
   Json session = as_json(standings.row);
   session.set("totals", as_json(standings.row.tally, standings.is_cost_known));
   desk.output().document("perdure.session/1", {{"session", std::move(session)},

@@ -19,7 +19,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
-#include "place/reference.hpp"
+#include "place/pending_calls.hpp"
 #include "screen/screen.hpp"
 #include "verbs/live_options.hpp"
 
@@ -85,7 +85,7 @@ Result<Heard> ask(Desk& desk, Store& store, const Call& call) {
 Result<Exit> run_verify(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
-  auto call = find_call(**store, desk.given().arguments.front());
+  auto call = find_call(**store, desk.given().arguments.front(), {Need::decision, Need::resume});
   if (!call) return forward(call);
   auto heard = ask(desk, **store, *call);
   if (!heard) return forward(heard);
