@@ -29,15 +29,19 @@ namespace {
 constexpr std::string_view mend_and_repeat =
     " Whatever was acknowledged before is kept: mend that, then give the command again.";
 
+void report_json(World& world, const Error& error, Exit exit) {
+  const Json problem =
+      Json::Object{{"schema", "perdure.error/1"},      {"code", to_string(error.code)},
+                   {"exit", std::to_underlying(exit)}, {"message", error.message},
+                   {"subject", error.subject},         {"docs", page_path(error.code)}};
+  world.err << json_visible(problem.text()) << '\n';
+}
+
 // For people, or, where JSON was asked for, for programs; always on stderr.
 int report(World& world, const Error& error, bool as_json) {
   const Exit exit = exit_for(error);
   if (as_json) {
-    const Json problem =
-        Json::Object{{"schema", "perdure.error/1"},      {"code", to_string(error.code)},
-                     {"exit", std::to_underlying(exit)}, {"message", error.message},
-                     {"subject", error.subject},         {"docs", page_path(error.code)}};
-    world.err << json_visible(problem.text()) << '\n';
+    report_json(world, error, exit);
   } else {
     world.err << "perdure: " << visible(error.message, Lines::many);
     // Who types commands has no batch to repeat.
@@ -63,7 +67,12 @@ Result<Exit> run_verb(World& world, Invocation given, std::vector<Setting> setti
   if (!fields) return forward(fields);
   Desk desk(world, std::move(given), std::move(settings), *std::move(fields));
   auto exit = command.run(desk);
+  if (!exit) desk.output().close_list();
   world.out.flush();
+  if (exit && *exit == Exit::unconfirmed && desk.output().is_json()) {
+    const std::string message = desk.asked() + " Nobody confirmed it: say --yes.";
+    report_json(world, {ErrorCode::invalid_argument, message, "--yes"}, *exit);
+  }
   return exit;
 }
 

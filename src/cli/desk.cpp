@@ -186,9 +186,11 @@ std::string Desk::short_id(const std::string& id) const { return shown_id(id, is
 // --quiet hides talk, not a question: whoever is asked has to see it.
 bool Desk::confirms(const std::string& question) {
   if (given_.has("yes")) return true;
+  asked_ = question;
   Screen asking(world_.err,
                 traits_of(world_, value_of(settings_, "color"), world_.is_err_terminal));
   if (!world_.is_in_terminal || !world_.is_err_terminal || !world_.ask_line) {
+    if (output_.is_json()) return false;  // Told as an error, as JSON.
     asking.line(question);
     asking.line("Nobody is there to confirm it: say --yes.");
     return false;

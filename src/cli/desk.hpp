@@ -56,6 +56,8 @@ class Desk {
   /// Whether to go on with something dangerous: `--yes`, or a person says so. Without a terminal
   /// nobody is asked, and the answer is no.
   [[nodiscard]] bool confirms(const std::string& question);
+  /// What was asked last.
+  [[nodiscard]] const std::string& asked() const { return asked_; }
 
  private:
   [[nodiscard]] Result<Store*> open(bool makes);
@@ -66,6 +68,7 @@ class Desk {
   Screen screen_;
   Screen talk_;
   Output output_;
+  std::string asked_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Runtime> worker_;  ///< After the store: it goes first.
 };

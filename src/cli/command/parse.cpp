@@ -34,6 +34,11 @@ std::size_t distance(std::string_view a, std::string_view b) {
 // ", did you mean X?", or nothing.
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& names,
                        std::string_view dashes = "") {
+  constexpr std::size_t telling_least = 3;  // Of a beginning.
+  const auto begun = std::ranges::find_if(names, [&](auto name) { return name.starts_with(word); });
+  if (word.size() >= telling_least && begun != names.end()) {
+    return fmt::format("; did you mean {}{}?", dashes, *begun);
+  }
   const auto nearest =
       std::ranges::min_element(names, {}, [&](auto name) { return distance(word, name); });
   if (nearest == names.end()) return {};

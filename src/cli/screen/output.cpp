@@ -18,10 +18,13 @@ void Output::write(const Json& value, std::string_view after) {
 
 void Output::begin_list(std::string_view schema) {
   schema_ = schema;
-  is_first_ = true;
-  if (form_ != Form::json) return;
+  is_begun_ = false;
+}
+
+void Output::begin_printing() {
+  if (std::exchange(is_begun_, true)) return;
   screen_.bytes("{\"schema\":");
-  write(Json(schema), ",\"items\":[");
+  write(Json(schema_), ",\"items\":[");
 }
 
 // A member that an item may have and this one has not is left out.
@@ -42,13 +45,17 @@ void Output::item(Json whole) {
     for (Json::Member& member : *item.as_object()) line.push_back(std::move(member));
     write(Json(std::move(line)), "\n");
   } else if (form_ == Form::json) {
-    screen_.bytes(std::exchange(is_first_, false) ? "\n" : ",\n");
+    const bool is_first = !is_begun_;
+    begin_printing();
+    screen_.bytes(is_first ? "\n" : ",\n");
     write(item, "");
   }
 }
 
 void Output::end_list(const Json::Object& rest) {
   if (form_ != Form::json) return;
+  begin_printing();
+  is_begun_ = false;
   screen_.bytes("]");
   for (const auto& [name, value] : rest) {
     screen_.bytes(",");
@@ -56,6 +63,10 @@ void Output::end_list(const Json::Object& rest) {
     write(value, "");
   }
   screen_.bytes("}\n");
+}
+
+void Output::close_list() {
+  if (is_begun_) end_list();
 }
 
 void Output::document(std::string_view schema, Json::Object members) {

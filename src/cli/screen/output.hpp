@@ -24,11 +24,15 @@ class Output {
 
   [[nodiscard]] bool is_json() const { return form_ != Form::people; }
 
-  /// A list: `{"schema": …, "items": […], …}`, or a line for each item.
+  /// A list: `{"schema": …, "items": […], …}`, or a line for each item. Printed from its first item
+  /// on, or from its end.
   void begin_list(std::string_view schema);
   void item(Json item);
   /// `rest`: further members of the document; not for lines.
   void end_list(const Json::Object& rest = {});
+
+  /// Closes a list that something failed in, so that what was printed of it is JSON.
+  void close_list();
 
   /// One thing.
   void document(std::string_view schema, Json::Object members);
@@ -36,12 +40,14 @@ class Output {
  private:
   [[nodiscard]] Json chosen_of(Json item) const;
   void write(const Json& value, std::string_view after);
+  /// Before each item, and before the end of a list without one.
+  void begin_printing();
 
   Screen& screen_;
   Form form_;
   std::vector<std::string> fields_;
   std::string schema_;
-  bool is_first_ = true;
+  bool is_begun_ = false;  ///< Something of the list is printed.
 };
 
 }  // namespace perdure::cli

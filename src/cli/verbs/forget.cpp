@@ -173,11 +173,18 @@ Result<void> remove_one(const Desk& desk, Store& store, Removal& removal) {
   return {};
 }
 
+// Of several names one may be gone since an earlier try: whoever repeats it has to leave it out.
+Error with_nothing_done(const Desk& desk, Error error) {
+  if (error.code != ErrorCode::not_found || desk.given().arguments.size() == 1) return error;
+  error.message += ". Nothing was deleted: leave out what is gone, and the others go";
+  return error;
+}
+
 Result<std::vector<Removal>> removals_of(Desk& desk, Store& store) {
   std::vector<Removal> removals;
   for (const std::string& text : desk.given().arguments) {
     auto place = find_point(store, text);
-    if (!place) return forward(place);
+    if (!place) return std::unexpected(with_nothing_done(desk, std::move(place).error()));
     if (!place->version && !place->name.ends_with("@head")) {
       return fail(ErrorCode::invalid_argument,
                   fmt::format("{} is neither a session nor a version of one", text));
@@ -197,6 +204,7 @@ Result<Exit> run_delete(Desk& desk) {
   auto removals = removals_of(desk, **store);
   if (!removals) return forward(removals);
   for (const Removal& removal : *removals) {
+    if (desk.output().is_json()) break;
     desk.talk().line(fmt::format("{}  {}", removal_name(removal), removal.place.session.title));
   }
   const bool is_dry = desk.given().has("dry-run");
