@@ -110,8 +110,10 @@ void tell_again(Desk& desk, const TakenUp& taken) {
   }
   add(names_of(taken.left, Fate::runs_again), "");
   add(names_of(taken.left, Fate::asked_first), " is first asked whether it took effect");
-  add(names_of(taken.left, Fate::runs), ", not made yet");
   desk.talk().line({{"Run again: ", Ink::dim}, {line.empty() ? "nothing." : line + "."}});
+  const std::string first = names_of(taken.left, Fate::runs);
+  if (first.empty()) return;
+  desk.talk().line({{"Run now:   ", Ink::dim}, {first + ", for the first time."}});
 }
 
 // What cannot be read is missing in what the model is told; whoever goes on should know.

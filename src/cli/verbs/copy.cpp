@@ -3,6 +3,8 @@
 #include "perdure/store/copy.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
@@ -22,6 +24,7 @@
 #include "place/reference.hpp"
 #include "place/settings.hpp"
 #include "screen/progress_bar.hpp"
+#include "screen/text.hpp"
 #include "screen/words.hpp"
 #include "verbs/relatives.hpp"
 
@@ -61,13 +64,29 @@ Result<Exit> abandon(Desk& desk, Store& from, Store& to, const std::string& plac
   return Exit::done;
 }
 
+// What was moved from there is readable there, under its id.
+Error with_what_is_there(Store& to, const std::string& place, Error error) {
+  const auto id = SessionId::parse(error.subject);
+  if (error.code != ErrorCode::already_exists || !id) return error;
+  const auto row = to.sessions().read(*id);
+  if (!row || row->moved_to.empty()) return error;
+  error.message = fmt::format(
+      "{} was moved from {} before, which still has what it was then: delete it there first: "
+      "perdure delete {} --store {}",
+      id->text(), place, id->text(), shell_word(place));
+  return error;
+}
+
 Result<Exit> move_sessions(Desk& desk, Store& from, Store& to, const CopyOptions& options) {
   const std::string place = place_of(desk);
   auto report = [&] {
     ProgressBar bar(desk.talk(), *desk.world().clock, "copying");
     return copy_store(from, to, options, bar.follow());
   }();
-  if (!report) return with_hint_of_relatives(report.error(), options.with_relatives);
+  if (!report) {
+    return with_hint_of_relatives(with_what_is_there(to, place, std::move(report).error()),
+                                  options.with_relatives);
+  }
   show_copy(desk, place, *report);
   if (desk.output().is_json()) return Exit::done;
   desk.screen().line(fmt::format("Moved {} to {}: {} entries, {}, compared fact by fact.",

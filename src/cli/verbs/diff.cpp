@@ -81,10 +81,14 @@ void print_difference(Desk& desk, const State& a, const State& b, const Differen
     return desk.is_terminal() ? clipped(visible(text), desk.screen().columns()) : text;
   };
   for (const Change& change : changes) {
-    std::string values = change.before.is_null() ? change.after.text()
+    const auto words = [&](const Json& value) {
+      const auto micros = change.path.starts_with("budget/") ? value.as_int64() : std::nullopt;
+      return micros ? dollars(*micros) : value.text();
+    };
+    std::string values = change.before.is_null() ? words(change.after)
                          : change.after.is_null()
-                             ? change.before.text()
-                             : fmt::format("{} → {}", change.before.text(), change.after.text());
+                             ? words(change.before)
+                             : fmt::format("{} → {}", words(change.before), words(change.after));
     desk.screen().line(
         {{cut(fmt::format("{} {}  {}", sign(change), change.path, values)), Ink::yellow}});
   }

@@ -78,7 +78,9 @@ Result<Exit> run_tag(Desk& desk) {
   auto row = find_session(**store, desk.given().arguments.front());
   if (!row) return forward(row);
   std::vector<std::string> tags = row->tags;
-  for (const std::string& gone : desk.given().all("remove")) std::erase(tags, gone);
+  for (const std::string& gone : desk.given().all("remove")) {
+    if (std::erase(tags, gone) == 0) desk.talk().line(fmt::format("It has no tag {}.", gone));
+  }
   for (std::size_t i = 1; i < desk.given().arguments.size(); ++i) {
     const std::string& tag = desk.given().arguments[i];
     if (std::ranges::find(tags, tag) == tags.end()) tags.push_back(tag);

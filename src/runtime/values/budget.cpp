@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <expected>
 #include <fmt/format.h>
 #include <limits>
@@ -204,15 +205,26 @@ Result<void> apply(Budget& budget, const BudgetEntry& entry) {
   return fail(ErrorCode::invalid_argument, "no change of a budget");
 }
 
+namespace {
+
+// To the micro: what is wanted may be a little more than what is left.
+std::string dollars(std::int64_t micros) {
+  constexpr std::int64_t in_a_dollar = 1'000'000;
+  return fmt::format("{}${}.{:06}", micros < 0 ? "-" : "", std::abs(micros / in_a_dollar),
+                     std::abs(micros % in_a_dollar));
+}
+
+}  // namespace
+
 Result<BudgetEntry> enter(Budget& budget, BudgetEntry wanted) {
   const bool is_to_come =
       wanted.change == BudgetChange::reserve || wanted.change == BudgetChange::grant;
   const auto available = budget.available();
   if (is_to_come && available && wanted.micros.value_or(0) > *available) {
     return fail(ErrorCode::conflict,
-                fmt::format("{} micros are wanted and {} are left of the budget: raise its limit, "
+                fmt::format("{} are wanted and {} are left of the budget: raise its limit, "
                             "or ask for less",
-                            *wanted.micros, *available),
+                            dollars(*wanted.micros), dollars(*available)),
                 "budget");
   }
   auto applied = apply(budget, wanted);

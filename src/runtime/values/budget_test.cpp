@@ -80,6 +80,8 @@ TEST(Budget, RefusesToPromiseMoreThanThereIs) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::conflict);
     EXPECT_EQ(refused.error().subject, "budget");
+    EXPECT_TRUE(refused.error().message.starts_with("$0.000041 are wanted and $0.000040 are left"))
+        << refused.error().message;
   }
   EXPECT_EQ(enter(budget, change(reserve, "x", 40)).value().after,
             (BudgetTotals{.limit = 100, .spent = 60, .reserved = 40}));
