@@ -65,6 +65,18 @@ Result<Call> choose(const std::string& text, std::vector<PendingCall> pending,
   return fail(ErrorCode::not_found, message);
 }
 
+// About these somebody's word may be taken back.
+Result<std::vector<PendingCall>> read_unmade(Store& store, const SessionId& session) {
+  auto calls = store.ledger().list({.session = session, .states = {CallState::intended}});
+  if (!calls) return forward(calls);
+  std::vector<PendingCall> unmade;
+  for (Call& call : *calls) {
+    const Need need = asks_people(call.tool) ? Need::answer : Need::approval;
+    unmade.push_back({std::move(call), need});
+  }
+  return unmade;
+}
+
 }  // namespace
 
 std::string_view to_string(Need need) {
@@ -122,6 +134,10 @@ Result<Call> find_call(Store& store, const std::string& text, const std::vector<
   if (position) return store.ledger().read(session->id, *position);
   auto pending = read_pending(store, *session);
   if (!pending) return forward(pending);
+  if (pending->empty() && std::ranges::find(needs, Need::approval) != needs.end()) {
+    pending = read_unmade(store, session->id);
+    if (!pending) return forward(pending);
+  }
   return choose(text, *std::move(pending), needs);
 }
 

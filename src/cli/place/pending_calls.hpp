@@ -48,7 +48,8 @@ struct PendingCall {
                                                             const SessionSummary& session);
 
 /// Of a session's calls the one that has one of these needs; if none has, the only one that is pending,
-/// so that a verb can say what is to be done with it instead.
+/// so that a verb can say what is to be done with it instead. If nothing is pending, and approvals are
+/// meant, the only one that is not made yet: a word can be taken back until it is.
 /// Fails: as find_session; as Ledger::read; `not_found` if none or several may be meant.
 [[nodiscard]] Result<Call> find_call(Store& store, const std::string& text,
                                      const std::vector<Need>& needs);

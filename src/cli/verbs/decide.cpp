@@ -172,6 +172,7 @@ Result<Exit> give_word(Desk& desk, Store& store, const Call& call, const Say& sa
                         .about = name,
                         .reason = say.why,
                         .wakes = true,
+                        .heard = "takes this up at the next step, if the call is not made by then",
                         .post =
                             [&](Mail& mail, const MessageId& id) {
                               return mail.approve(id, call.position, say.allow, who, say.why);
