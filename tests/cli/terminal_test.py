@@ -249,6 +249,24 @@ class TerminalTest(unittest.TestCase):
         terminal.press("C-c")
         terminal.await_text("left with 130")
 
+    def test_a_chat_that_is_ended_in_a_turn_leaves_at_once(self):
+        gate = Gate(self.folder)
+        command = f"trap 'exit 75' TERM; {gate.shell()} & wait"
+        self.folder.write_agent(
+            [{"text": "I wait.", "calls": [{"name": "wait", "args": {}}]}, {"text": "Enough."}],
+            {"wait": {"description": "Waits.", "command": ["/bin/sh", "-c", command], "side_effects": ["read"]}},
+        )
+        terminal = self.terminal()
+        terminal.type("perdure chat agent.yaml; echo left with $?")
+        terminal.press("Enter")
+        terminal.await_text("^> *$")
+        terminal.type("Wait")
+        terminal.press("Enter")
+        gate.await_arrival()
+        for pid in terminal.children():
+            os.kill(pid, signal.SIGTERM)
+        terminal.await_text(r"Go on: perdure chat ses_\w+\s+left with 143")
+
     def test_ctrl_c_at_the_prompt_leaves_only_if_it_is_repeated(self):
         self.hello()
         terminal = self.terminal()

@@ -98,7 +98,6 @@ Result<void> Chat::go_on(std::optional<Message> input) {
   return {};
 }
 
-// Somebody else may have been faster: then their word counts.
 Result<void> Chat::give(const GivenWord& word) {
   auto given = give_word(session_->session(), waiting_->call, word, desk_.world().user);
   if (!given && given.error().code == ErrorCode::lease_lost) return given;
@@ -110,6 +109,7 @@ TurnEnd Chat::play(std::optional<Message> input) {
   const LiveSession live{.store = store_, .agent = *session_, .signals = signals_};
   TurnEnd end = play_turn(desk_, live, std::move(input), false);
   is_leaving_ = end.signal != 0;
+  is_terminated_ = end.signal == SIGTERM;
   signals_.renew();  // The one that stopped the turn is not the one that leaves.
   waiting_ = waits_for_a_word(end) ? end.report.waiting : std::nullopt;
   tell_turn(end);
@@ -181,6 +181,7 @@ Exit Chat::leave(Exit exit) {
 
 Result<Exit> Chat::talk() {
   for (;;) {
+    if (is_terminated_) return leave(Exit::terminated);
     const LineEditor::Line line = read();
     if (line.ended == LineEditor::Ended::woken) {
       if (const auto exit = interrupted()) return leave(*exit);

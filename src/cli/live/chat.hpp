@@ -61,6 +61,7 @@ class Chat {
   std::optional<AgentSession> session_;
   std::optional<Waiting> waiting_;  ///< The call that the last turn left without a word.
   bool is_leaving_ = false;         ///< The next Ctrl-C leaves.
+  bool is_terminated_ = false;      ///< Somebody ended the process while a turn ran.
 };
 
 }  // namespace perdure::cli

@@ -64,6 +64,7 @@ Result<void> give_word(Session& session, Position call, const GivenWord& word,
   if (session.status() == Status::waiting) {
     if (auto woken = session.set_status({.status = Status::active}); !woken) return woken;
   }
+  if (auto heard = session.take_inbox(); !heard) return forward(heard);
   return session.approve(call, word.allow, who, word.why);
 }
 

@@ -37,8 +37,9 @@ struct WordLine {
 /// whichever case, if another call does.
 [[nodiscard]] WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting);
 
-/// Recorded, and the session woken, before its turn goes on.
-/// Fails: as Session::approve.
+/// Recorded, and the session woken, before its turn goes on. What others sent before is taken in
+/// first: this is the last word.
+/// Fails: as Session::take_inbox; as Session::approve.
 [[nodiscard]] Result<void> give_word(Session& session, Position call, const GivenWord& word,
                                      const std::string& who);
 

@@ -6,7 +6,14 @@
 #include <optional>
 #include <utility>
 
+#include "doubles/must.hpp"
+#include "fixture.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -48,6 +55,22 @@ TEST(GivenWord, ACallIsApprovedOrDenied) {
   EXPECT_FALSE(read_word("/deny not now", payment).word.value().allow);
   EXPECT_EQ(read_word("/deny not now", payment).word.value().why, "not now");
   EXPECT_FALSE(read_word("/deny not now", question).word.value().allow);
+}
+
+TEST(GivenWord, IsTheLastOne) {
+  CliFixture fixture;
+  fixture.fill();
+  const SessionId id = must(SessionId::parse("ses_8e1f00"));
+  Session session = fixture.hold(id);
+  const Position call = session.state().open_calls.begin()->first;
+  must(Mail(fixture.store(), id)
+           .approve(must(MessageId::parse("msg_before")), call, true, "bob", "go ahead"));
+
+  must(give_word(session, call, {.allow = false, .why = "not now"}, "ana"));
+
+  must(session.take_inbox());
+  const auto words = must(fixture.store().log().read(id, {.channel = "approvals"}));
+  EXPECT_EQ(words.back().kind, "refused");
 }
 
 TEST(GivenWord, WhatIsMissingIsSaid) {
