@@ -2,9 +2,13 @@
 // is lost, so it must not be acknowledged.
 
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
+#include <string>
 
 #include "faults/faulty_store.hpp"
+#include "perdure/store/open.hpp"
 
 namespace perdure {
 namespace {
@@ -55,6 +59,55 @@ TEST_F(Vanished, AReplacedLogTakesNoMoreWrites) {
   std::filesystem::rename(faulty.path() + "-wal", elsewhere);
   std::filesystem::copy_file(elsewhere, faulty.path() + "-wal");
   expect_closed();
+}
+
+// Whoever has it open still has it, until it is killed: as the copy shows.
+TEST_F(Vanished, WhatADeletedLogHeldIsWrittenBackAtOnce) {
+  ASSERT_TRUE(begun);
+  std::filesystem::remove(faulty.path() + "-wal");
+  expect_closed();
+  std::filesystem::copy_file(faulty.path(), elsewhere);
+  const auto left = open_store(elsewhere);
+  ASSERT_TRUE(left);
+  EXPECT_EQ((*left)->log().read(lease.session, {}).value().size(), 1U);
+  EXPECT_TRUE((*left)->upkeep().check().value().is_sound());
+
+  faulty.reopen();
+  EXPECT_EQ(faulty.find_wrong_turn("s", 1), "");
+  EXPECT_TRUE(faulty.store().upkeep().check().value().is_sound()) << "taken for lost";
+  EXPECT_TRUE(faulty.store().commit(faulty.own("s"), FaultyStore::turn("s", 2)));
+}
+
+TEST_F(Vanished, WhatADeletedLogHeldIsWrittenBackAlsoIfAReaderMadeAnEmptyOne) {
+  ASSERT_TRUE(begun);
+  std::filesystem::remove(faulty.path() + "-wal");
+  std::ofstream(faulty.path() + "-wal").close();
+  expect_closed();
+  faulty.reopen();
+  EXPECT_EQ(faulty.find_wrong_turn("s", 1), "");
+  EXPECT_TRUE(faulty.store().upkeep().check().value().is_sound()) << "taken for lost";
+}
+
+TEST_F(Vanished, WhatADeletedLogHeldIsWrittenBackAtTheEndAtTheLatest) {
+  ASSERT_TRUE(begun);
+  std::filesystem::remove(faulty.path() + "-wal");
+  faulty.reopen();
+  EXPECT_EQ(faulty.find_wrong_turn("s", 1), "");
+  EXPECT_TRUE(faulty.store().upkeep().check().value().is_sound()) << "taken for lost";
+}
+
+// Its frames are not those that the index names.
+TEST_F(Vanished, AReplacedLogIsNotWrittenBack) {
+  ASSERT_TRUE(begun);
+  std::filesystem::rename(faulty.path() + "-wal", elsewhere);
+  std::ofstream(faulty.path() + "-wal") << "another log";
+  const auto bytes = [&] {
+    std::ifstream file(faulty.path(), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string before = bytes();
+  expect_closed();
+  EXPECT_TRUE(bytes() == before);
 }
 
 TEST_F(Vanished, ALogPutBackIsGoneOnWithByOpeningAgain) {

@@ -6,11 +6,13 @@
 
 #include <expected>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <linux/stat.h>
 #include <optional>
 #include <string>
 #include <sys/stat.h>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -44,13 +46,22 @@ Result<void> Gate::check() {
   // SQLite itself deletes it only when the last connection closes, and ours is open; a checkpoint
   // that empties it keeps the file.
   if (!closed_ && is_open_ && identity_of(log_path_) != log_) {
-    close(
-        fmt::format("{} was moved, replaced or deleted while the store was open: what was written "
-                    "since the last write-back is in it. Put it back, then reopen the store.",
-                    log_path_));
+    close(fmt::format(
+        "{} was moved, replaced or deleted while the store was open, which takes no "
+        "more writes. Reopen it; if the log was replaced, put the right one back first.",
+        log_path_));
+    was_log_ = true;
   }
   if (closed_) return std::unexpected(*closed_);
   return {};
+}
+
+// An empty one was made by somebody who opened the store since; who writes has their turn.
+bool Gate::has_log_in_hand() const {
+  std::error_code none;
+  const bool is_elsewhere = std::filesystem::file_size(log_path_, none) > 0 && !none;
+  return was_log_ && !is_elsewhere && identity_of(path_) == file_ &&
+         identity_of(lock_file_.path()) == lock_;
 }
 
 void Gate::close_for_all() {

@@ -30,6 +30,10 @@ class Gate {
   /// Fails: `closed`, or `corrupted`. Before `open` only what `close` said counts.
   [[nodiscard]] Result<void> check();
 
+  /// Whether it closed because the log has lost its name, and nothing else has: whoever had the log
+  /// open still has all of it, and nobody has begun another. In one's turn.
+  [[nodiscard]] bool has_log_in_hand() const;
+
   /// A sync failed: nobody who has the store open now may write.
   void close_for_all();
   void close(std::string why);
@@ -44,6 +48,7 @@ class Gate {
   const std::string log_path_;
   LockFile& lock_file_;
   bool is_open_ = false;
+  bool was_log_ = false;
   Identity file_;
   Identity log_;
   Identity lock_;

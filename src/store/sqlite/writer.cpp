@@ -88,6 +88,8 @@ void Writer::process(const Group& group) {
       empty_wal_for(group);
     } else {
       reject_all(group, open.error());
+      // What was acknowledged is in a log that goes with the last process that has it open.
+      if (gate_.has_log_in_hand()) write_back(SQLITE_CHECKPOINT_PASSIVE);
     }
   } catch (const SqliteError& error) {
     reject_all(group, error.to_error());
@@ -243,7 +245,8 @@ bool Writer::write_back(int mode) {
 // frames of the record are gone. Where this does not come to it the marks tell (acknowledged.hpp).
 void Writer::finish() noexcept try {
   if (!lock_file_.take_turn(Duration{0})) return;
-  if (gate_.check() && acknowledged_.has_claims()) write_back(SQLITE_CHECKPOINT_PASSIVE);
+  const bool may_write = gate_.check() || gate_.has_log_in_hand();
+  if (may_write && acknowledged_.has_claims()) write_back(SQLITE_CHECKPOINT_PASSIVE);
   lock_file_.end_turn();
 } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
   // No memory for the words of an error. The turn ends with the lock file.
