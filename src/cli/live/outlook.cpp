@@ -29,6 +29,7 @@
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "screen/screen.hpp"
@@ -104,8 +105,9 @@ Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) 
 
 bool is_in_use(const SessionSummary& row) { return row.holder && row.holder->alive; }
 
-std::string_view words_for(Fate fate) {
-  switch (fate) {
+std::string_view words_for(const LeftCall& left) {
+  const bool is_made = left.call.state != CallState::intended;
+  switch (left.fate) {
     case Fate::runs:
       return "is made: it was not yet";
     case Fate::runs_again:
@@ -113,7 +115,9 @@ std::string_view words_for(Fate fate) {
     case Fate::asked_first:
       return "is asked whether it took effect";
     case Fate::waits:
-      return "is not run: somebody has to decide";
+      if (is_made) return "is not run: somebody has to decide";
+      return asks_people(left.call.tool) ? "is not run: somebody has to answer"
+                                         : "is not run: somebody has to allow it";
     case Fate::told:
       return "is not run: the model is told that nobody knows";
     case Fate::refused:
@@ -151,7 +155,7 @@ void print_outlook(Desk& desk, const SessionSummary& row, const Outlook& outlook
                {left.call.tool},
                {std::string(to_string(left.call.effect))},
                shown(left.call.state, desk.is_terminal()),
-               {std::string(words_for(left.fate))}});
+               {std::string(words_for(left))}});
   }
   if (table.empty()) {
     desk.screen().line("No call is open: none would run again.");

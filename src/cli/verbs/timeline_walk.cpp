@@ -103,12 +103,17 @@ std::string TimelineWalk::letter_words(const Entry& entry) const {
   const auto body = parse_json(entry.body.bytes());
   if (!body || !body->is_object()) return entry.kind;
   std::string done = done_by(entry.kind, *body);
-  const Json* call = body->find("call");
-  const auto found = open_.find(static_cast<Position>(call ? call->as_int64().value_or(0) : 0));
-  const bool is_question = found != open_.end() && asks_people(found->second.tool);
-  if (is_question && done == "approved") done = "answered";
+  std::string too_late;
+  if (const Json* const call = body->find("call")) {
+    const auto found = open_.find(static_cast<Position>(call->as_int64().value_or(0)));
+    const bool is_open = found != open_.end();
+    if (is_open && asks_people(found->second.tool) && done == "approved") done = "answered";
+    const bool is_made = is_open && !found->second.attempts.empty();
+    if (!is_open || (entry.kind == "approve" && is_made)) too_late = " (too late)";
+  }
   const std::string why = text_in(*body, "why");
-  return fmt::format("{} by {}{}", done, text_in(*body, "who"), why.empty() ? "" : ": " + why);
+  return fmt::format("{} by {}{}{}", done, text_in(*body, "who"), too_late,
+                     why.empty() ? "" : ": " + why);
 }
 
 std::optional<TimelineRow> TimelineWalk::take_request(const Entry& entry) {

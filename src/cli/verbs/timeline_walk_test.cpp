@@ -53,6 +53,8 @@ TEST(TimelineWalk, SaysWhatALetterDid) {
   log.add("inbox", "pause", R"({"who": "ana", "why": ""})");
   log.add("inbox", "ended_worker", R"("wrk_1")");
   log.add("inbox", "approve", "no JSON");
+  log.answer("c", call, CallState::denied);
+  log.add("inbox", "resolve", about + R"("decision": "failed", "why": "no"})");
 
   TimelineWalk walk;
   std::vector<std::string> said;
@@ -62,7 +64,8 @@ TEST(TimelineWalk, SaysWhatALetterDid) {
   }
   EXPECT_EQ(said, (std::vector<std::string>{"approved by ana", "denied by ana: no money",
                                             "resolved as retry by ana: not seen", "paused by ana",
-                                            "the process that ran it has ended", "approve"}));
+                                            "the process that ran it has ended", "approve",
+                                            "resolved as failed by ana (too late): no"}));
 }
 
 }  // namespace
