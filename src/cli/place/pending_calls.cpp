@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <fmt/format.h>
 #include <functional>
 #include <optional>
@@ -40,7 +39,7 @@ bool is_asked(const Call& call, const SessionSummary& session, const State* stat
   return word != nullptr && word->decision == ApprovalDecision::asked;
 }
 
-std::optional<Position> position_in(std::string_view text) {
+std::optional<Position> position_in(const std::string& text) {
   Position position = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, position);
@@ -126,9 +125,8 @@ Result<std::vector<PendingCall>> read_pending(Store& store, const SessionSummary
 
 Result<Call> find_call(Store& store, const std::string& text, const std::vector<Need>& needs) {
   const auto colon = text.rfind(':');
-  const auto position = colon == std::string::npos
-                            ? std::nullopt
-                            : position_in(std::string_view(text).substr(colon + 1));
+  const auto position =
+      colon == std::string::npos ? std::nullopt : position_in(text.substr(colon + 1));
   auto session = find_session(store, position ? text.substr(0, colon) : text);
   if (!session) return forward(session);
   if (position) return store.ledger().read(session->id, *position);

@@ -11,7 +11,7 @@
 #include "doubles/must.hpp"
 #include "fixture.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 

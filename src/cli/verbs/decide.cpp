@@ -1,5 +1,6 @@
 // What people decide about calls: how one in doubt ended, whether one may be made, what the answer is.
 
+#include <expected>
 #include <fmt/format.h>
 #include <functional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "exit.hpp"
 #include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/mail.hpp"

@@ -13,6 +13,7 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"

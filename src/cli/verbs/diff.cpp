@@ -1,6 +1,7 @@
 // What lies between two points, of one session or of two.
 
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
