@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "damage/sample.hpp"
@@ -176,6 +179,36 @@ TEST_F(DamagedPage, OfSessionsIsSeenFromEveryPageThatMeetsIt) {
   write_files(path, files);
   query.limit = 1000;
   EXPECT_TRUE(open_store(path).value()->sessions().list(query).value().is_damaged);
+}
+
+TEST_F(DamagedPage, OfSessionsFreesNoKeyThatOneOfThemHolds) {
+  std::optional<Call> holder;
+  for (const Digest& key : sample.named.keys) {
+    auto found = open_store(path).value()->ledger().find_holder(key).value();
+    if (found) holder = std::move(found);
+  }
+  ASSERT_TRUE(holder);
+  {
+    std::atomic<std::uint64_t> rows_read = 0;
+    sqlite::Connection db(path, "", SQLITE_OPEN_READWRITE, &rows_read);
+    db.run("DELETE FROM session WHERE id = ?", std::string_view(holder->session.text()));
+  }
+  auto store = open_store(path).value();
+  const WorkerId worker = mint<WorkerTag>(random_ids());
+  ASSERT_TRUE(store->ownership().enroll({.id = worker}));
+  const SessionSummary other =
+      store->sessions().create({.id = SessionId::parse("o").value()}).value();
+  const Lease lease = store->ownership().acquire(other.id, worker).value();
+  Batch batch{.id = mint<BatchTag>(random_ids()), .expected_head = other.head};
+  batch.entries.push_back({.channel = "c", .kind = "k", .body = Body::from_text("1")});
+  batch.calls.emplace_back(
+      Intend{.call = other.next, .args = other.next, .tool = "pay", .key = holder->key});
+  batch.calls.emplace_back(Dispatch{.call = other.next, .deadline = {}});
+
+  const auto committed = store->commit(lease, batch);
+
+  ASSERT_FALSE(committed) << "the key was free";
+  EXPECT_EQ(committed.error().code, ErrorCode::corrupted) << committed.error().message;
 }
 
 TEST_F(DamagedPage, OfTheLogFailsACommitThatMeetsItAndNothingIsWritten) {
