@@ -225,7 +225,8 @@ class TerminalTest(unittest.TestCase):
         self.assertTrue((self.folder.path / "paid").exists())
         self.assertIn("Blue", self.folder.run("log", "@last", "--channel", "approvals").stdout)
 
-    def test_the_first_ctrl_c_stops_the_turn_the_second_leaves(self):
+    def chat_in_a_turn(self) -> Terminal:
+        """In which a tool runs until it is asked to stop."""
         gate = Gate(self.folder)
         command = f"trap 'exit 75' TERM; {gate.shell()} & wait"
         self.folder.write_agent(
@@ -239,6 +240,10 @@ class TerminalTest(unittest.TestCase):
         terminal.type("Wait")
         terminal.press("Enter")
         gate.await_arrival()
+        return terminal
+
+    def test_the_first_ctrl_c_stops_the_turn_the_second_leaves(self):
+        terminal = self.chat_in_a_turn()
         terminal.press("C-c")
         terminal.await_text(r"Stopped .interrupted.[^>]*\n> *$")
         terminal.type("/cost")  # Still there.
@@ -250,19 +255,7 @@ class TerminalTest(unittest.TestCase):
         terminal.await_text("left with 130")
 
     def test_a_chat_that_is_ended_in_a_turn_leaves_at_once(self):
-        gate = Gate(self.folder)
-        command = f"trap 'exit 75' TERM; {gate.shell()} & wait"
-        self.folder.write_agent(
-            [{"text": "I wait.", "calls": [{"name": "wait", "args": {}}]}, {"text": "Enough."}],
-            {"wait": {"description": "Waits.", "command": ["/bin/sh", "-c", command], "side_effects": ["read"]}},
-        )
-        terminal = self.terminal()
-        terminal.type("perdure chat agent.yaml; echo left with $?")
-        terminal.press("Enter")
-        terminal.await_text("^> *$")
-        terminal.type("Wait")
-        terminal.press("Enter")
-        gate.await_arrival()
+        terminal = self.chat_in_a_turn()
         for pid in terminal.children():
             os.kill(pid, signal.SIGTERM)
         terminal.await_text(r"Go on: perdure chat ses_\w+\s+left with 143")
