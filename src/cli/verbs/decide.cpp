@@ -41,7 +41,7 @@ std::unexpected<Error> wrong_state(const Call& call, std::string_view wanted) {
 }
 
 // Longer than somebody else's decision takes; an owner that runs the session takes it up later.
-constexpr Duration patience{3000};
+constexpr Duration decision_patience{3000};
 
 bool says(const Json& body, std::string_view member, const Json& value) {
   const Json* found = body.find(member);
@@ -152,7 +152,7 @@ Result<Exit> run_resolve(Desk& desk) {
                       says(body, "why", decision->why);
              });
            },
-       .patience = patience});
+       .patience = decision_patience});
 }
 
 struct Say {
@@ -186,7 +186,7 @@ Result<Exit> give_word(Desk& desk, Store& store, const Call& call, const Say& sa
                                        says(body, "why", say.why);
                               });
                             },
-                        .patience = patience});
+                        .patience = decision_patience});
 }
 
 // An approval is a yes, an answer is a yes with words. To a call that waits for a yes or a no, "no" would
