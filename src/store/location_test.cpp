@@ -22,7 +22,7 @@ TEST(LocationTest, OneThatCannotBeReadIsNotRepeated) {
        {"postgres://ann:secret@h:port/d", "postgres://ann:secret@h/d?pool=secret",
         "mysql://ann:secret@h/d", "POSTGRES://ann:secret@h/d", "postgres:/ann:secret@h/d",
         "Postgres//ann:secret@h/d", "host=h password=secret user=ann", "PASSWORD=secret",
-        "/work/ann:secret@h/d", "/work/ann:sec/secret@h/d", "./host=h password=secret",
+        "/data/ann:secret@h/d", "/data/ann:sec/secret@h/d", "./host=h password=secret",
         "sqlite:ann:secret@h/d", " postgres:/ann:secret@h/d", "secret@h://d"}) {
     EXPECT_FALSE(shown_location(location).contains("secret")) << shown_location(location);
   }

@@ -40,7 +40,7 @@ class Attempt {
     const std::lock_guard lock(mutex_);
     return result_;
   }
-  /// Or when `until` is requested.
+  /// Whether it is over; false after `wait`, or when `until` is requested before.
   [[nodiscard]] bool is_over_within(Duration wait, const std::stop_token& until) {
     std::unique_lock lock(mutex_);
     return over_.wait_for(lock, until, wait, [this] { return result_.has_value(); });
