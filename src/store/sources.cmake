@@ -192,6 +192,7 @@ set(PERDURE_STORE_TESTS
     sqlite/summing_vfs_test.cpp
     sqlite/turn_test.cpp
     sqlite/wal_record_test.cpp
+    sqlite/watcher_test.cpp
     summary_test.cpp
     words_test.cpp)
 

@@ -46,7 +46,6 @@ Watcher::~Watcher() {
 
 Result<std::uint64_t> Watcher::current() {
   const std::unique_lock lock(mutex_);
-  if (auto started = start(lock); !started) return forward(started);
   if (auto looked = look(lock); !looked) return forward(looked);
   return number_;
 }

@@ -2,7 +2,8 @@
 //
 // Every writer touches the lock file after its COMMIT; the kernel then wakes a
 // thread here, which asks SQLite whether the data really changed. The thread runs
-// from the first question on. A writer that died between COMMIT and touch is
+// from the first wait on: giving a watch up costs the kernel some 20 ms, which who
+// only looks must not pay at the end. A writer that died between COMMIT and touch is
 // noticed at the next look, `look_every` at the latest.
 
 #pragma once
