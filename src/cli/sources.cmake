@@ -71,9 +71,11 @@ set(PERDURE_CLI_SOURCES
     verbs/verify.cpp)
 
 set(PERDURE_CLI_TESTS
+    broken_stores_test.cpp
     command/error_pages_test.cpp
     command/parse_test.cpp
     command/suggestions_test.cpp
+    decision_test.cpp
     desk_test.cpp
     fixture.cpp
     golden_test.cpp
@@ -81,6 +83,7 @@ set(PERDURE_CLI_TESTS
     live/chat_lines_test.cpp
     live/picker_test.cpp
     live/whole_text_test.cpp
+    moving_test.cpp
     place/filter_test.cpp
     place/pending_calls_test.cpp
     place/reference_test.cpp
@@ -91,6 +94,7 @@ set(PERDURE_CLI_TESTS
     screen/text_test.cpp
     screen/wait_notice_test.cpp
     screen/words_test.cpp
+    shell_fixture.cpp
     verbs/forget_test.cpp
     verbs/show_test.cpp
     verbs/timeline_walk_test.cpp)

@@ -1,0 +1,145 @@
+// What becomes of a decision: who hears it, which of several stands.
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "doubles/must.hpp"
+#include "fixture.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/sessions.hpp"
+#include "shell_fixture.hpp"
+
+namespace perdure::cli {
+namespace {
+
+class DecisionTest : public ShellFixture {};
+
+TEST_F(DecisionTest, ASessionThatWaitedIsTakenUpAgain) {
+  fixture.run({"approve", "ses_8e1f"});
+  EXPECT_EQ(must(fixture.store().sessions().read(must(SessionId::parse("ses_8e1f00")))).status,
+            Status::active);
+  const auto due = must(fixture.store().sessions().due(10));
+  EXPECT_TRUE(std::ranges::any_of(
+      due, [](const SessionSummary& row) { return row.id.text() == "ses_8e1f00"; }));
+}
+
+TEST_F(DecisionTest, AnOwnerThatLivesKeepsItsLeaseAndGetsTheLetter) {
+  const Said said = fixture.run({"cancel", "ses_9pq4", "--reason", "enough"});
+  EXPECT_EQ(said.exit, 0);
+  EXPECT_TRUE(said.out.contains("left in its inbox")) << said.out;
+  EXPECT_EQ(fixture.running().status(), Status::active);
+  EXPECT_EQ(must(fixture.running().take_inbox()), 1U);
+  EXPECT_EQ(fixture.running().status(), Status::cancelled);
+}
+
+TEST_F(DecisionTest, AWordIsTakenBackUntilTheCallIsMade) {
+  EXPECT_EQ(fixture.run({"approve", "ses_8e1f"}).exit, 0);
+  const Said denied = fixture.run({"deny", "ses_8e1f", "--reason", "on second thoughts"});
+  EXPECT_EQ(denied.exit, 0) << denied.err;
+  const auto words = must(
+      fixture.store().log().read(must(SessionId::parse("ses_8e1f00")), {.channel = "approvals"}));
+  EXPECT_EQ(words.back().kind, "refused");
+}
+
+TEST_F(DecisionTest, AWordThatComesTooLateIsNotToldAsGiven) {
+  const auto id = must(SessionId::parse("ses_8e1f00"));
+  fixture.ids.meanwhile = [&] {
+    Session session = must(fixture.runtime().open(id));
+    must(session.set_status({.status = Status::active}));
+    must(session.approve(session.state().open_calls.begin()->first, true, "ben", "fine"));
+    must(session.run_calls({}));
+    must(session.close());
+  };
+  const Said late = fixture.run({"deny", "ses_8e1f", "--reason", "on second thoughts"});
+  EXPECT_EQ(late.exit, 1) << late.out;
+  EXPECT_TRUE(late.err.contains("what you said does not count")) << late.err;
+  EXPECT_EQ(late.out, "");
+}
+
+const std::vector<std::string> resolve_as_failed = {"resolve", "ses_2b7x", "--as",     "failed",
+                                                    "--error", "no",       "--reason", "not there"};
+
+TEST_F(DecisionTest, WhoeverDecidesTooLateHearsWhatStands) {
+  const SessionId session = must(SessionId::parse("ses_2b7x00"));
+  Mail mail(fixture.store(), session);
+  must(
+      mail.resolve(must(MessageId::parse("msg_first")), 6,
+                   {.as = Decision::As::succeeded, .result = "rf_1", .who = "bob", .why = "seen"}));
+  const Said said = fixture.run(resolve_as_failed);
+  EXPECT_EQ(said.exit, 1);
+  EXPECT_TRUE(said.err.contains("ses_2b7x00:6 (pay.refund) is succeeded meanwhile, by bob (seen)"))
+      << said.err;
+  EXPECT_FALSE(said.out.contains("failed, by ana")) << said.out;
+  EXPECT_EQ(must(fixture.store().ledger().read(session, 6)).who, "bob");
+}
+
+TEST_F(DecisionTest, AnEarlierDecisionToRetryGivesWay) {
+  Mail mail(fixture.store(), must(SessionId::parse("ses_2b7x00")));
+  must(mail.resolve(must(MessageId::parse("msg_first")), 6,
+                    {.as = Decision::As::retry, .who = "bob", .why = "not seen"}));
+  EXPECT_EQ(fixture.run(resolve_as_failed).exit, 0);
+}
+
+TEST_F(DecisionTest, WhoeverAllowsWhatIsGivenUpHearsIt) {
+  const SessionId session = must(SessionId::parse("ses_8e1f00"));
+  Mail mail(fixture.store(), session);
+  must(mail.cancel(must(MessageId::parse("msg_first")), "bob", "enough"));
+  const Said said = fixture.run({"approve", "ses_8e1f00"});
+  EXPECT_EQ(said.exit, 1);
+  EXPECT_TRUE(said.err.contains("mail.send) is cancelled meanwhile")) << said.err;
+}
+
+TEST_F(DecisionTest, AnOwnerThatTakesItUpIsWaitedFor) {
+  const SessionId session = must(SessionId::parse("ses_2b7x00"));
+  Store& store = fixture.store();
+  Session owner = fixture.hold(session);
+  std::future<Said> resolving =
+      std::async(std::launch::async, [&] { return fixture.run(resolve_as_failed); });
+  for (auto seen = must(store.changes().current()); must(store.inbox().list(session, 1)).empty();) {
+    seen = must(store.changes().wait(seen, std::chrono::seconds(10)));
+  }
+  EXPECT_EQ(must(owner.take_inbox()), 1U);
+  const Said said = resolving.get();
+  EXPECT_EQ(said.exit, 0) << said.err;
+  EXPECT_EQ(said.out, "ses_2b7x00:6: failed, by ana.\n");
+}
+
+// The one that holds the session is only another decision: it goes, and each is taken in.
+TEST_F(DecisionTest, OfDecisionsAtTheSameTimeOneStandsAndTheOthersHearIt) {
+  const Said said = shell(
+      "perdure -q resolve ses_2b7x --as succeeded --result R --reason a & one=$!; "
+      "perdure -q resolve ses_2b7x --as failed --error E --reason b & two=$!; "
+      "perdure -q resolve ses_2b7x --as abandoned --reason c & three=$!; "
+      "for each in $one $two $three; do wait $each && echo =done; done");
+  const auto first = said.out.find("=done");
+  ASSERT_NE(first, std::string::npos) << said.out;
+  EXPECT_EQ(said.out.find("=done", first + 1), std::string::npos) << said.out;
+  EXPECT_FALSE(said.out.contains("left in its inbox")) << said.out;
+}
+
+TEST_F(DecisionTest, APersonAtATerminalIsAsked) {
+  fixture.typed = "n";
+  EXPECT_EQ(fixture.run({"delete", "ses_01d0"}, 80).exit, 9);
+  fixture.typed = "y";
+  EXPECT_EQ(fixture.run({"delete", "ses_01d0"}, 80).exit, 0);
+  EXPECT_EQ(fixture.run({"show", "ses_01d0"}).exit, 3);
+}
+
+TEST_F(DecisionTest, ARetryOfAnUnsafeCallIsRecordedOnceItIsConfirmed) {
+  fixture.typed = "yes";
+  EXPECT_EQ(fixture.run({"resolve", "ses_2b7x", "--as", "retry", "--reason", "not there"}, 80).exit,
+            0);
+  const auto found =
+      must(fixture.store().log().read(must(SessionId::parse("ses_2b7x00")), {.channel = "calls"}));
+  EXPECT_EQ(found.back().kind, "resolution");
+}
+
+}  // namespace
+}  // namespace perdure::cli
