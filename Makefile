@@ -27,17 +27,21 @@ help: ## Show this list.
 	@echo 'Variables: JOBS=$(JOBS)  PREFIX=/where/to  LINT=changed|all'
 
 .PHONY: demo
-demo: build/release/build.ninja ## Kill an agent right after it paid, resume it, and look into the bank's book.
-	@cmake --build --preset release -j $(JOBS) --target perdure_program refund_desk
+demo: program ## Kill an agent right after it paid, resume it, and look into the bank's book.
 	@$(DEMO)
 
 .PHONY: test
-test: build ## Build everything and run every test.
+test: build program ## Build everything and run every test.
 	@ctest --preset dev -j $(JOBS) $(CTEST_ARGS)
 
 .PHONY: build
 build: build/dev/build.ninja ## Build the library, the tests and the examples for development.
 	@cmake --build --preset dev -j $(JOBS)
+
+# A release compiles files of a layer together: a name that two of them have breaks only this build.
+.PHONY: program
+program: build/release/build.ninja ## Build `perdure` as it is released.
+	@cmake --build --preset release -j $(JOBS) --target perdure_program refund_desk
 
 .PHONY: bench
 bench: setup-test build/release/build.ninja ## Measure against the physical limits; fails on a missed bar.

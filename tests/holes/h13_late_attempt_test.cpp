@@ -36,7 +36,7 @@ TEST_P(Hole13, NothingNewStartsWhileALateAttemptRuns) {
   Tool pay = tool("pay");
   pay.honours_key = true;
   pay.timeout = Duration(50);
-  begin({pay});
+  begin({pay}, {.stop_patience = Duration(1)});
   behaviour["pay"] = [opened](const CallContext& call) -> ToolOutcome {
     if (call.attempt == 1) opened.wait();
     return Succeeded{"paid"};
