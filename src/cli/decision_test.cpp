@@ -124,6 +124,13 @@ TEST_F(DecisionTest, OfDecisionsAtTheSameTimeOneStandsAndTheOthersHearIt) {
   EXPECT_FALSE(said.out.contains("left in its inbox")) << said.out;
 }
 
+TEST_F(DecisionTest, AResultThatHasNoEndIsRefused) {
+  const Said said = fixture.run(
+      {"resolve", "ses_2b7x", "--as", "succeeded", "--result", "@/dev/zero", "--reason", "seen"});
+  EXPECT_EQ(said.exit, 2);
+  EXPECT_TRUE(said.err.contains("/dev/zero has more than 256 MiB")) << said.err;
+}
+
 TEST_F(DecisionTest, APersonAtATerminalIsAsked) {
   fixture.typed = "n";
   EXPECT_EQ(fixture.run({"delete", "ses_01d0"}, 80).exit, 9);

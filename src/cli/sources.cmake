@@ -96,5 +96,6 @@ set(PERDURE_CLI_TESTS
     screen/words_test.cpp
     shell_fixture.cpp
     verbs/forget_test.cpp
+    verbs/fork_test.cpp
     verbs/show_test.cpp
     verbs/timeline_walk_test.cpp)

@@ -26,8 +26,7 @@ struct World {
   std::string folder{};                                    ///< Where it was started.
   std::string user{};                                      ///< Who decides.
   std::function<std::optional<std::string>()> ask_line{};  ///< A line typed at the terminal.
-  std::function<std::string()> read_input{};               ///< All of stdin.
-  std::istream* in = nullptr;    ///< Stdin, for what may be larger than memory.
+  std::istream* in = nullptr;                              ///< Stdin.
   bool catches_signals = false;  ///< Ctrl-C and SIGTERM are for the turn that runs.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <optional>
 #include <pwd.h>
 #include <streambuf>
@@ -98,10 +97,6 @@ std::optional<std::string> ask_line() {
   return line;
 }
 
-std::string read_input() {
-  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-}
-
 }  // namespace
 
 int main(int count, char** words) {
@@ -130,7 +125,6 @@ int main(int count, char** words) {
                             .folder = std::filesystem::current_path(ignored).string(),
                             .user = user_name(entry),
                             .ask_line = ask_line,
-                            .read_input = read_input,
                             .in = &std::cin,
                             .catches_signals = true};
   const int exit = perdure::cli::run(world, std::vector<std::string>(words + 1, words + count));

@@ -1,7 +1,9 @@
 // A new session that shares everything up to a point. What it would do again is said first.
 
+#include <cstddef>
 #include <fmt/format.h>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +29,8 @@
 
 namespace perdure::cli {
 namespace {
+
+constexpr std::size_t effects_on_a_screen = 20;
 
 struct Wanted {
   std::optional<std::string> prompt{};
@@ -71,12 +75,17 @@ void print_effects(Desk& desk, const std::vector<Call>& effects) {
   desk.screen().line(
       {{"These took effect after the point, or may have, and the fork may do them again:",
         Ink::yellow}});
-  for (const Call& call : effects) {
+  const std::size_t shown_most = desk.is_terminal() ? effects_on_a_screen : effects.size();
+  for (const Call& call : effects | std::views::take(shown_most)) {
     Piece state = shown(call.state, desk.is_terminal());
     desk.screen().line({{fmt::format("  {}  {}  {}  ", call_name(call.session, call.position),
                                      call.tool, to_string(call.effect))},
                         state});
   }
+  if (effects.size() <= shown_most) return;
+  desk.screen().line({{fmt::format("  and {}; --json lists them all",
+                                   counted(effects.size() - shown_most, "more call")),
+                       Ink::yellow}});
 }
 
 // What it is of and how it began is what its parent is of and how that began: it can be resumed and

@@ -26,6 +26,7 @@
 #include "screen/screen.hpp"
 #include "screen/words.hpp"
 #include "verbs/live_options.hpp"
+#include "verbs/values.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -73,12 +74,13 @@ Result<std::optional<SessionSummary>> session_to_resume(Desk& desk, Store& store
 
 Result<std::optional<Message>> input_of(Desk& desk) {
   if (desk.given().arguments.size() < 2) return std::nullopt;
-  std::string prompt = desk.given().arguments[1];
-  if (prompt == "-") prompt = desk.world().read_input ? desk.world().read_input() : "";
-  if (prompt.find_first_not_of(" \t\r\n") == std::string::npos) {
+  const std::string& said = desk.given().arguments[1];
+  auto prompt = said == "-" ? text_of_stdin(desk.world()) : said;
+  if (!prompt) return forward(prompt);
+  if (prompt->find_first_not_of(" \t\r\n") == std::string::npos) {
     return fail(ErrorCode::invalid_argument, "there is nothing in what it is to be told");
   }
-  return user_says(std::move(prompt));
+  return user_says(*std::move(prompt));
 }
 
 // What is decided with the command line, before anything runs.

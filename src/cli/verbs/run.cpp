@@ -27,6 +27,7 @@
 #include "place/path.hpp"
 #include "screen/screen.hpp"
 #include "verbs/live_options.hpp"
+#include "verbs/values.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -53,9 +54,8 @@ Task task_of(Desk& desk) {
 Result<std::string> prompt_of(Desk& desk, const Task& task) {
   const World& world = desk.world();
   const bool reads = task.prompt ? *task.prompt == "-" : !world.is_in_terminal;
-  std::string prompt = task.prompt.value_or("");
-  if (reads) prompt = world.read_input ? world.read_input() : "";
-  if (prompt.find_first_not_of(" \t\r\n") != std::string::npos) return prompt;
+  auto prompt = reads ? text_of_stdin(world) : task.prompt.value_or("");
+  if (!prompt || prompt->find_first_not_of(" \t\r\n") != std::string::npos) return prompt;
   return fail(ErrorCode::invalid_argument,
               "nobody says what it is to do: perdure run AGENT.yaml \"…\", or - to read it from "
               "stdin; to talk with it: perdure chat AGENT.yaml");

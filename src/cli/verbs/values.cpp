@@ -1,21 +1,42 @@
-// A number is all digits; a file is read whole.
+// A number is all digits; a text is read whole, unless it has no end.
 
 #include "verbs/values.hpp"
 
+#include <array>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <iterator>
+#include <istream>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include "command/command.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/store/limits.hpp"
+#include "world.hpp"
 
 namespace perdure::cli {
+namespace {
+
+Result<std::string> read_text(std::istream& from, const std::string& name) {
+  std::string text;
+  std::array<char, std::size_t{1} << 16U> room{};
+  while (from.read(room.data(), room.size()), from.gcount() > 0) {
+    text.append(room.data(), static_cast<std::size_t>(from.gcount()));
+    if (text.size() <= body_bytes_max) continue;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} has more than {} MiB, which is the most that a session keeps as "
+                            "one text",
+                            name, body_bytes_max >> 20U));
+  }
+  return text;
+}
+
+}  // namespace
 
 Result<std::int64_t> number_option(const Invocation& given, std::string_view name,
                                    std::int64_t otherwise) {
@@ -37,7 +58,11 @@ Result<std::string> text_or_file(const std::string& value, const std::string& fo
   if (!file || std::filesystem::is_directory(path, ignored)) {
     return fail(ErrorCode::not_found, fmt::format("{} cannot be read", path.string()));
   }
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return read_text(file, path.string());
+}
+
+Result<std::string> text_of_stdin(const World& world) {
+  return world.in == nullptr ? "" : read_text(*world.in, "stdin");
 }
 
 }  // namespace perdure::cli

@@ -8,6 +8,7 @@
 
 #include "command/command.hpp"
 #include "perdure/core/error.hpp"
+#include "world.hpp"
 
 namespace perdure::cli {
 
@@ -17,7 +18,12 @@ namespace perdure::cli {
                                                  std::int64_t otherwise);
 
 /// The text itself, or, after "@", what the file of that name holds.
-/// Fails: `not_found` if there is no such file.
+/// Fails: `not_found` if there is no such file; `invalid_argument` if it does not end before
+/// `body_bytes_max` (limits.hpp).
 [[nodiscard]] Result<std::string> text_or_file(const std::string& value, const std::string& folder);
+
+/// All of stdin; nothing where there is none.
+/// Fails: `invalid_argument` as above.
+[[nodiscard]] Result<std::string> text_of_stdin(const World& world);
 
 }  // namespace perdure::cli
