@@ -82,6 +82,7 @@ set(PERDURE_CLI_TESTS
     live/agent_source_test.cpp
     live/chat_lines_test.cpp
     live/picker_test.cpp
+    live/signal_watch_test.cpp
     live/whole_text_test.cpp
     moving_test.cpp
     place/filter_test.cpp

@@ -14,10 +14,14 @@
 #include <thread>
 #include <unistd.h>
 
+#include "perdure/core/time.hpp"
+
 namespace perdure::cli {
 namespace {
 
 constexpr int exit_by_signal = 128;
+// Longer than a program takes to signal twice, shorter than a person does.
+constexpr Duration one_moment{100};
 
 void raise_event(int descriptor) {
   const std::uint64_t one = 1;
@@ -27,7 +31,7 @@ void raise_event(int descriptor) {
 
 }  // namespace
 
-SignalWatch::SignalWatch(bool is_on) {
+SignalWatch::SignalWatch(bool is_on, const Clock& clock) : clock_(clock) {
   if (!is_on) return;
   sigset_t watched;
   sigemptyset(&watched);
@@ -66,8 +70,13 @@ void SignalWatch::renew() {
 
 void SignalWatch::take(int signal) {
   const std::lock_guard lock(mutex_);
-  if (caught_ != 0) ::_exit(exit_by_signal + signal);
+  const Uptime now = clock_.uptime();
+  if (caught_ != 0) {
+    if (now - caught_at_ >= one_moment) ::_exit(exit_by_signal + signal);
+    return;
+  }
   caught_ = signal;
+  caught_at_ = now;
   raise_event(told_);
   source_.request_stop();
 }

@@ -1,5 +1,6 @@
 // Ctrl-C and SIGTERM, while an agent runs: the first asks the turn to stop, which records what came
-// so far; the second leaves at once, which loses nothing that is in the log.
+// so far; the second leaves at once, which loses nothing that is in the log. Signals that come within
+// a moment are one asking: timeout(1) signals its program, and then the group that it is in.
 //
 // The signals are blocked for the whole process and read by a thread: nothing runs in a handler. So
 // it is to be made before any other thread is.
@@ -12,12 +13,14 @@
 #include <stop_token>
 #include <thread>
 
+#include "perdure/core/time.hpp"
+
 namespace perdure::cli {
 
 class SignalWatch {
  public:
   /// `is_on` false: signals do what they do anyway.
-  explicit SignalWatch(bool is_on);
+  explicit SignalWatch(bool is_on, const Clock& clock = system_clock());
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
@@ -39,8 +42,10 @@ class SignalWatch {
   int told_ = -1;     ///< An eventfd, as is:
   int ends_ = -1;
   sigset_t before_{};
+  const Clock& clock_;
   std::atomic<int> caught_ = 0;
-  std::mutex mutex_;  ///< Of the source.
+  Uptime caught_at_{};
+  std::mutex mutex_;  ///< Of what was caught, and the source.
   std::stop_source source_;
   std::jthread thread_;
 };

@@ -41,7 +41,7 @@ Result<Exit> run_chat(Desk& desk) {
     return fail(ErrorCode::invalid_argument,
                 "with whom? perdure chat AGENT.yaml, perdure chat SES, or perdure chat --model M");
   }
-  SignalWatch signals(desk.world().catches_signals);
+  SignalWatch signals(desk.world().catches_signals, *desk.world().clock);
   auto store = desk.open_or_make();
   if (!store) return forward(store);
   Chat chat(desk, **store, signals);

@@ -129,7 +129,7 @@ Result<Exit> go_on(Desk& desk, Store& store, const SessionSummary& row, SignalWa
 Result<Exit> run_resume(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
-  SignalWatch signals(desk.world().catches_signals);
+  SignalWatch signals(desk.world().catches_signals, *desk.world().clock);
   auto row = session_to_resume(desk, **store);
   if (!row) return forward(row);
   if (!*row) return Exit::interrupted;

@@ -92,7 +92,7 @@ Result<Exit> run_run(Desk& desk) {
   if (!budget) return forward(budget);
   auto prompt = prompt_of(desk, task);
   if (!prompt) return forward(prompt);
-  SignalWatch signals(desk.world().catches_signals);
+  SignalWatch signals(desk.world().catches_signals, *desk.world().clock);
   auto store = desk.open_or_make();
   if (!store) return forward(store);
   auto agent = start_agent(desk, **store, *file);
