@@ -13,6 +13,7 @@
 #include "damage/sample.hpp"
 #include "damage/verdict.hpp"
 #include "doubles/temp_folder.hpp"
+#include "perdure/store/copy.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/salvage.hpp"
 #include "sqlite/connection.hpp"
@@ -169,6 +170,22 @@ TEST_F(DamagedPage, OfSessionsIsNotTakenForAListWithoutThem) {
     ASSERT_FALSE(open) << first;
     EXPECT_EQ(open.error().code, ErrorCode::corrupted);
   }
+}
+
+// Whoever moves all that a list shows would leave the rest behind.
+TEST_F(DamagedPage, OfSessionsIsNoListOfAllThatGoElsewhere) {
+  const std::size_t page = root_of("session");
+  files.file.replace(page * page_bytes + page_bytes / 2, page_bytes / 2, page_bytes / 2, '\0');
+  write_files(path, files);
+  const auto store = open_store(path).value();
+
+  const auto plan = plan_copy(*store, {.place = "elsewhere"});
+  const auto copied = copy_store(*store, *open_store("memory:").value(), {.place = "elsewhere"});
+
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, ErrorCode::corrupted);
+  ASSERT_FALSE(copied);
+  EXPECT_EQ(copied.error().code, ErrorCode::corrupted) << copied.error().message;
 }
 
 TEST_F(DamagedPage, OfSessionsIsSeenFromEveryPageThatMeetsIt) {

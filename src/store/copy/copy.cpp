@@ -274,6 +274,9 @@ Result<CopyReport> copy_store(Store& from, Store& to, const CopyOptions& options
     }
     is_asked_for = standing->departure.open == 0;
     CopyOptions asked = options;
+    if (is_asked_for && options.sessions.empty()) {
+      if (auto all = plan_copy(from, options); !all) return forward(all);
+    }
     if (is_asked_for && options.with_relatives) {
       asked.sessions = copy::with_relatives(from, std::move(asked.sessions));
     }

@@ -23,6 +23,10 @@ Result<std::vector<SessionId>> all_here(Store& from) {
   do {
     auto page = from.sessions().list(query);
     if (!page) return forward(page);
+    if (page->is_damaged) {
+      return fail(ErrorCode::corrupted,
+                  "the list of sessions is damaged: who would be left behind cannot be told");
+    }
     for (SessionSummary& row : page->sessions) {
       if (row.moved_to.empty()) all.push_back(std::move(row.id));
     }
