@@ -81,6 +81,7 @@ set(PERDURE_CLI_TESTS
     golden_test.cpp
     live/agent_source_test.cpp
     live/chat_lines_test.cpp
+    live/outlook_test.cpp
     live/picker_test.cpp
     live/signal_watch_test.cpp
     live/whole_text_test.cpp

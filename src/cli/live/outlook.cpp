@@ -26,6 +26,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/foresight.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
@@ -48,6 +49,7 @@ struct Change {
 struct Outlook {
   std::vector<LeftCall> left{};
   bool asks_model_again = false;
+  bool owes_an_answer = false;  ///< Somebody, or a tool, had the last word.
   Change change{};
   std::string agent_error{};  ///< Why nobody can tell whether the agent has changed.
   std::size_t inbox = 0;
@@ -94,7 +96,12 @@ Result<Outlook> look_ahead(Desk& desk, Store& store, const SessionSummary& row) 
   if (!mails) return forward(mails);
   auto is_lost = has_lost_a_response(store, row, *state);
   if (!is_lost) return forward(is_lost);
-  Outlook outlook{.left = *std::move(left), .asks_model_again = *is_lost, .inbox = mails->size()};
+  Outlook outlook{.left = *std::move(left),
+                  .asks_model_again = *is_lost,
+                  .owes_an_answer = !state->transcript.empty() &&
+                                    state->transcript.back().message.role == Role::user &&
+                                    !state->request,
+                  .inbox = mails->size()};
   if (agent) {
     outlook.change = change_of(agent->file, *state);
   } else {
@@ -165,6 +172,7 @@ void print_outlook(Desk& desk, const SessionSummary& row, const Outlook& outlook
   if (outlook.asks_model_again) {
     desk.screen().line("The model is asked again: its answer was lost, and counts as spent.");
   }
+  if (outlook.owes_an_answer) desk.screen().line("The model is asked: it has not answered yet.");
   if (outlook.inbox > 0) {
     desk.screen().line(fmt::format("The inbox has {}.", counted(outlook.inbox, "message")));
   }
