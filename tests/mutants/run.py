@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants small bugs, one at a time, and fails if the tests stay green.
 
-usage: run.py [--only NAME] [--in PATH] [--list | --check] [--jobs N]
+usage: run.py [--only NAME] [--in PATH] [--list | --check [--tests BUILD]] [--jobs N]
 
 Each tests/mutants/NAME.patch opens with the guarantee it breaks, then one or more lines
 
@@ -11,7 +11,8 @@ naming a test executable and the tests (a ctest regular expression) of which at 
 red. The repository, as it is in the working tree, is copied to build/mutants/tree and built there
 once; then each patch is applied, its targets are built, its tests run, and the patch is taken back.
 A patch that does not apply, does not build, or names a test that does not exist is a failure too;
---check looks only whether they apply, and builds nothing.
+--check looks only whether they apply, and with --tests whether a build has tests of those names; it
+builds nothing.
 """
 
 import argparse
@@ -110,13 +111,24 @@ def attempt(mutant, jobs):
         patch(mutant, "--reverse")
 
 
-def check(mutants):
+def nameless(mutants, build):
+    """The tests they name that this build has not."""
+    listed = run(["ctest", "--test-dir", str(build), "--show-only"], check=True).stdout
+    names = re.findall(r"^ +Test +#\d+: (.+)$", listed, re.MULTILINE)
+    wanted = {regex for mutant in mutants for _, regex in mutant.tests}
+    return sorted(regex for regex in wanted if not any(re.search(regex, name) for name in names))
+
+
+def check(mutants, build):
     stale = {mutant.name: said for mutant in mutants
              if (said := patch(mutant, "--dry-run", tree=ROOT)).returncode}
     for name, said in stale.items():
         print(f"{name} does not apply:\n{said.stdout}")
     print(f"{len(mutants) - len(stale)} of {len(mutants)} apply")
-    return 1 if stale else 0
+    missing = nameless(mutants, build) if build else []
+    for regex in missing:
+        print(f"no test matches {regex}")
+    return 1 if stale or missing else 0
 
 
 def healthy(mutants, jobs):
@@ -133,6 +145,7 @@ def main():
     options.add_argument("--in", dest="place", help="that change a file whose path contains this")
     options.add_argument("--list", action="store_true")
     options.add_argument("--check", action="store_true", help="only whether each applies")
+    options.add_argument("--tests", type=Path, metavar="BUILD", help="with --check: also whether it has their tests")
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     chosen = options.parse_args()
     mutants = [Mutant(path) for path in sorted(HERE.glob("*.patch"))]
@@ -145,7 +158,7 @@ def main():
     if not mutants:
         sys.exit("there is no mutant of that name")
     if chosen.check:
-        return check(mutants)
+        return check(mutants, chosen.tests)
     copy_tree()
     configure(chosen.jobs, sorted({target for mutant in mutants for target, _ in mutant.tests}))
     healthy(mutants, chosen.jobs)

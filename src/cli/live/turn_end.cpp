@@ -221,6 +221,7 @@ Json::Object end_document(Desk& desk, const TurnEnd& end, const Session& session
   return {{"session", session.id().text()},
           {"stop", stop_word(end)},
           {"why", why_of(end)},
+          {"code", end.error ? Json(to_string(end.error->code)) : Json(nullptr)},
           {"answer", end.report.answer},
           {"is_cut_short", end.report.is_cut_short},
           {"turns", totals.turns},

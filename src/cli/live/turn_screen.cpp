@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "desk.hpp"
 #include "perdure/agent/agent_observer.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
@@ -45,6 +47,16 @@ StepNumber open_turn(Store& store, const Session& session) {
     if (page->back().position <= 1) return number;
     query.to = page->back().position - 1;
   }
+}
+
+// What was cut off is not an answer yet.
+Piece answered(const State& state) {
+  for (const PlacedMessage& placed : state.transcript | std::views::reverse) {
+    if (placed.message.role != Role::assistant) continue;
+    if (placed.message.is_partial) return {"cut off", Ink::yellow};
+    break;
+  }
+  return {"answered", Ink::dim};
 }
 
 }  // namespace
@@ -152,7 +164,7 @@ void TurnScreen::take(const Recorded& /*event*/) {
     ++number_.step;
     const std::int64_t tokens = now.tokens_in + now.tokens_out - told_.tokens_in - told_.tokens_out;
     tell("model", session_.state().setup ? session_.state().setup->model : "",
-         fmt::format("{} tok", short_count(tokens)), {"answered", Ink::dim},
+         fmt::format("{} tok", short_count(tokens)), answered(session_.state()),
          std::chrono::duration_cast<Duration>(desk_.world().clock->uptime() - asked_at_));
   }
   for (const CallTold& call : calls_) tell_call(call);
