@@ -32,8 +32,9 @@ enum class TurnStop : std::uint8_t {
 
 struct TurnReport {
   TurnStop stop = TurnStop::completed;
-  std::string why{};              ///< For a person; of `completed`, where its provider ended it.
-  std::string answer{};           ///< The text of the last response, whole or not.
+  std::string why{};  ///< For a person; of `completed`, where its provider ended it.
+  /// The text of the last response, whole or not, and before it what came until it was cut off.
+  std::string answer{};
   bool is_cut_short = false;      ///< The answer ran into a limit of tokens: say "go on" for more.
   std::uint64_t responses = 0;    ///< That this run received, partial ones included.
   bool has_unknown_cost = false;  ///< A model without a price answered.

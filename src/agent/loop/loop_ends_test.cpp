@@ -165,6 +165,16 @@ TEST_F(LoopEndsTest, AResponseThatIsCutOffIsKeptAsPartialAndGoesOn) {
   EXPECT_TRUE(heard.all<ModelFailed>().at(0).goes_on);
 }
 
+TEST_F(LoopEndsTest, AnAnswerInPartsIsOneAnswer) {
+  script(saying("First.") + R"(,{"text": "Good ", "cut_off": "reset"},
+             {"text": "", "cut_off": "reset"},)" +
+         saying("day."));
+  begin();
+
+  EXPECT_EQ(run("one").answer, "First.");
+  EXPECT_EQ(run("two").answer, "Good day.");
+}
+
 TEST_F(LoopEndsTest, CutOffTooOftenItWaitsAndSaysWhy) {
   const std::string cut = R"({"text": "I", "cut_off": "connection reset"})";
   script(cut + "," + cut + "," + cut + "," + saying("Done."));

@@ -57,6 +57,22 @@ const Message* last_response(const State& state) {
   return nullptr;
 }
 
+// What was cut off and gone on with is one answer.
+std::string answer_in(const State& state) {
+  std::string answer;
+  bool is_begun = false;
+  for (const PlacedMessage& placed : std::views::reverse(state.transcript)) {
+    const Message& message = placed.message;
+    if (is_begun && nudge_of(message) == cut_off_nudge) continue;
+    const bool is_response = message.role == Role::assistant;
+    if (is_begun && (!is_response || !message.is_partial)) break;
+    if (!is_response) continue;
+    answer.insert(0, text_of(message));
+    is_begun = true;
+  }
+  return answer;
+}
+
 // Reasons that the runtime, or the commit of the answer, has not written down.
 bool is_written_here(TurnStop stop) {
   return stop == TurnStop::max_iterations || stop == TurnStop::deadline || stop == TurnStop::budget;
@@ -260,7 +276,7 @@ Result<TurnReport> Turn::end(const Ending& ending) {
   report_.why = ending.why;
   report_.waiting = ending.waiting;
   report_.head = state().head;
-  if (const Message* response = last_response(state())) report_.answer = text_of(*response);
+  report_.answer = answer_in(state());
   tell(TurnEnded{ending.stop, ending.why});
   return report_;
 }
