@@ -19,6 +19,7 @@ set(PERDURE_CLI_SOURCES
     live/line_editor.cpp
     live/live_agent.cpp
     live/picker.cpp
+    live/programs_folder.cpp
     live/signal_watch.cpp
     live/outlook.cpp
     live/taken_up.cpp

@@ -22,6 +22,14 @@ def tool(command: str, verify: str = "", **more) -> dict:
     return {"do": spec}
 
 
+def is_alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except FileNotFoundError:
+        return False
+
+
 class RunTest(unittest.TestCase):
     def setUp(self):
         self.folder = AgentFolder(PROGRAM)
@@ -75,6 +83,28 @@ class RunTest(unittest.TestCase):
         self.leave_dead(tool(command, "test -e book && cat book || exit 75"))
         said = self.folder.run("resume", "@last")
         self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual(self.book(), ["did"])
+
+    def test_whoever_takes_it_up_from_another_home_ends_what_is_left(self):
+        waits = f"test -e second || {{ touch second; echo $$ > pid; {self.gate.shell()}; }}"
+        self.leave_dead(tool(f"{waits}; {DONE}", "test -e book && cat book || exit 75"))
+        (self.folder.path / "elsewhere").mkdir()
+        self.folder.environment["HOME"] = str(self.folder.path / "elsewhere")
+        said = self.folder.run("resume", "@last")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertFalse(is_alive(int((self.folder.path / "pid").read_text())))
+        self.assertEqual(self.book(), ["did"])
+
+    def test_a_restored_copy_leaves_alone_what_the_original_runs(self):
+        agent = self.folder.write_agent(CALL, tool(f"{self.gate.shell()}; {DONE}", "test -e book && cat book || exit 75"))
+        original = self.folder.start("run", agent, "Do it")
+        self.gate.await_arrival()
+        self.assertEqual(self.folder.run("backup", "copy.db").returncode, 0)
+        said = self.folder.run("resume", "@last", "--store", "copy.db")
+        self.assertIn(said.returncode, {7, 8}, said.stderr)
+        self.assertEqual(self.book(), [])
+        self.gate.open()
+        self.assertEqual(end_of(original)[:2], (0, "It is done.\n"))
         self.assertEqual(self.book(), ["did"])
 
     def test_an_unsafe_call_is_left_in_doubt(self):

@@ -29,8 +29,9 @@ namespace perdure {
 struct AgentPlace {
   /// For the key, secrets, and variables that tools are passed.
   Environment environment{};
-  /// As ExecSpec's: of this machine alone, and the same for every process that may take a session up.
-  std::string state_folder{};
+  std::string state_folder{};  ///< Of this machine and user.
+  /// As ExecSpec's state folder; empty: the one above.
+  std::string programs_folder{};
   /// Whole paths that no tool for files and no sandboxed command sees: the files of the store, for
   /// one, where whoever writes approves its own calls.
   std::vector<std::string> hidden{};

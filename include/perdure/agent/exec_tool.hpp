@@ -45,7 +45,10 @@ struct ExecSpec {
   std::vector<std::string> verify{};  ///< Empty: it cannot be verified.
   std::map<std::string, std::string> environment{};
   std::string folder = "/";  ///< Where it runs.
-  /// Of this machine alone, and the same for every process that may take a session up here.
+  /// Where programs are on record while they run. Of this machine alone, the same for every process
+  /// that may take a session up here, whoever runs it, and another for every store: whoever takes a
+  /// session up ends what its dead owner left, and must not end what the session's copy in another
+  /// store runs.
   std::string state_folder{};
   std::vector<int> error_codes{};    ///< Done, and the answer is an error.
   std::vector<int> nothing_codes{};  ///< Nothing happened, as 75.

@@ -40,7 +40,8 @@ struct ShellSpec {
   Sandbox sandbox = Sandbox::bubblewrap;
   std::string bubblewrap = "bwrap";  ///< A name, or a whole path.
   std::map<std::string, std::string> environment{};
-  std::string state_folder{};  ///< As ExecSpec's. It is hidden.
+  std::string state_folder{};     ///< Of this machine and user. It is hidden.
+  std::string programs_folder{};  ///< As ExecSpec's state folder, and hidden; empty: the one above.
   Duration timeout{60'000};
   std::size_t output_bytes_max = std::size_t{64} << 10U;
   Duration grace{2000};

@@ -71,7 +71,7 @@ Result<ToolSpec> make_program(const AgentFile& file, const AgentProgram& program
   exec.command = whole_command(file, std::move(exec.command));
   exec.verify = whole_command(file, std::move(exec.verify));
   exec.folder = whole_path(file, exec.folder);
-  exec.state_folder = place.state_folder;
+  exec.state_folder = place.programs_folder.empty() ? place.state_folder : place.programs_folder;
   exec.spec.path_args.place.roots = named_roots(whole_roots(file));
   const std::string name = exec.spec.tool.name;
   auto passed = pass(program.pass_env, place.environment, name, exec.environment);
@@ -91,6 +91,7 @@ Result<ToolSpec> make_shell(const AgentFile& file, const AgentPlace& place) {
   append(shell.hidden, std::move(guarded.hidden));
   append(shell.read_only, std::move(guarded.read_only));
   shell.state_folder = place.state_folder;
+  shell.programs_folder = place.programs_folder;
   auto passed = pass(file.tools.shell->pass_env, place.environment, shell.name, shell.environment);
   if (!passed) return forward(passed);
   auto tool = make_shell_tool(std::move(shell));

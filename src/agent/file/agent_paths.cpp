@@ -74,6 +74,7 @@ GuardedPaths guarded_paths(const AgentFile& file, const AgentPlace& place) {
     if (root.is_writable) hide((fs::path(root.path) / project_folder).string());
   }
   hide(place.state_folder);
+  hide(place.programs_folder);
   hide(file.model.key_file);
   for (const SecretSpec& secret : file.secrets) hide(secret.file);
   if (!file.model.ca_file.empty()) {

@@ -51,8 +51,8 @@ class ShellTool {
   }
 
   [[nodiscard]] Result<void> end_leftovers(const LeftoverContext& context) const {
-    const std::string mark = mark_of(spec_.state_folder, name_of(context.session, context.call));
-    return Leftovers(spec_.state_folder, mark).end();
+    const std::string mark = mark_of(spec_.programs_folder, name_of(context.session, context.call));
+    return Leftovers(spec_.programs_folder, mark).end();
   }
 
  private:
@@ -102,8 +102,8 @@ class ShellTool {
         .output_bytes_max = spec_.output_bytes_max,
         .errors_bytes_max = spec_.output_bytes_max,
         .grace = spec_.grace,
-        .state_folder = spec_.state_folder,
-        .mark = mark_of(spec_.state_folder, call)};
+        .state_folder = spec_.programs_folder,
+        .mark = mark_of(spec_.programs_folder, call)};
     auto own = spec_.environment;
     own.try_emplace("HOME", program.folder);
     program.environment = environment_of(program.mark, std::move(own));
@@ -161,7 +161,9 @@ Result<ToolSpec> make_shell_tool(ShellSpec spec) {
     return fail(ErrorCode::invalid_argument, fmt::format("tool {}: {}", spec.name, problem),
                 spec.name);
   }
+  if (spec.programs_folder.empty()) spec.programs_folder = spec.state_folder;
   spec.hidden.push_back(spec.state_folder);
+  spec.hidden.push_back(spec.programs_folder);
   for (FileRoot& root : spec.roots) {
     std::error_code error;  // A root that is not there is missed by the first command.
     if (auto real = std::filesystem::canonical(root.path, error); !error) root.path = real.string();

@@ -18,6 +18,7 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/left_open.hpp"
+#include "live/programs_folder.hpp"
 #include "live/turn_end.hpp"
 #include "live/turn_events.hpp"
 #include "live/turn_screen.hpp"
@@ -104,6 +105,10 @@ std::vector<std::string> files_of_store(const std::string& location) {
   return files;
 }
 
+bool runs_programs(const AgentFile& file) {
+  return file.tools.shell.has_value() || !file.tools.programs.empty();
+}
+
 std::unique_ptr<AgentObserver> observer_for(Desk& desk, const LiveSession& live) {
   if (desk.given().has("jsonl")) {
     return std::make_unique<TurnEvents>(desk, live.agent.session().id());
@@ -143,9 +148,12 @@ Result<std::unique_ptr<Agent>> start_agent(Desk& desk, Store& store, const Agent
   const std::string folder = state_folder(world);
   std::error_code ignored;  // Whoever needs it says so.
   std::filesystem::create_directories(folder, ignored);
+  const std::string programs = programs_folder(world, desk.location(), store);
+  if (runs_programs(file)) make_programs_folder(programs);
   auto spec = make_agent_spec(file,
                               {.environment = world.environment,
                                .state_folder = folder,
+                               .programs_folder = programs,
                                .hidden = files_of_store(desk.location())},
                               services);
   if (!spec) return forward(spec);

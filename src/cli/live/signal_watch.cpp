@@ -53,6 +53,11 @@ SignalWatch::~SignalWatch() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
+void SignalWatch::hold() {
+  const std::lock_guard lock(mutex_);
+  is_held_ = true;
+}
+
 std::stop_token SignalWatch::token() {
   const std::lock_guard lock(mutex_);
   return source_.get_token();
@@ -70,6 +75,7 @@ void SignalWatch::renew() {
 
 void SignalWatch::take(int signal) {
   const std::lock_guard lock(mutex_);
+  if (!is_held_) ::_exit(exit_by_signal + signal);
   const Uptime now = clock_.uptime();
   if (caught_ != 0) {
     if (now - caught_at_ >= one_moment) ::_exit(exit_by_signal + signal);

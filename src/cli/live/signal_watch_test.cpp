@@ -20,6 +20,7 @@ class SignalWatchTest : public testing::Test {
   // The signal goes to the process, whose one thread that does not block it reads it.
   void ask_to_stop() {
     SignalWatch watch(true, clock);
+    if (has_session) watch.hold();
     ::kill(::getpid(), SIGTERM);
     pollfd told{watch.descriptor(), POLLIN, 0};
     ::poll(&told, 1, deadline_ms);
@@ -33,6 +34,7 @@ class SignalWatchTest : public testing::Test {
 
   FakeClock clock;
   Duration meanwhile{};
+  bool has_session = true;
 };
 
 TEST_F(SignalWatchTest, TwoWithinAMomentAreOne) {
@@ -43,6 +45,12 @@ TEST_F(SignalWatchTest, TwoWithinAMomentAreOne) {
 TEST_F(SignalWatchTest, TheSecondLeaves) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   meanwhile = std::chrono::milliseconds(100);
+  EXPECT_EXIT(ask_to_stop(), testing::ExitedWithCode(128 + SIGTERM), "");
+}
+
+TEST_F(SignalWatchTest, TheFirstLeavesWhereThereIsNoSessionYet) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  has_session = false;
   EXPECT_EXIT(ask_to_stop(), testing::ExitedWithCode(128 + SIGTERM), "");
 }
 

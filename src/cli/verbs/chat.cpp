@@ -47,6 +47,7 @@ Result<Exit> run_chat(Desk& desk) {
   Chat chat(desk, **store, signals);
   auto started = start_chat(desk, **store, chat);
   if (!started) return forward(started);
+  signals.hold();
   return chat.talk();
 }
 

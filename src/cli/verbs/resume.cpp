@@ -112,6 +112,7 @@ Result<Exit> go_on(Desk& desk, Store& store, const SessionSummary& row, SignalWa
   if (!input) return forward(input);
   auto taken = take_up(desk, store, row);
   if (!taken) return forward(taken);
+  signals.hold();
   AgentSession& agent = taken->resumed.session;
   if (auto ready = prepare(desk, agent.session(), input->has_value()); !ready) {
     return forward(ready);

@@ -100,6 +100,7 @@ Result<Exit> run_run(Desk& desk) {
   const Annotation annotation = annotation_of(desk, source, *prompt);
   auto begun = (*agent)->begin({.annotation = annotation, .budget_micros = *budget});
   if (!begun) return forward(begun);
+  signals.hold();
   tell_session(desk, *begun, *annotation.title);
   const LiveSession live{.store = **store, .agent = *begun, .signals = signals};
   const TurnEnd end = play_turn(desk, live, user_says(*std::move(prompt)), true);

@@ -21,11 +21,13 @@ Decision by_policy(OnDoubt on_doubt, std::string why) {
   return AskPerson{std::move(why)};
 }
 
-// The vendor must still know the key when the attempt arrives, not only when it starts.
+// The vendor must still know the key when the attempt arrives, not only when it starts. How long ago
+// something was that the clock calls the future, nobody knows; clocks of two machines differ a little.
 bool is_in_window(const CallFacts& call, const Tool& tool, Timestamp now) {
   if (!tool.key_window) return true;
   const Timestamp first = call.first_dispatch.value_or(Timestamp{});
-  return now + tool.timeout < first + *tool.key_window;
+  const Timestamp arrival = now + tool.timeout;
+  return first <= arrival && arrival < first + *tool.key_window;
 }
 
 // Until when the old attempt may still take effect; empty if it no longer can.

@@ -99,6 +99,11 @@ TEST(Decide, AKeyedCallMustArriveWithinItsWindow) {
   EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::idempotent), keyed(), late)));
 }
 
+TEST(Decide, AClockThatWentBackKnowsNoWindow) {
+  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), keyed(), noon - minutes(1))));
+  EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::idempotent), keyed(), noon - minutes(2))));
+}
+
 TEST(Decide, AKeyThatIsNeverForgottenHasNoWindow) {
   Tool tool = keyed();
   tool.key_window.reset();
