@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
@@ -19,6 +18,7 @@
 #include <optional>
 #include <poll.h>
 #include <signal.h>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <sys/syscall.h>
@@ -29,7 +29,6 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "tools/process/descriptor.hpp"
 
@@ -48,7 +47,8 @@ std::string kernel_name() {
   const auto boot = text_of("/proc/sys/kernel/random/boot_id").value_or("");
   std::error_code ignored;
   const auto numbers = fs::read_symlink("/proc/self/ns/pid", ignored).string();
-  return boot.substr(0, boot.find('\n')) + " " + numbers;
+  constexpr std::size_t enough = 18;
+  return boot.substr(0, enough) + " " + numbers;
 }
 
 // The fields after the name, which is in parentheses and may hold anything.
@@ -130,18 +130,18 @@ Result<void> end_marked(std::optional<pid_t> group, std::string_view mark) {
               "a program of an earlier attempt starts itself again and again");
 }
 
-std::optional<ProcessName> name_from(std::string_view text) {
-  const auto json = parse_json(text);
-  if (!json) return std::nullopt;
-  const Json* pid = json->find("pid");
-  const Json* started = json->find("started");
-  const Json* kernel = json->find("kernel");
-  const bool is_whole = pid != nullptr && pid->as_int64() && started != nullptr &&
-                        started->is_string() && kernel != nullptr && kernel->is_string();
-  if (!is_whole) return std::nullopt;
-  return ProcessName{.pid = static_cast<pid_t>(*pid->as_int64()),
-                     .started = *started->as_string(),
-                     .kernel = *kernel->as_string()};
+std::string text_of(const ProcessName& process) {
+  return fmt::format("{} {} {}", process.pid, process.started, process.kernel);
+}
+
+std::optional<ProcessName> name_from(const std::string& text) {
+  std::istringstream words(text);
+  ProcessName name;
+  std::string numbers;
+  if (!(words >> name.pid >> name.started >> name.kernel >> numbers)) return std::nullopt;
+  name.kernel += " " + numbers;
+  if (text_of(name) != text) return std::nullopt;
+  return name;
 }
 
 }  // namespace
@@ -164,34 +164,24 @@ Result<void> Leftovers::record(const ProcessName& process) {
   std::error_code error;
   fs::create_directories(folder_, error);
   const std::string temporary = fmt::format("{}.{}.new", path(), process.pid);
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << Json(Json::Object{{"pid", static_cast<std::int64_t>(process.pid)},
-                              {"started", process.started},
-                              {"kernel", process.kernel}})
-                .text();
-    file.close();
-    // Not synced: it is needed after the death of a process, and a machine takes its programs
-    // along.
-    if (!file) return fail(ErrorCode::unavailable, "cannot write " + temporary);
-  }
-  fs::rename(temporary, path(), error);
-  if (error)
-    return fail(ErrorCode::unavailable,
-                fmt::format("cannot write {}: {}", path(), error.message()));
-  return {};
+  fs::remove(temporary, error);
+  // Not synced: it is needed after the death of a process, and a machine takes its programs along.
+  fs::create_symlink(text_of(process), temporary, error);
+  if (!error) fs::rename(temporary, path(), error);
+  if (!error) return {};
+  return fail(ErrorCode::unavailable, fmt::format("cannot write {}: {}", path(), error.message()));
 }
 
 bool Leftovers::has_record() const {
   std::error_code ignored;
-  return fs::exists(path(), ignored);
+  return fs::symlink_status(path(), ignored).type() != fs::file_type::not_found;
 }
 
 Result<void> Leftovers::end() {
   std::optional<pid_t> group;
-  const auto text = text_of(path());
-  if (text) {
-    const auto recorded = name_from(*text);
+  if (has_record()) {
+    std::error_code unreadable;
+    const auto recorded = name_from(fs::read_symlink(path(), unreadable).string());
     if (!recorded) return fail(ErrorCode::unavailable, path() + " cannot be read");
     const std::string here = kernel_name();
     const bool is_same_boot =

@@ -1,10 +1,11 @@
 // Programs that outlive whoever started them, found again and ended.
 //
-// Before a program starts, a file says which process it will be: `<mark>.json` in a folder of the
-// machine. A successor of a killed process reads it, and ends that process and its group before it
-// asks what the call came to; and whatever else carries the mark in its environment, wherever it
-// went. A process that is neither in the group nor carries the mark is not found: whoever hides
-// that well is not held here, but by a sandbox.
+// Before a program starts, a link says which process it will be: `<mark>`, in a folder of the
+// machine, leads nowhere, and its text is the process. So short a link takes no room on a full disk.
+// A successor of a killed process reads it, and ends that process and its group before it asks
+// what the call came to; and whatever else carries the mark in its environment, wherever it went.
+// A process that is neither in the group nor carries the mark is not found: whoever hides that
+// well is not held here, but by a sandbox.
 
 #pragma once
 
@@ -49,7 +50,7 @@ class Leftovers {
   [[nodiscard]] Result<void> end();
 
  private:
-  [[nodiscard]] std::string path() const { return folder_ + "/" + mark_ + ".json"; }
+  [[nodiscard]] std::string path() const { return folder_ + "/" + mark_; }
 
   std::string folder_;
   std::string mark_;
