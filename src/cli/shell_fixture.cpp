@@ -1,3 +1,5 @@
+// A line becomes one word of a shell that runs it in another.
+
 #include "shell_fixture.hpp"
 
 #include <array>

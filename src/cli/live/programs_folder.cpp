@@ -1,3 +1,5 @@
+// Not "store.db-…": who gives the files of a store other rights by that name would lock its programs out.
+
 #include "live/programs_folder.hpp"
 
 #include <filesystem>
@@ -17,7 +19,7 @@ std::string programs_folder(const World& world, const std::string& location, Sto
   const StoreInfo info = store.upkeep().info();
   if (info.backend != "sqlite") return state_folder(world) + "/programs/" + info.incarnation;
   std::error_code ignored;  // A path that does not lead to itself leads to a folder of its own.
-  return fs::weakly_canonical(location, ignored).string() + "-programs";
+  return fs::weakly_canonical(location, ignored).string() + ".programs";
 }
 
 void make_programs_folder(const std::string& folder) {
