@@ -1,6 +1,6 @@
 """Does what the pages say, and compares what it prints: pages_test.py PERDURE REFUND_DESK [PAGE…] [--write]
 
-Of every page below docs/ that has a block `sh`. Such a block is run in one shell, after those before it on its page,
+Of README.md and every page below docs/ that has a block `sh`. Such a block is run in one shell, after those before it on its page,
 in a folder of its own; the block `text` that follows is what it prints. Ids, times and places differ from run to
 run, and are not compared. MODEL_URL leads to a model on this machine that says what the refund desk's script says,
 DESK to the folder of the refund desk. After a change that is meant, --write puts what is printed into the pages.
@@ -86,7 +86,7 @@ def printed_by(scripts: list[str], environment: dict[str, str]) -> tuple[list[st
 def main() -> int:
     words = [word for word in sys.argv[1:] if word != "--write"]
     program, desk = (pathlib.Path(word).resolve() for word in words[:2])
-    pages = [pathlib.Path(word).resolve() for word in words[2:]] or sorted(ROOT.glob("docs/**/*.md"))
+    pages = [pathlib.Path(word).resolve() for word in words[2:]] or [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
     server = ModelServer(json.loads((ROOT / "examples/refund_desk/script.json").read_text())["responses"])
     environment = {
         "PATH": f"{program.parent}:/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "you",

@@ -8,6 +8,7 @@ the index is named by another one, and by docs/llms.txt. Commands that
 they show, and options of theirs, exist. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: every row names
 tests, and each of them exists. Of docs/concepts/glossary.md: what a word is called in C++ or on the command line
 exists, and the words of ARCHITECTURE.md are all there. A link to a part of a page leads to a heading of it.
+Figures of README.md stand in docs/benchmarks.md, beside a cell of the benchmark that measures them; targets of make exist.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-README_LINES_MAX = 200
+README_LINES_MAX = 150
 BLOCK = re.compile(
     r"^(?:<!-- (?P<path>[^\n]+?)(?: \[(?P<part>\w+)\])? -->\n)?```(?P<language>[a-z+]*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
@@ -143,6 +144,27 @@ def anchor_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[s
     return found
 
 
+def figure_findings(root: pathlib.Path) -> list[str]:
+    """Each row under "Measured" is the beginning of a row of docs/benchmarks.md, and the cell that measures it."""
+    section = (root / "README.md").read_text(encoding="utf-8").partition("## Measured\n")[2].partition("\n## ")[0]
+    measured = (root / "docs/benchmarks.md").read_text(encoding="utf-8").splitlines()
+    cells = set(re.findall(r'^    "([a-z-]+)": measure_', (root / "bench/cells.py").read_text(encoding="utf-8"), re.MULTILINE))
+    rows = re.findall(r"^(\| (?!what ).+ \|) `([^`]+)` \|$", section, re.MULTILINE)
+    found = [] if rows else ["README.md: shows no figures"]
+    found += [f"README.md: docs/benchmarks.md has no row {row}" for row, _ in rows if not any(line.startswith(row) for line in measured)]
+    return found + [f"README.md: the benchmark has no cell {cell}" for _, cell in rows if cell not in cells]
+
+
+def make_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
+    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    found = []
+    for document in documents:
+        named = re.findall(r"(?:`|^)make ((?:[a-z-]+ ?)+)", document.read_text(encoding="utf-8"), re.MULTILINE)
+        wrong = sorted({name for names in named for name in names.split()} - targets)
+        found += [f"{document.relative_to(root)}: there is no target `make {name}`" for name in wrong]
+    return found
+
+
 def tests_there_are(root: pathlib.Path) -> set[tuple[str, str]]:
     test = re.compile(r"^(?:TEST(?:_P|_F)?|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
     sources = [*root.glob("tests/**/*.cpp"), *root.glob("src/**/*_test.cpp")]
@@ -175,6 +197,7 @@ def main() -> int:
         found.append(f"README.md: {lines} lines; whoever reads it first reads no more than {README_LINES_MAX}")
     found += link_findings(root, documents) + command_findings(root, documents) + error_findings(root) + guarantee_findings(root)
     found += glossary_findings(root) + anchor_findings(root, documents) + test_name_findings(root, documents)
+    found += figure_findings(root) + make_findings(root, documents)
     print("\n".join(found) if found else f"{len(documents)} documents show what there is")
     return 1 if found else 0
 
