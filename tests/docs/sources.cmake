@@ -8,3 +8,6 @@ add_test(NAME store_format COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DI
 set_tests_properties(store_format PROPERTIES LABELS docs TIMEOUT 60)
 add_test(NAME cpp_reference COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/cpp_reference_test.py")
 set_tests_properties(cpp_reference PROPERTIES LABELS docs TIMEOUT 60)
+add_test(NAME packaged_documents
+         COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/packaged_documents_test.py")
+set_tests_properties(packaged_documents PROPERTIES LABELS docs TIMEOUT 60)

@@ -136,10 +136,11 @@ def check_contents(tree: pathlib.Path) -> None:
     for wanted in ("share/man/man1/perdure.1.gz", "share/bash-completion/completions/perdure",
                    "share/zsh/vendor-completions/_perdure", "share/fish/vendor_completions.d/perdure.fish",
                    "share/doc/perdure/copyright", "share/doc/perdure/LICENSE", "share/doc/perdure/changelog.gz",
-                   "share/doc/perdure/docs/guarantees.md", "share/doc/perdure/docs/demo.svg",
+                   "share/doc/perdure/docs/guarantees.md", "share/doc/perdure/SECURITY.md", "share/doc/perdure/docs/demo.svg",
                    "lib/perdure/refund-desk/agent.yaml",
                    "lib/perdure/refund-desk/demo"):
         expect(wanted in held, f"{wanted} is missing", sorted(held))
+    run(sys.executable, pathlib.Path(__file__).parents[1] / "docs/packaged_documents_test.py", tree / "share/doc/perdure")
     expect("SQLite" in (tree / "share/doc/perdure/copyright").read_text(), "SQLite's notice is missing")
 
 

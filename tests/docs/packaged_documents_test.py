@@ -1,0 +1,71 @@
+"""No link of the documents in a package leads nowhere: packaged_documents_test.py [FOLDER].
+
+FOLDER is share/doc/perdure of a package. Without it the documents are put into one as scripts/package
+does it; then a link to whatever is there must also have stayed one, and blocks must be as they were.
+"""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import re
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BLOCK = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+
+
+def links_of(page: pathlib.Path) -> list[str]:
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    return [link for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text) if not re.match(r"[a-z]+:", link)]
+
+
+def is_there(folder: pathlib.Path, page: pathlib.Path, link: str) -> bool:
+    target = (page.parent / link).resolve()
+    return target.is_relative_to(folder.resolve()) and target.exists()
+
+
+def dead_links(folder: pathlib.Path) -> list[str]:
+    pages = [page for page in sorted(folder.rglob("*")) if page.suffix in {".md", ".txt"}]
+    found = [] if any(links_of(page) for page in pages) else [f"{folder}: has no links at all"]
+    return found + [
+        f"{page.relative_to(folder)}: the link {link} leads nowhere"
+        for page in pages
+        for link in links_of(page)
+        if not is_there(folder, page, link)
+    ]
+
+
+def changes(folder: pathlib.Path) -> list[str]:
+    found = []
+    for page in sorted(folder.rglob("*.md")):
+        name = page.relative_to(folder)
+        wanted = [link for link in links_of(ROOT / name) if is_there(folder, page, link)]
+        found += [f"{name}: {link} is there, and no longer a link" for link in sorted(set(wanted) - set(links_of(page)))]
+        if BLOCK.findall(page.read_text(encoding="utf-8")) != BLOCK.findall((ROOT / name).read_text(encoding="utf-8")):
+            found.append(f"{name}: a block is not what it was")
+    return found
+
+
+def put_documents(folder: pathlib.Path) -> None:
+    loader = importlib.machinery.SourceFileLoader("package", str(ROOT / "scripts/package"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("package", loader))
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    module.put_documents(folder)
+
+
+def main() -> int:
+    if len(sys.argv) > 1:
+        found = dead_links(pathlib.Path(sys.argv[1]))
+    else:
+        with tempfile.TemporaryDirectory() as place:
+            folder = pathlib.Path(place)
+            put_documents(folder)
+            found = dead_links(folder) + changes(folder)
+    print("\n".join(found) if found else "every link of the packaged documents leads somewhere")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
