@@ -5,8 +5,8 @@ byte; after `<!-- path [name] -->` it must be the part of it that stands between
 and `// [end]`, less its indentation; `[main]` is the function main, at the end of the file. Every C++
 block must have such a line, so that none can rot unseen. A link to a file leads to one. A page that is not
 the index is named by another one, and by docs/llms.txt. Commands that
-they show, and options of theirs, exist. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: every row names
-tests, and each of them exists. Of docs/concepts/glossary.md: what a word is called in C++ or on the command line
+they show, and options of theirs, exist. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: every row has a condition and
+names tests, and each of them exists. Of docs/concepts/glossary.md: what a word is called in C++ or on the command line
 exists, and the words of ARCHITECTURE.md are all there. A link to a part of a page leads to a heading of it.
 Figures of README.md stand in docs/benchmarks.md, beside a cell of the benchmark that measures them; targets of make exist.
 """
@@ -180,6 +180,8 @@ def guarantee_findings(root: pathlib.Path) -> list[str]:
         named = TEST_NAME.findall(row)
         if not named:
             found.append(f"docs/guarantees.md: no test behind: {row[:60]}")
+        if not row.split("|")[2].strip():
+            found.append(f"docs/guarantees.md: under which condition? {row[:60]}")
         found += [f"docs/guarantees.md: there is no test {'.'.join(t)}" for t in named if t not in known]
     return found
 
