@@ -33,8 +33,8 @@
 namespace perdure::cli {
 namespace {
 
-// A server that answers does so sooner; from here on people wonder.
-constexpr Duration server_wait{1'000};
+// What answers does so sooner; from here on people wonder.
+constexpr Duration quiet_wait{1'000};
 
 std::string value_of(const std::vector<Setting>& settings, std::string_view key) {
   return std::ranges::find(settings, key, &Setting::key)->value;
@@ -146,7 +146,11 @@ Result<Store*> Desk::open(bool makes) {
   }
   std::optional<WaitNotice> notice;
   if (is_address(location())) {
-    notice.emplace(talk_, fmt::format("Waiting for {} …", shown_location(location())), server_wait);
+    notice.emplace(talk_, fmt::format("Waiting for {} …", shown_location(location())), quiet_wait);
+  } else if (world_.is_err_terminal) {
+    notice.emplace(talk_,
+                   fmt::format("Waiting for {}, which another program keeps locked …", location()),
+                   quiet_wait);
   }
   auto store = open_store(location(), {.create = makes, .clock = world_.clock, .ids = world_.ids});
   notice.reset();

@@ -259,6 +259,19 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.folder.run("cancel", next_command, "--yes").returncode, 0)
         self.assertEqual(self.folder.run("delete", "both", "--yes").returncode, 0)
 
+    def test_a_fork_says_what_is_in_doubt_where_it_came_from(self):
+        self.leave_dead(tool(f"{DONE}; {self.gate.shell()}"))
+        self.assertEqual(self.folder.run("resume", "@last").returncode, 7)
+        parent = self.session()["id"]
+        said = self.folder.run("fork", "@last", "--title", "forked")
+        self.assertIn("the fork does not make them:\n", said.stdout)
+        self.assertNotIn("the fork may do them again", said.stdout)
+        said = self.folder.run("resume", "forked")
+        self.assertIn("In doubt:  do (unsafe) in the session it was forked from; not run here.", said.stderr)
+        self.assertIn(f"perdure resolve {parent}:", said.stderr)
+        self.assertNotIn("In doubt:  nothing.", said.stderr)
+        self.assertEqual(self.book(), ["did"])
+
     def test_a_fork_that_nobody_has_run_is_ready(self):
         agent = self.folder.write_agent([{"text": "Good day."}, {"text": "Again."}], {})
         self.folder.run("run", agent, "Hello", "--title", "Greeting")

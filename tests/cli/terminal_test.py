@@ -6,6 +6,7 @@ import re
 import select
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -118,6 +119,21 @@ class TerminalTest(unittest.TestCase):
                 self.assertRegex(step, r"tool +look +read_only +✓ succeeded +\d")
                 self.assertNotIn("runs…", screen)
                 self.assertIn("\x1b[32m", terminal.colours())
+
+    def test_a_locked_store_is_waited_for_aloud_and_left_by_one_ctrl_c(self):
+        agent = self.hello()
+        self.assertEqual(self.folder.run("run", agent, "Hi").returncode, 0)
+        other = sqlite3.connect(self.folder.environment["PERDURE_STORE"], isolation_level=None)
+        self.addCleanup(other.close)
+        other.execute("BEGIN EXCLUSIVE")
+        terminal = self.terminal()
+        terminal.type("perdure run agent.yaml Again; echo left=$?")
+        terminal.press("Enter")
+        terminal.await_text("^Waiting for .*, which another program keeps locked")
+        terminal.press("C-c")
+        terminal.await_text("left=130$")
+        other.execute("ROLLBACK")
+        self.assertEqual(self.folder.run("sessions", "--jsonl").stdout.count("\n"), 1)
 
     def test_what_a_tool_says_is_shown_while_it_runs_and_acts_on_nothing(self):
         gate = Gate(self.folder)

@@ -3,6 +3,7 @@
 
 #include "live/left_open.hpp"
 
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "place/pending_calls.hpp"
 
@@ -95,6 +97,24 @@ Result<std::vector<LeftCall>> read_left_calls(Store& store, const SessionId& ses
     left.push_back({std::move(call), fate});
   }
   return left;
+}
+
+Result<std::vector<Call>> read_inherited_doubts(Store& store, const SessionSummary& fork,
+                                                const State& state) {
+  std::vector<Call> inherited;
+  std::optional<Parent> parent = fork.parent;
+  while (parent && parent->lineage == Lineage::fork) {
+    auto calls = store.ledger().list(unsettled_calls(parent->session));
+    if (!calls) return forward(calls);
+    for (Call& call : *calls) {
+      const bool is_shared =
+          call.position <= parent->position && state.open_calls.contains(call.position);
+      if (is_shared && call.state != CallState::intended) inherited.push_back(std::move(call));
+    }
+    const auto row = store.sessions().read(parent->session);
+    parent = row ? row->parent : std::nullopt;
+  }
+  return inherited;
 }
 
 }  // namespace perdure::cli

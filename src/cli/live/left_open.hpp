@@ -12,6 +12,7 @@
 #include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::cli {
@@ -38,5 +39,12 @@ struct LeftCall {
 [[nodiscard]] Result<std::vector<LeftCall>> read_left_calls(Store& store, const SessionId& session,
                                                             const State& state,
                                                             const Foresight* foresight);
+
+/// Calls without an outcome that were made by the sessions a fork shares its log with, and are open in
+/// that log: not the fork's to make again, to verify or to settle.
+/// Fails: as Ledger::list.
+[[nodiscard]] Result<std::vector<Call>> read_inherited_doubts(Store& store,
+                                                              const SessionSummary& fork,
+                                                              const State& state);
 
 }  // namespace perdure::cli

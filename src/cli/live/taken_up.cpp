@@ -156,7 +156,16 @@ void tell_doubt(Desk& desk, const TakenUp& taken) {
   std::vector<LeftCall> doubtful = taken.left;
   std::erase_if(doubtful,
                 [](const LeftCall& left) { return !is_made(left) || left.fate != Fate::waits; });
-  if (doubtful.empty() && !told.empty()) return;
+  for (const Call& call : taken.inherited) {
+    desk.talk().line(
+        {{"In doubt:  ", Ink::dim},
+         {fmt::format("{} ({}) in the session it was forked from; not run here. Settle "
+                      "it there: {}",
+                      call.tool, to_string(call.effect),
+                      settle_command(desk, shown_call(desk, call))),
+          Ink::yellow}});
+  }
+  if (doubtful.empty() && (!told.empty() || !taken.inherited.empty())) return;
   if (doubtful.empty()) return desk.talk().line({{"In doubt:  ", Ink::dim}, {"nothing."}});
   desk.talk().line(
       {{"In doubt:  ", Ink::dim},
@@ -225,10 +234,13 @@ Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
   const Foresight foresight(spec.tools.tools(), policy, desk.world().clock->now());
   auto left = read_left_calls(store, row.id, session.state(), &foresight);
   if (!left) return forward(left);
+  auto inherited = read_inherited_doubts(store, row, session.state());
+  if (!inherited) return forward(inherited);
   const Uptime now = desk.world().clock->uptime();
   return TakenUp{.agent = *std::move(agent),
                  .resumed = *std::move(resumed),
                  .left = *std::move(left),
+                 .inherited = *std::move(inherited),
                  .took = std::chrono::duration_cast<Duration>(now - begin)};
 }
 

@@ -30,6 +30,7 @@ struct TakenUp {
   std::unique_ptr<Agent> agent;  ///< Outlives the session.
   ResumedAgent resumed;
   std::vector<LeftCall> left{};
+  std::vector<Call> inherited{};  ///< In doubt in the sessions it was forked from.
   Duration took{0};
 };
 

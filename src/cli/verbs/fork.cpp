@@ -1,10 +1,12 @@
 // A new session that shares everything up to a point. What it would do again is said first.
 
+#include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
 #include <optional>
 #include <ranges>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -70,11 +72,9 @@ Result<Position> position_of(Store& store, const PlaceInSession& place) {
   return checkpoint->position;
 }
 
-void print_effects(Desk& desk, const std::vector<Call>& effects) {
+void print_calls(Desk& desk, std::string_view heading, const std::vector<Call>& effects) {
   if (effects.empty()) return;
-  desk.screen().line(
-      {{"These took effect after the point, or may have, and the fork may do them again:",
-        Ink::yellow}});
+  desk.screen().line({{std::string(heading), Ink::yellow}});
   const std::size_t shown_most = desk.is_terminal() ? effects_on_a_screen : effects.size();
   for (const Call& call : effects | std::views::take(shown_most)) {
     Piece state = shown(call.state, desk.is_terminal());
@@ -86,6 +86,21 @@ void print_effects(Desk& desk, const std::vector<Call>& effects) {
   desk.screen().line({{fmt::format("  and {}; --json lists them all",
                                    counted(effects.size() - shown_most, "more call")),
                        Ink::yellow}});
+}
+
+// A fork has in its log what was asked for before the point, and leaves it to whoever made it.
+void print_effects(Desk& desk, std::vector<Call> effects, Position point) {
+  const auto open = std::ranges::stable_partition(
+      effects, [&](const Call& call) { return call.position > point; });
+  const std::vector<Call> not_ours(open.begin(), open.end());
+  effects.erase(open.begin(), open.end());
+  print_calls(
+      desk,
+      "These took effect after the point, or may have, and the fork may do them again:", effects);
+  print_calls(desk,
+              "These were asked for before the point, and came to an end after it or to none; the "
+              "fork does not make them:",
+              not_ours);
 }
 
 // What it is of and how it began is what its parent is of and how that began: it can be resumed and
@@ -136,7 +151,7 @@ void show_fork(Desk& desk, const ForkPoint& point, const std::optional<SessionId
   const std::string at = fmt::format("{} at position {}", point.place.name, point.position);
   desk.screen().line(id ? fmt::format("Forked {}: {}", at, id->text())
                         : fmt::format("Would fork {}; nothing was done.", at));
-  print_effects(desk, point.effects);
+  print_effects(desk, point.effects, point.position);
   if (id) desk.talk().line("Next: " + desk.command("resume " + desk.short_id(id->text())));
 }
 
