@@ -146,7 +146,7 @@ Result<PlaceInSession> find_point(Store& store, const std::string& text) {
   const std::string_view word = is_whole ? "head" : std::string_view(text).substr(at + 1);
   auto session = find_session(store, is_whole ? text : text.substr(0, at));
   if (!session) return forward(session);
-  PlaceInSession place{.session = *std::move(session)};
+  PlaceInSession place{.session = *std::move(session), .is_whole = is_whole};
   place.name = fmt::format("{}@{}", place.session.id.text(), word);
   if (word == "head") return place;
   if (!word.starts_with('v')) return find_turn(store, std::move(place), word);

@@ -25,6 +25,7 @@ struct PlaceInSession {
   Point point{};
   std::string name{};                ///< "SES@v7", with the whole id.
   std::optional<Version> version{};  ///< If it was named by a version.
+  bool is_whole = false;             ///< The session was named, and no point of it.
 };
 
 /// Fails: as find_session; `not_found` for a turn or step that is not there; `invalid_argument` for

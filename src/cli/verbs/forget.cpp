@@ -185,7 +185,7 @@ Result<std::vector<Removal>> removals_of(Desk& desk, Store& store) {
   for (const std::string& text : desk.given().arguments) {
     auto place = find_point(store, text);
     if (!place) return std::unexpected(with_nothing_done(desk, std::move(place).error()));
-    if (!place->version && !place->name.ends_with("@head")) {
+    if (!place->version && !place->is_whole) {
       return fail(ErrorCode::invalid_argument,
                   fmt::format("{} is neither a session nor a version of one", text));
     }

@@ -9,6 +9,8 @@
 #include "fixture.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -49,6 +51,14 @@ TEST_F(ForgetTest, ADryRunCountsWhatGoes) {
     EXPECT_EQ(versions(rule), told) << rule.front();
     EXPECT_EQ(versions(dry), "0") << rule.front();
   }
+}
+
+TEST_F(ForgetTest, APointIsNotTheWholeSession) {
+  for (const char* point : {"ses_01d0@head", "@last@head", "ses_01d0@1"}) {
+    const Said said = fixture.run({"--yes", "delete", point});
+    EXPECT_EQ(said.exit, 2) << point << said.out;
+  }
+  EXPECT_EQ(must(fixture.store().sessions().list({})).sessions.size(), 9U);
 }
 
 }  // namespace
