@@ -1,5 +1,6 @@
 """The program in a real terminal (tmux): picker, chat, Ctrl-C, bars, narrow and wide. terminal_test.py PERDURE"""
 
+import json
 import os
 import pathlib
 import re
@@ -189,6 +190,32 @@ class TerminalTest(unittest.TestCase):
         terminal.await_text("^> *$")
         terminal.press("C-d")
         terminal.await_text("Go on: perdure chat ses_")
+
+    def said_in_a_chat(self, settings: str, *typed: bytes, columns: int = 100) -> list[str]:
+        """What is recorded of lines that are typed under such settings of the environment."""
+        self.hello()
+        terminal = self.terminal(columns)
+        terminal.type(f"clear; env {settings} perdure chat agent.yaml")
+        terminal.press("Enter")
+        for line, answer in zip(typed, ("Good day", "You are welcome", "Bye")):
+            terminal.await_text("^> *$")
+            terminal.press("-H", *(f"{byte:02x}" for byte in line + b"\r"))
+            terminal.await_text(rf"{answer}\.[^>]*\n> *$")
+        log = json.loads(self.folder.run("--json", "log", "@last", "--channel", "transcript").stdout)
+        bodies = [entry["body"] for entry in log["items"] if entry["kind"] == "message"]
+        return [body["blocks"][0]["text"] for body in bodies if body["role"] == "user"]
+
+    def test_a_chat_keeps_what_is_typed_in_any_locale(self):
+        line = "Grüße an Jürgen: 5 €"
+        ways = ("LC_ALL=C", "-u LC_ALL -u LANG", "LC_ALL=xx_XX.UTF-8", "LC_ALL=C.UTF-8", "LOCPATH=/nonexistent")
+        for columns, settings in enumerate(ways, start=100):
+            with self.subTest(settings):
+                said = self.said_in_a_chat(settings, line.encode(), b"Thanks", columns=columns)
+                self.assertEqual(said, [line, "Thanks"])
+
+    def test_a_chat_drops_no_byte_in_silence(self):
+        said = self.said_in_a_chat("LC_ALL=C.UTF-8", b"a\xff\xfe\xc3(b", b"\xe2\x82c \xc3\xbc")
+        self.assertEqual(said, ["a\ufffd\ufffd\ufffd(b", "\ufffdc ü"])
 
     def test_a_chat_that_is_killed_is_kept(self):
         self.hello()

@@ -1,5 +1,5 @@
 // A line typed at the terminal, with editing and a history: libedit, which only the source of this
-// header sees.
+// header sees. Lines are UTF-8, whatever locale the environment names; bytes that are not come as U+FFFD.
 
 #pragma once
 
