@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <future>
 #include <gtest/gtest.h>
 #include <string>
@@ -129,6 +130,30 @@ TEST_F(DecisionTest, AResultThatHasNoEndIsRefused) {
       {"resolve", "ses_2b7x", "--as", "succeeded", "--result", "@/dev/zero", "--reason", "seen"});
   EXPECT_EQ(said.exit, 2);
   EXPECT_TRUE(said.err.contains("/dev/zero has more than 256 MiB")) << said.err;
+}
+
+TEST_F(DecisionTest, ADecisionThatIsLongOrNotUtf8StandsAsItsOwn) {
+  const Said odd = fixture.run({"resolve", "ses_2b7x", "--as", "succeeded", "--result", "a\xff\xfe",
+                                "--reason", "seen \xff"});
+  EXPECT_EQ(odd.exit, 0) << odd.err;
+  std::ofstream(fixture.folder.path() / "long.txt") << std::string(1 << 21, 'x');
+  const Said long_result = fixture.run(
+      {"resolve", "ses_5d0c", "--as", "succeeded", "--result", "@long.txt", "--reason", "seen"});
+  EXPECT_EQ(long_result.exit, 0) << long_result.err;
+  const Said long_answer = fixture.run({"answer", "ses_6a3e", "@long.txt"});
+  EXPECT_EQ(long_answer.exit, 0) << long_answer.err;
+}
+
+TEST_F(DecisionTest, ADashIsWhatComesThroughThePipe) {
+  const Said said = shell(
+      "printf 'rf 88' | perdure -q resolve ses_2b7x --as succeeded --result - --reason seen; "
+      "printf 'it is full' | perdure -q resolve ses_5d0c --as failed --error - --reason seen; "
+      "printf 'the blue one' | perdure -q answer ses_6a3e -; "
+      "for each in ses_2b7x ses_5d0c ses_6a3e; do perdure log $each --channel inbox; done");
+  EXPECT_TRUE(said.out.contains(R"("result":"rf 88")")) << said.out;
+  EXPECT_TRUE(said.out.contains(R"("result":"it is full")")) << said.out;
+  EXPECT_TRUE(said.out.contains(R"("why":"the blue one")")) << said.out;
+  EXPECT_EQ(fixture.run({"answer", "ses_6a3e", "-"}).exit, 2);
 }
 
 TEST_F(DecisionTest, APersonAtATerminalIsAsked) {

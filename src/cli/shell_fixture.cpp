@@ -1,4 +1,4 @@
-// A line becomes one word of a shell that runs it in another.
+// Stdin is empty, unless the line itself pipes something into a command.
 
 #include "shell_fixture.hpp"
 

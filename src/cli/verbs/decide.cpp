@@ -43,9 +43,10 @@ std::unexpected<Error> wrong_state(const Call& call, std::string_view wanted) {
 // Longer than somebody else's decision takes; an owner that runs the session takes it up later.
 constexpr Duration decision_patience{3000};
 
+// Bytes that are not UTF-8 do not come back as they were sent: what both are as JSON is compared.
 bool says(const Json& body, std::string_view member, const Json& value) {
   const Json* found = body.find(member);
-  return found != nullptr && *found == value;
+  return found != nullptr && found->text() == value.text();
 }
 
 // What is to be done with a call that was not made yet.
@@ -97,7 +98,7 @@ Result<Decision> decision_of(Desk& desk) {
   if (auto fit = check_words(given, *as); !fit) return forward(fit);
   const std::string told =
       given.find(*as == Decision::As::failed ? "error" : "result").value_or("");
-  auto text = text_or_file(told, desk.world().folder);
+  auto text = text_of_word(told, desk.world());
   if (!text) return forward(text);
   decision.result = *std::move(text);
   if (*as == Decision::As::succeeded && decision.result.empty()) {
@@ -223,7 +224,7 @@ Result<Exit> run_deny(Desk& desk) {
 }
 
 Result<Exit> run_answer(Desk& desk) {
-  auto text = text_or_file(desk.given().arguments.at(1), desk.world().folder);
+  auto text = text_of_word(desk.given().arguments.at(1), desk.world());
   if (!text) return forward(text);
   if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
     return fail(ErrorCode::invalid_argument, "say what the answer is: it is empty");
@@ -256,8 +257,10 @@ Command resolve_command() {
                    .choices = {"succeeded", "failed", "retry", "abandoned"}},
                   {.name = "result",
                    .value = "TEXT",
-                   .summary = "What it answered; @FILE reads a file"},
-                  {.name = "error", .value = "TEXT", .summary = "Why it failed"},
+                   .summary = "What it answered; @FILE reads a file, - stdin"},
+                  {.name = "error",
+                   .value = "TEXT",
+                   .summary = "Why it failed; @FILE reads a file, - stdin"},
                   {.name = "reason", .value = "TEXT", .summary = "How you know; needed"},
                   dry_option},
       .opens_store = true,
@@ -296,14 +299,14 @@ Command deny_command() {
 }
 
 Command answer_command() {
-  return {
-      .name = "answer",
-      .summary = "Answer an agent's question",
-      .arguments = {call_argument, {.name = "TEXT", .summary = "The answer; @FILE reads a file"}},
-      .opens_store = true,
-      .examples = {{"perdure answer ses_6a3e 'The blue one'", "the agent goes on with it"}},
-      .schema = "perdure.decision/1",
-      .run = run_answer};
+  return {.name = "answer",
+          .summary = "Answer an agent's question",
+          .arguments = {call_argument,
+                        {.name = "TEXT", .summary = "The answer; @FILE reads a file, - stdin"}},
+          .opens_store = true,
+          .examples = {{"perdure answer ses_6a3e 'The blue one'", "the agent goes on with it"}},
+          .schema = "perdure.decision/1",
+          .run = run_answer};
 }
 
 }  // namespace perdure::cli

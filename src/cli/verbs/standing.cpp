@@ -29,9 +29,24 @@ struct Word {
   std::optional<Json> letter{};  ///< What made it; empty if no letter did.
 };
 
-std::optional<Word> word_of(const Entry& entry, Position call) {
+// A long body is a blob; empty: it is damaged, erased or gone.
+Result<std::string> text_of(Store& store, const Entry& entry) {
+  const auto blob = entry.body.blob();
+  if (!blob) return std::string(entry.body.bytes());
+  auto text = store.blobs().get(*blob);
+  if (text) return text;
+  const ErrorCode code = text.error().code;
+  if (code == ErrorCode::not_found || code == ErrorCode::corrupted) return std::string();
+  return text;
+}
+
+bool is_about_calls(const Entry& entry) {
+  return entry.channel == "inbox" || entry.channel == "approvals" || entry.channel == "calls";
+}
+
+std::optional<Word> word_of(const Entry& entry, const std::string& text, Position call) {
   if (entry.channel == "calls" && entry.kind == "resolution") {
-    const auto made = resolution_from_json(entry.body.bytes());
+    const auto made = resolution_from_json(text);
     if (!made || made->call != call) return std::nullopt;
     const bool is_retry = made->decision == to_string(Decision::As::retry);
     return Word{is_retry ? "to be made again" : made->decision, made->who, made->why,
@@ -40,7 +55,7 @@ std::optional<Word> word_of(const Entry& entry, Position call) {
   const bool is_word =
       entry.channel == "approvals" && (entry.kind == "given" || entry.kind == "refused");
   if (!is_word) return std::nullopt;
-  const auto made = approval_from_json(entry.kind, entry.body.bytes());
+  const auto made = approval_from_json(entry.kind, text);
   if (!made || made->call != call) return std::nullopt;
   const bool is_given = made->decision == ApprovalDecision::given;
   return Word{is_given ? "approved" : "denied", made->who, made->why, entry.position};
@@ -54,11 +69,13 @@ Result<std::optional<Word>> last_word(Store& store, const Call& call) {
     auto page = store.log().read(call.session, query);
     if (!page) return forward(page);
     for (const Entry& entry : *page) {
-      if (auto word = word_of(entry, call.position)) {
+      auto text = is_about_calls(entry) ? text_of(store, entry) : std::string();
+      if (!text) return forward(text);
+      if (auto word = word_of(entry, *text, call.position)) {
         last = std::move(word);
         last->letter = std::exchange(letter, std::nullopt);
       } else if (entry.channel == "inbox") {
-        auto body = parse_json(entry.body.bytes());
+        auto body = parse_json(*text);
         letter = body ? std::optional(*std::move(body)) : std::nullopt;
       } else if (entry.kind != "evidence") {
         letter.reset();

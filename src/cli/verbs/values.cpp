@@ -65,4 +65,8 @@ Result<std::string> text_of_stdin(const World& world) {
   return world.in == nullptr ? "" : read_text(*world.in, "stdin");
 }
 
+Result<std::string> text_of_word(const std::string& value, const World& world) {
+  return value == "-" ? text_of_stdin(world) : text_or_file(value, world.folder);
+}
+
 }  // namespace perdure::cli

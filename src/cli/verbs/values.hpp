@@ -26,4 +26,8 @@ namespace perdure::cli {
 /// Fails: `invalid_argument` as above.
 [[nodiscard]] Result<std::string> text_of_stdin(const World& world);
 
+/// What a word stands for: all of stdin for "-", otherwise as text_or_file.
+/// Fails: as both.
+[[nodiscard]] Result<std::string> text_of_word(const std::string& value, const World& world);
+
 }  // namespace perdure::cli
