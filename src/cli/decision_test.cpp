@@ -49,6 +49,38 @@ TEST_F(DecisionTest, AWordIsTakenBackUntilTheCallIsMade) {
   EXPECT_EQ(words.back().kind, "refused");
 }
 
+TEST_F(DecisionTest, WhoeverTakesAWordBackSeesWhatItWas) {
+  Mail mail(fixture.store(), must(SessionId::parse("ses_8e1f00")));
+  must(mail.approve(must(MessageId::parse("msg_first")), 6, false, "ben", "no"));
+  EXPECT_EQ(fixture.run({"approve", "ses_8e1f"}).out,
+            "ses_8e1f00:6: approved, by ana; before that it was denied by ben (no).\n");
+  const Said again = fixture.run({"--json", "approve", "ses_8e1f"});
+  EXPECT_TRUE(again.out.contains(R"("overrules":null)")) << again.out;
+  const Said denied = fixture.run({"--json", "deny", "ses_8e1f", "--reason", "no"});
+  EXPECT_TRUE(denied.out.contains(R"("overrules":{"decision":"approved","who":"ana","reason":""})"))
+      << denied.out;
+}
+
+TEST_F(DecisionTest, AWordToAnOwnerThatLivesSaysWhatItIsToTakeBack) {
+  const SessionId session = must(SessionId::parse("ses_8e1f00"));
+  EXPECT_EQ(fixture.run({"deny", "ses_8e1f", "--reason", "no"}).exit, 0);
+  Session owner = fixture.hold(session);
+  std::future<Said> approving =
+      std::async(std::launch::async, [&] { return fixture.run({"approve", "ses_8e1f"}); });
+  while (approving.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+    fixture.clock.advance(std::chrono::seconds(1));
+  }
+  EXPECT_EQ(approving.get().out,
+            "ses_8e1f00:6: approved, by ana (left in its inbox); before that it was denied by ana "
+            "(no).\n");
+}
+
+TEST_F(DecisionTest, AnotherAnswerSaysWhatItIsInsteadOf) {
+  EXPECT_EQ(fixture.run({"answer", "ses_6a3e", "blue"}).exit, 0);
+  EXPECT_EQ(fixture.run({"answer", "ses_6a3e:6", "red"}).out,
+            "ses_6a3e00:6: answered, by ana; before that it was answered by ana (blue).\n");
+}
+
 TEST_F(DecisionTest, AWordThatComesTooLateIsNotToldAsGiven) {
   const auto id = must(SessionId::parse("ses_8e1f00"));
   fixture.ids.meanwhile = [&] {
@@ -85,7 +117,24 @@ TEST_F(DecisionTest, AnEarlierDecisionToRetryGivesWay) {
   Mail mail(fixture.store(), must(SessionId::parse("ses_2b7x00")));
   must(mail.resolve(must(MessageId::parse("msg_first")), 6,
                     {.as = Decision::As::retry, .who = "bob", .why = "not seen"}));
-  EXPECT_EQ(fixture.run(resolve_as_failed).exit, 0);
+  const Said said = fixture.run(resolve_as_failed);
+  EXPECT_EQ(said.exit, 0);
+  EXPECT_EQ(said.out,
+            "ses_2b7x00:6: failed, by ana; before that it was to be made again by bob (not "
+            "seen).\n");
+}
+
+TEST_F(DecisionTest, ADecisionThatWasCarriedOutIsNotOverruled) {
+  const SessionId id = must(SessionId::parse("ses_2b7x00"));
+  Mail mail(fixture.store(), id);
+  must(mail.resolve(must(MessageId::parse("msg_first")), 6,
+                    {.as = Decision::As::retry, .who = "bob", .why = "not seen"}));
+  Session session = fixture.hold(id);
+  must(session.set_status({.status = Status::active}));
+  must(session.take_inbox());
+  must(session.run_calls({}));  // Nobody knows again.
+  must(session.close());
+  EXPECT_EQ(fixture.run(resolve_as_failed).out, "ses_2b7x00:6: failed, by ana.\n");
 }
 
 TEST_F(DecisionTest, WhoeverAllowsWhatIsGivenUpHearsIt) {

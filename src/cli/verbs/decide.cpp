@@ -3,6 +3,7 @@
 #include <expected>
 #include <fmt/format.h>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -108,6 +109,29 @@ Result<Decision> decision_of(Desk& desk) {
   return decision;
 }
 
+CallWord word_of(const Decision& decision) {
+  return {std::string(to_string(decision.as)), decision.who, decision.why};
+}
+
+Result<Exit> tell_dry(Desk& desk, Store& store, const Call& call, const Decision& decision) {
+  auto before = find_overruled(store, call, word_of(decision));
+  if (!before) return forward(before);
+  const std::string name = call_name(call.session, call.position);
+  desk.output().document("perdure.decision/1", {{"session", call.session.text()},
+                                                {"call", name},
+                                                {"decision", to_string(decision.as)},
+                                                {"who", decision.who},
+                                                {"reason", decision.why},
+                                                {"taken", false},
+                                                {"overrules", as_json(*before)},
+                                                {"dry_run", true}});
+  if (desk.output().is_json()) return Exit::done;
+  desk.screen().line(
+      fmt::format("Would settle {} ({}) as {}{}.", name, call.tool, to_string(decision.as),
+                  *before ? fmt::format("; now it is {}", words_for(**before)) : ""));
+  return Exit::done;
+}
+
 Result<Exit> run_resolve(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
@@ -118,19 +142,7 @@ Result<Exit> run_resolve(Desk& desk) {
   if (!decision) return forward(decision);
   const std::string name = call_name(call->session, call->position);
   const bool is_risky = decision->as == Decision::As::retry && call->effect == EffectClass::unsafe;
-  if (desk.given().has("dry-run")) {
-    desk.output().document("perdure.decision/1", {{"session", call->session.text()},
-                                                  {"call", name},
-                                                  {"decision", to_string(decision->as)},
-                                                  {"who", desk.world().user},
-                                                  {"reason", decision->why},
-                                                  {"taken", false},
-                                                  {"dry_run", true}});
-    if (desk.output().is_json()) return Exit::done;
-    desk.screen().line(
-        fmt::format("Would settle {} ({}) as {}.", name, call->tool, to_string(decision->as)));
-    return Exit::done;
-  }
+  if (desk.given().has("dry-run")) return tell_dry(desk, **store, *call, *decision);
   if (is_risky && !desk.confirms(fmt::format(
                       "{} may have taken effect, and would be made again. Go on?", call->tool))) {
     return Exit::unconfirmed;
@@ -146,8 +158,9 @@ Result<Exit> run_resolve(Desk& desk) {
        .post = [&, position](Mail& mail,
                              const MessageId& id) { return mail.resolve(id, position, *decision); },
        .confirm =
-           [&](Position since) {
-             return check_stands(**store, *call, since, [&](const Json& body) {
+           [&](std::optional<Position> since) {
+             if (!since) return find_overruled(**store, *call, word_of(*decision));
+             return check_stands(**store, *call, *since, [&](const Json& body) {
                return says(body, "decision", to_string(decision->as)) &&
                       says(body, "result", decision->result) && says(body, "who", decision->who) &&
                       says(body, "why", decision->why);
@@ -181,8 +194,10 @@ Result<Exit> give_word(Desk& desk, Store& store, const Call& call, const Say& sa
                               return mail.approve(id, call.position, say.allow, who, say.why);
                             },
                         .confirm =
-                            [&](Position since) {
-                              return check_stands(store, call, since, [&](const Json& body) {
+                            [&](std::optional<Position> since) {
+                              if (!since)
+                                return find_overruled(store, call, {say.decision, who, say.why});
+                              return check_stands(store, call, *since, [&](const Json& body) {
                                 return says(body, "allow", say.allow) && says(body, "who", who) &&
                                        says(body, "why", say.why);
                               });
@@ -288,8 +303,8 @@ Command deny_command() {
       .name = "deny",
       .summary = "Refuse a call that waits for somebody's word",
       .details =
-          "It is not made, and the model is told why. A question that is denied stays without an "
-          "answer.",
+          "It is not made, and the model is told why, unless somebody allows it before the session "
+          "goes on. A question that is denied stays without an answer.",
       .arguments = {call_argument},
       .options = {{.name = "reason", .value = "TEXT", .summary = "Why; the model is told. Needed"}},
       .opens_store = true,

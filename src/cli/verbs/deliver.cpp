@@ -25,6 +25,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "screen/words.hpp"
+#include "verbs/standing.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -97,20 +98,23 @@ Result<Exit> deliver(Desk& desk, const Letter& letter) {
   auto stands = have_taken_in(desk, **store, letter, id);
   if (!stands) return forward(stands);
   const bool is_taken = stands->has_value();
-  if (is_taken && letter.confirm) {
-    if (auto confirmed = letter.confirm(row->head); !confirmed) return forward(confirmed);
-  }
+  Result<std::optional<CallWord>> before = std::nullopt;
+  if (letter.confirm) before = letter.confirm(is_taken ? std::optional(row->head) : std::nullopt);
+  if (!before) return forward(before);
   desk.output().document("perdure.decision/1",
                          {{"session", letter.session.text()},
                           {"call", letter.about.empty() ? Json(nullptr) : Json(letter.about)},
                           {"decision", letter.decision},
                           {"who", desk.world().user},
                           {"reason", letter.reason},
-                          {"taken", is_taken}});
+                          {"taken", is_taken},
+                          {"overrules", as_json(*before)}});
   if (desk.output().is_json()) return Exit::done;
   const std::string what = letter.about.empty() ? letter.session.text() : letter.about;
-  desk.screen().line(fmt::format("{}: {}, by {}{}.", what, letter.decision, desk.world().user,
-                                 is_taken ? "" : " (left in its inbox)"));
+  desk.screen().line(
+      fmt::format("{}: {}, by {}{}{}.", what, letter.decision, desk.world().user,
+                  is_taken ? "" : " (left in its inbox)",
+                  *before ? fmt::format("; before that it was {}", words_for(**before)) : ""));
   if (!is_taken) {
     desk.talk().line(fmt::format("Somebody is running it, and {}.", letter.heard));
   } else if (letter.wakes && !has_ended(**stands)) {

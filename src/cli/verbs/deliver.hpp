@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "desk.hpp"
@@ -13,6 +14,7 @@
 #include "perdure/runtime/mail.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
+#include "verbs/standing.hpp"
 
 namespace perdure::cli {
 
@@ -25,9 +27,9 @@ struct Letter {
   bool wakes = false;
   std::string heard = "takes this up at the next step";  ///< What an owner that lives does with it.
   std::function<Result<void>(Mail&, const MessageId&)> post{};
-  /// Asked once the letter was taken in: fails if something else stands. `since` is where the log
-  /// ended before the letter was posted.
-  std::function<Result<void>(Position since)> confirm{};
+  /// What it takes the place of. Asked once the letter was taken in, and then fails if something else
+  /// stands; `since` is where the log ended before the letter was posted. Empty: it still waits.
+  std::function<Result<std::optional<CallWord>>(std::optional<Position> since)> confirm{};
   /// How long to wait for an owner to take it up or to go: it may be somebody else who decides.
   Duration patience{0};
 };

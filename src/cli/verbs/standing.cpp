@@ -6,8 +6,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/approval.hpp"
@@ -21,12 +24,11 @@
 namespace perdure::cli {
 namespace {
 
-struct Word {
-  std::string decision{};
-  std::string who{};
-  std::string why{};
+struct Record {
+  CallWord word{};
   Position position = 0;
   std::optional<Json> letter{};  ///< What made it; empty if no letter did.
+  bool is_done = false;          ///< The call was made after it.
 };
 
 // A long body is a blob; empty: it is damaged, erased or gone.
@@ -44,25 +46,30 @@ bool is_about_calls(const Entry& entry) {
   return entry.channel == "inbox" || entry.channel == "approvals" || entry.channel == "calls";
 }
 
-std::optional<Word> word_of(const Entry& entry, const std::string& text, Position call) {
+std::optional<CallWord> word_of(const Entry& entry, const std::string& text, const Call& call) {
   if (entry.channel == "calls" && entry.kind == "resolution") {
     const auto made = resolution_from_json(text);
-    if (!made || made->call != call) return std::nullopt;
-    const bool is_retry = made->decision == to_string(Decision::As::retry);
-    return Word{is_retry ? "to be made again" : made->decision, made->who, made->why,
-                entry.position};
+    if (!made || made->call != call.position) return std::nullopt;
+    return CallWord{made->decision, made->who, made->why};
   }
   const bool is_word =
       entry.channel == "approvals" && (entry.kind == "given" || entry.kind == "refused");
   if (!is_word) return std::nullopt;
   const auto made = approval_from_json(entry.kind, text);
-  if (!made || made->call != call) return std::nullopt;
+  if (!made || made->call != call.position) return std::nullopt;
+  const std::string_view yes = asks_people(call.tool) ? "answered" : "approved";
   const bool is_given = made->decision == ApprovalDecision::given;
-  return Word{is_given ? "approved" : "denied", made->who, made->why, entry.position};
+  return CallWord{std::string(is_given ? yes : "denied"), made->who, made->why};
 }
 
-Result<std::optional<Word>> last_word(Store& store, const Call& call) {
-  std::optional<Word> last;
+bool is_attempt(const Entry& entry, const std::string& text, const Call& call) {
+  if (entry.channel != "calls" || entry.kind != "attempt") return false;
+  const auto attempt = attempt_from_json(text);
+  return attempt && attempt->call == call.position;
+}
+
+Result<std::vector<Record>> records_of(Store& store, const Call& call) {
+  std::vector<Record> records;
   std::optional<Json> letter;
   LogQuery query{.from = call.position};
   for (;;) {
@@ -71,40 +78,79 @@ Result<std::optional<Word>> last_word(Store& store, const Call& call) {
     for (const Entry& entry : *page) {
       auto text = is_about_calls(entry) ? text_of(store, entry) : std::string();
       if (!text) return forward(text);
-      if (auto word = word_of(entry, *text, call.position)) {
-        last = std::move(word);
-        last->letter = std::exchange(letter, std::nullopt);
+      if (auto word = word_of(entry, *text, call)) {
+        records.push_back(
+            {*std::move(word), entry.position, std::exchange(letter, std::nullopt), false});
       } else if (entry.channel == "inbox") {
         auto body = parse_json(*text);
         letter = body ? std::optional(*std::move(body)) : std::nullopt;
       } else if (entry.kind != "evidence") {
         letter.reset();
       }
+      if (!records.empty() && is_attempt(entry, *text, call)) records.back().is_done = true;
     }
-    if (page->size() < query.limit) return last;
+    if (page->size() < query.limit) return records;
     query.from = page->back().position + 1;
   }
 }
 
-std::string words_for(const Call& call, const std::optional<Word>& word) {
+// The same word twice takes nothing back; an answer is its text.
+std::optional<CallWord> overruled(const Record& before, const CallWord& word) {
+  const bool is_same = before.word.decision == word.decision &&
+                       (word.decision != "answered" || before.word.why == word.why);
+  return before.is_done || is_same ? std::nullopt : std::optional(before.word);
+}
+
+std::string told(const CallWord& word) {
+  const bool is_retry = word.decision == to_string(Decision::As::retry);
+  return is_retry ? "to be made again" : word.decision;
+}
+
+std::string in_brackets(const CallWord& word) {
+  return word.why.empty() ? "" : fmt::format(" ({})", word.why);
+}
+
+std::string what_stands(const Call& call, const std::vector<Record>& records) {
   const std::string name =
       fmt::format("{} ({})", call_name(call.session, call.position), call.tool);
-  if (!word) return fmt::format("{} is {} meanwhile", name, to_string(call.state));
-  return fmt::format("{} is {} meanwhile, by {}{}", name, word->decision, word->who,
-                     word->why.empty() ? "" : fmt::format(" ({})", word->why));
+  if (records.empty()) return fmt::format("{} is {} meanwhile", name, to_string(call.state));
+  const CallWord& word = records.back().word;
+  return fmt::format("{} is {} meanwhile, by {}{}", name, told(word), word.who, in_brackets(word));
 }
 
 }  // namespace
 
-Result<void> check_stands(Store& store, const Call& call, Position since,
-                          const std::function<bool(const Json& body)>& is_ours) {
-  auto word = last_word(store, call);
-  if (!word) return forward(word);
-  if (*word && (*word)->position > since && (*word)->letter && is_ours(*(*word)->letter)) return {};
+std::string words_for(const CallWord& word) {
+  return fmt::format("{} by {}{}", told(word), word.who, in_brackets(word));
+}
+
+Json as_json(const std::optional<CallWord>& word) {
+  if (!word) return nullptr;
+  return Json::Object{{"decision", word->decision}, {"who", word->who}, {"reason", word->why}};
+}
+
+Result<std::optional<CallWord>> find_overruled(Store& store, const Call& call,
+                                               const CallWord& word) {
+  auto records = records_of(store, call);
+  if (!records) return forward(records);
+  return records->empty() ? std::nullopt : overruled(records->back(), word);
+}
+
+Result<std::optional<CallWord>> check_stands(Store& store, const Call& call, Position since,
+                                             const std::function<bool(const Json& body)>& is_ours) {
+  auto records = records_of(store, call);
+  if (!records) return forward(records);
+  if (!records->empty()) {
+    const Record& last = records->back();
+    if (last.position > since && last.letter && is_ours(*last.letter)) {
+      return records->size() == 1 ? std::nullopt
+                                  : overruled((*records)[records->size() - 2], last.word);
+    }
+  }
   auto now = store.ledger().read(call.session, call.position);
   if (!now) return forward(now);
   return fail(ErrorCode::conflict,
-              words_for(*now, *word) + ": that stands, and what you said does not count",
+              what_stands(*now, *records) + ": that stands, and what you said does not count",
               call_name(call.session, call.position));
 }
 
