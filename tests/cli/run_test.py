@@ -159,6 +159,18 @@ class RunTest(unittest.TestCase):
                 said = self.folder.run("resolve", settle[1], "--as", "failed", "--reason", "seen")
                 self.assertEqual(said.returncode, 0, said.stderr)
 
+    def test_a_watched_list_is_told_again_only_if_it_is_another_one(self):
+        agent = self.folder.write_agent([{"text": "Good day."}], {})
+        self.folder.run("run", agent, "Hello", "--title", "Refund order 4711")
+        watching = self.folder.start("sessions", "--watch", "title:*4711*")
+        told = watching.stdout.readline() + watching.stdout.readline()
+        self.assertIn("Refund order 4711", told)
+        self.folder.run("run", agent, "Hello", "--title", "Weekly report")
+        self.folder.run("tag", "Weekly report", "again")
+        self.folder.run("rename", "Refund order 4711", "Paid order 4711")
+        told = watching.stdout.readline() + watching.stdout.readline()
+        self.assertIn("Paid order 4711", told)
+
     def test_a_second_signal_leaves_at_once(self):
         # The program does not care that it is asked to stop.
         agent = self.folder.write_agent(CALL, tool(f"trap '' TERM; {DONE}; {self.gate.shell()}", timeout="50s"))

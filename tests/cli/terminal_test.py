@@ -344,6 +344,16 @@ class TerminalTest(unittest.TestCase):
         terminal.press("C-c")
         terminal.await_text("left with 130")
 
+    def test_in_the_picker_a_state_and_an_age_stand_apart(self):
+        unsafe = {"description": "Pays.", "command": ["/bin/sh", "-c", "kill -9 $$"], "side_effects": ["write"]}
+        agent = self.folder.write_agent([{"calls": [{"name": "pay", "args": {}}]}], {"pay": unsafe})
+        self.assertEqual(self.folder.run("run", agent, "Pay").returncode, 7)
+        terminal = self.terminal()
+        terminal.type("perdure resume")
+        terminal.press("Enter")
+        terminal.await_text("^> ! needs attention (now|\\d+s ago) +Pay$")
+        terminal.press("C-c")
+
     def test_tables_and_the_picker_fit_narrow_and_wide(self):
         agent = self.hello()
         titles = [f"{name} order 4711 of a customer who waits for a chair since Monday" for name in ("Refund", "Find")]

@@ -28,6 +28,7 @@ namespace perdure::cli {
 namespace {
 
 constexpr std::size_t log_page = 256;
+constexpr std::size_t wide_terminal = 72;
 constexpr Duration follow_wait = std::chrono::seconds(10);
 
 std::string body_words(const Entry& entry) {
@@ -43,14 +44,16 @@ void print_entry(Desk& desk, const Entry& entry) {
     desk.output().item(as_json(entry));
     return;
   }
-  const std::string head = fmt::format("{:>6}  {}  {:<24} ", entry.position, desk.when(entry.at),
-                                       fmt::format("{}/{}", entry.channel, entry.kind));
+  const std::size_t columns = desk.screen().columns();
+  std::string name = fmt::format("{}/{}", entry.channel, entry.kind);
+  if (desk.is_terminal()) name = clipped(name, columns / 2);
+  const std::size_t name_columns = desk.is_terminal() && columns < wide_terminal ? 18 : 24;
+  const std::string head =
+      fmt::format("{:>6}  {}  {:<{}} ", entry.position, desk.when(entry.at), name, name_columns);
   std::string words = visible(body_words(entry));
   const Ink ink = entry.condition == Condition::intact ? Ink::plain : Ink::red;
   if (desk.is_terminal()) {
-    words = clipped(
-        words, std::max<std::size_t>(20, desk.screen().columns() -
-                                             std::min(desk.screen().columns(), width_of(head))));
+    words = clipped(words, columns - std::min(columns, width_of(head)));
   }
   desk.screen().line({{head, Ink::dim}, {words, ink}});
 }
@@ -64,6 +67,12 @@ Result<void> print_rest(Desk& desk, Store& store, const SessionId& id, LogQuery&
     if (!page->empty()) query.from = page->back().position + 1;
     if (page->size() < log_page || !desk.screen().is_open()) return {};
   }
+}
+
+std::string nothing_words(const LogQuery& query) {
+  return fmt::format("There is no entry{}{}.",
+                     query.channel.empty() ? "" : " in channel " + visible(query.channel),
+                     query.from > 1 ? fmt::format(" from position {} on", query.from) : "");
 }
 
 Result<Exit> run_log(Desk& desk) {
@@ -85,6 +94,7 @@ Result<Exit> run_log(Desk& desk) {
                  .from = static_cast<Position>(*from),
                  .channel = desk.given().find("channel").value_or(""),
                  .limit = log_page};
+  const Position first = query.from;
   desk.output().begin_list("perdure.log/1");
   for (;;) {
     auto seen = (*store)->changes().current();
@@ -96,6 +106,8 @@ Result<Exit> run_log(Desk& desk) {
     if (auto waited = (*store)->changes().wait(*seen, follow_wait); !waited) return forward(waited);
   }
   desk.output().end_list();
+  const bool is_empty = query.from == first && desk.screen().is_open();
+  if (is_empty && !desk.output().is_json()) desk.talk().line(nothing_words(query));
   return Exit::done;
 }
 

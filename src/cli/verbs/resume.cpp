@@ -38,7 +38,7 @@ Choice choice_of(Desk& desk, const SessionSummary& row) {
   const Piece state = shown(standing_of(row), true);
   return {.words = fmt::format("{} {} {} {}", row.id.text(), row.title, row.opening, state.text),
           .pieces = {
-              {fmt::format("{:<17}", state.text), state.ink},
+              {fmt::format("{:<17} ", state.text), state.ink},
               {fmt::format("{:<9}", relative(row.updated_at, desk.world().clock->now())), Ink::dim},
               {title.empty() ? row.id.text() : title}}};
 }

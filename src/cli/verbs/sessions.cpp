@@ -118,6 +118,31 @@ Result<Wish> wish_of(Desk& desk) {
   return wish;
 }
 
+std::vector<Piece> cells_of(Desk& desk, const SessionSummary& row) {
+  const Tally& tally = row.tally;
+  return {shown(standing_of(row), desk.is_terminal()),
+          {desk.short_id(row.id.text())},
+          {row.title.empty() ? row.opening : row.title},
+          {std::to_string(tally.turns)},
+          {std::to_string(tally.steps)},
+          row.attention > 0 ? Piece{std::to_string(row.attention), Ink::red} : Piece{"-", Ink::dim},
+          {short_count(tally.tokens_in + tally.tokens_out)},
+          {desk.when(row.updated_at), Ink::dim}};
+}
+
+// All that makes a list look as it does.
+std::string look_of(Desk& desk, const Listing& listing) {
+  std::string look = fmt::format("{} {} {} {}\n", desk.screen().columns(), listing.hidden,
+                                 listing.next, listing.is_damaged);
+  for (const SessionSummary& row : listing.rows) {
+    if (desk.output().is_json())
+      look += as_json(row).text() + '\n';
+    else
+      for (const Piece& cell : cells_of(desk, row)) look += cell.text + '\n';
+  }
+  return look;
+}
+
 void print_table(Desk& desk, const Listing& listing) {
   Table table({{.heading = "STATE"},
                {.heading = "ID"},
@@ -127,19 +152,26 @@ void print_table(Desk& desk, const Listing& listing) {
                {.heading = "DOUBT", .is_right = true, .drop = 2},
                {.heading = "TOKENS", .is_right = true, .drop = 4},
                {.heading = "CHANGED"}});
-  for (const SessionSummary& row : listing.rows) {
-    const Tally& tally = row.tally;
-    table.add(
-        {shown(standing_of(row), desk.is_terminal()),
-         {desk.short_id(row.id.text())},
-         {row.title.empty() ? row.opening : row.title},
-         {std::to_string(tally.turns)},
-         {std::to_string(tally.steps)},
-         row.attention > 0 ? Piece{std::to_string(row.attention), Ink::red} : Piece{"-", Ink::dim},
-         {short_count(tally.tokens_in + tally.tokens_out)},
-         {desk.when(row.updated_at), Ink::dim}});
-  }
+  for (const SessionSummary& row : listing.rows) table.add(cells_of(desk, row));
   table.print(desk.screen());
+}
+
+// A call in doubt is settled; a session that came out of a backup or a bundle only wants to be looked at.
+void say_what_helps(Desk& desk, const Listing& listing) {
+  const auto with_doubt = std::ranges::find_if(listing.rows, [](const SessionSummary& row) {
+    return row.needs_attention() && row.attention > 0;
+  });
+  const auto restored = std::ranges::find_if(listing.rows, [](const SessionSummary& row) {
+    return row.needs_attention() && row.attention == 0;
+  });
+  if (with_doubt != listing.rows.end()) {
+    desk.talk().line("What needs attention: " + desk.command("pending"));
+  }
+  if (restored != listing.rows.end()) {
+    desk.talk().line(
+        "What came out of a backup or a bundle is paused until somebody goes on with it: " +
+        desk.command("show " + desk.short_id(restored->id.text())));
+  }
 }
 
 void say_what_is_missing(Desk& desk, const Listing& listing) {
@@ -155,26 +187,21 @@ void say_what_is_missing(Desk& desk, const Listing& listing) {
   if (!listing.next.empty()) {
     desk.talk().line(fmt::format("There are more: --limit, a filter, or --after {}", listing.next));
   }
-  const bool is_wanted = std::ranges::any_of(
-      listing.rows, [](const SessionSummary& row) { return row.needs_attention(); });
-  if (is_wanted) desk.talk().line("What needs attention: " + desk.command("pending"));
+  say_what_helps(desk, listing);
 }
 
-Result<Exit> print_once(Desk& desk, Store& store, const Wish& wish) {
-  auto listing = read_listing(store, wish, desk.world().clock->now());
-  if (!listing) return forward(listing);
+Exit print_once(Desk& desk, const Listing& listing) {
   Output& output = desk.output();
   output.begin_list("perdure.sessions/1");
-  for (const SessionSummary& row : listing->rows) output.item(as_json(row));
-  Json::Object rest = {
-      {"hidden", listing->hidden},
-      {"has_more", !listing->next.empty()},
-      {"next_cursor", listing->next.empty() ? Json(nullptr) : Json(listing->next)}};
-  if (listing->is_damaged) rest.push_back({"damaged", true});
+  for (const SessionSummary& row : listing.rows) output.item(as_json(row));
+  Json::Object rest = {{"hidden", listing.hidden},
+                       {"has_more", !listing.next.empty()},
+                       {"next_cursor", listing.next.empty() ? Json(nullptr) : Json(listing.next)}};
+  if (listing.is_damaged) rest.push_back({"damaged", true});
   output.end_list(std::move(rest));
-  if (!output.is_json() && !listing->rows.empty()) print_table(desk, *listing);
-  if (!output.is_json()) say_what_is_missing(desk, *listing);
-  if (!listing->is_damaged) return Exit::done;
+  if (!output.is_json() && !listing.rows.empty()) print_table(desk, listing);
+  if (!output.is_json()) say_what_is_missing(desk, listing);
+  if (!listing.is_damaged) return Exit::done;
   desk.talk().line(
       "! The list of sessions is damaged: there may be more than can be read. perdure check says "
       "where, perdure salvage FROM TO saves what is left.");
@@ -202,14 +229,19 @@ Result<Exit> run_sessions(Desk& desk) {
                 "what is watched never ends, and a document must: say --jsonl");
   }
   Exit exit = Exit::done;
+  std::optional<std::string> last_look;
   do {
     auto seen = (*store)->changes().current();
     if (!seen) return forward(seen);
-    if (watches && desk.screen().can_redraw()) desk.screen().bytes("\x1b[H\x1b[2J");
-    auto printed = print_once(desk, **store, *wish);
-    if (!printed) return forward(printed);
-    exit = *printed;
-    desk.screen().flush();
+    auto listing = read_listing(**store, *wish, desk.world().clock->now());
+    if (!listing) return forward(listing);
+    std::string look = look_of(desk, *listing);
+    if (look != last_look) {
+      if (watches && desk.screen().can_redraw()) desk.screen().bytes("\x1b[H\x1b[2J");
+      exit = print_once(desk, *listing);
+      desk.screen().flush();
+      last_look = std::move(look);
+    }
     if (!watches) break;
     if (auto waited = await_reason(desk, **store, *seen); !waited) return forward(waited);
   } while (desk.screen().is_open());
