@@ -159,6 +159,13 @@ class RunTest(unittest.TestCase):
                 said = self.folder.run("resolve", settle[1], "--as", "failed", "--reason", "seen")
                 self.assertEqual(said.returncode, 0, said.stderr)
 
+    def test_of_a_cancelled_session_is_said_why_its_call_is_in_doubt(self):
+        self.leave_dead(tool(f"{DONE}; {self.gate.shell()}"))
+        self.assertIn("Next: perdure fork ses_", self.folder.run("cancel", "@last").stderr)
+        said = self.folder.run("resume", "@last")
+        self.assertIn("In doubt: do (unsafe); the process that ran it has ended.\n", said.stderr)
+        self.assertIn("needs attention; the session is cancelled\n", self.folder.run("show", "@last").stdout)
+
     def test_a_watched_list_is_told_again_only_if_it_is_another_one(self):
         agent = self.folder.write_agent([{"text": "Good day."}], {})
         self.folder.run("run", agent, "Hello", "--title", "Refund order 4711")

@@ -185,6 +185,13 @@ std::string next_command(Desk& desk, const TurnEnd& end, const Session& session)
   return desk.command("resume " + id);
 }
 
+// It may have been stopped just now, or by whatever ended an earlier process: the log knows.
+std::string doubt_of(const LeftCall& left, const Session& session) {
+  const auto open = session.state().open_calls.find(left.call.position);
+  const bool is_said = open != session.state().open_calls.end() && open->second.doubt;
+  return is_said ? *open->second.doubt : "nobody knows what became of it";
+}
+
 void tell_stop(Desk& desk, const TurnEnd& end, const Session& session) {
   const bool has_answer = !end.error && end.report.stop == TurnStop::completed;
   if (has_answer && !desk.is_terminal() && !end.report.answer.empty()) {
@@ -194,9 +201,10 @@ void tell_stop(Desk& desk, const TurnEnd& end, const Session& session) {
   tell_headline(desk, end, session);
   tell_what_is_asked(desk, end, session);
   if (!end.in_doubt.empty()) {
-    desk.talk().line(
-        {{"In doubt: ", Ink::dim},
-         {names_of(end.in_doubt, Fate::waits) + "; it was stopped in the middle.", Ink::yellow}});
+    desk.talk().line({{"In doubt: ", Ink::dim},
+                      {fmt::format("{}; {}.", names_of(end.in_doubt, Fate::waits),
+                                   doubt_of(end.in_doubt.front(), session)),
+                       Ink::yellow}});
   }
   tell_unconfirmed(desk, end, session);
   if (end.report.is_cut_short) desk.talk().line("The answer ran into its limit of tokens.");

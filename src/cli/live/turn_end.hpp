@@ -24,7 +24,7 @@ struct TurnEnd {
   TurnReport report{};
   std::optional<Error> error{};  ///< Instead of a report.
   int signal = 0;                ///< That stopped it; 0: none did.
-  /// What was stopped in the middle, and only somebody can settle.
+  /// What only somebody can settle, of a turn that was stopped.
   std::vector<LeftCall> in_doubt{};
 };
 

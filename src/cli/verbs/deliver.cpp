@@ -78,7 +78,8 @@ Result<Taken> have_taken_in(Desk& desk, Store& store, const Letter& letter, cons
 Result<void> check_goes_on(const Desk& desk, const SessionSummary& row) {
   if (!row.moved_to.empty()) {
     return fail(ErrorCode::conflict,
-                fmt::format("{} was moved to {}: do it there", row.id.text(), row.moved_to),
+                fmt::format("{} was moved to {}: do it there, with --store {}", row.id.text(),
+                            row.moved_to, row.moved_to),
                 row.moved_to);
   }
   if (!has_ended(row.status)) return {};
@@ -117,8 +118,9 @@ Result<Exit> deliver(Desk& desk, const Letter& letter) {
                   *before ? fmt::format("; before that it was {}", words_for(**before)) : ""));
   if (!is_taken) {
     desk.talk().line(fmt::format("Somebody is running it, and {}.", letter.heard));
-  } else if (letter.wakes && !has_ended(**stands)) {
-    desk.talk().line("Next: " + desk.command("resume " + desk.short_id(letter.session.text())));
+  } else if (letter.next == "fork" || !has_ended(**stands)) {
+    desk.talk().line("Next: " + desk.command(fmt::format("{} {}", letter.next,
+                                                         desk.short_id(letter.session.text()))));
   }
   return Exit::done;
 }

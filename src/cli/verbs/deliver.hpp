@@ -25,6 +25,7 @@ struct Letter {
   std::string reason{};
   /// Whether a session that waits should be taken up again.
   bool wakes = false;
+  std::string next = "resume";  ///< The verb that goes on, once it was taken in.
   std::string heard = "takes this up at the next step";  ///< What an owner that lives does with it.
   std::function<Result<void>(Mail&, const MessageId&)> post{};
   /// What it takes the place of. Asked once the letter was taken in, and then fails if something else

@@ -143,8 +143,13 @@ struct Removal {
   std::uint64_t bytes = 0;
 };
 
-// A call that was never made needs no decision, only somebody who gives it up.
+// Whoever runs it can be stopped. A call that was never made needs no decision, only somebody who gives
+// it up.
 Error with_next_command(const Desk& desk, Store& store, const SessionId& id, Error error) {
+  if (error.code == ErrorCode::lease_held) {
+    error.message += ". To stop it: " + desk.command("pause " + desk.short_id(id.text()));
+    return error;
+  }
   const auto colon = error.subject.rfind(':');
   if (error.code != ErrorCode::conflict || colon == std::string::npos) return error;
   Position position = 0;

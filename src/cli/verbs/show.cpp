@@ -124,13 +124,23 @@ std::string because_text(const Standings& standings) {
   return is_question ? "it waits for an answer" : standings.row.wait_reason;
 }
 
+// What has ended may still have a call that nobody knows the end of.
+Piece state_piece(const Desk& desk, const SessionSummary& row) {
+  const Standing standing = standing_of(row);
+  Piece piece = shown(standing, desk.is_terminal());
+  if (standing == Standing::needs_attention && has_ended(row.status)) {
+    piece.text += fmt::format("; the session is {}", to_string(row.status));
+  }
+  return piece;
+}
+
 void print_card(Desk& desk, const Standings& standings) {
   const SessionSummary& row = standings.row;
   Card card(desk);
   card.fact("session", {row.id.text(), Ink::bold});
   card.fact("title", row.title);
   card.fact("opening", row.opening);
-  card.fact("state", shown(standing_of(row), desk.is_terminal()));
+  card.fact("state", state_piece(desk, row));
   card.fact("because", because_text(standings));
   if (row.wake_at) card.fact("wakes", desk.when(*row.wake_at));
   if (row.restored)

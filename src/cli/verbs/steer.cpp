@@ -32,7 +32,7 @@ constexpr std::string_view stop_details =
 
 using PostWord = Result<void> (Mail::*)(const MessageId&, const std::string&, const std::string&);
 
-Result<Exit> post_word(Desk& desk, std::string decision, PostWord post) {
+Result<Exit> post_word(Desk& desk, std::string decision, PostWord post, std::string next) {
   auto store = desk.open();
   if (!store) return forward(store);
   auto row = find_session(**store, desk.given().arguments.front());
@@ -42,14 +42,15 @@ Result<Exit> post_word(Desk& desk, std::string decision, PostWord post) {
   return deliver(desk, {.session = row->id,
                         .decision = std::move(decision),
                         .reason = reason,
+                        .next = std::move(next),
                         .heard = "stops what is in the middle as soon as this is seen",
                         .post = [&](Mail& mail, const MessageId& id) {
                           return (mail.*post)(id, desk.world().user, reason);
                         }});
 }
 
-Result<Exit> run_pause(Desk& desk) { return post_word(desk, "paused", &Mail::pause); }
-Result<Exit> run_cancel(Desk& desk) { return post_word(desk, "cancelled", &Mail::cancel); }
+Result<Exit> run_pause(Desk& desk) { return post_word(desk, "paused", &Mail::pause, "resume"); }
+Result<Exit> run_cancel(Desk& desk) { return post_word(desk, "cancelled", &Mail::cancel, "fork"); }
 
 Result<Exit> annotate(Desk& desk, const SessionSummary& row, const Annotation& part) {
   auto store = desk.open();
