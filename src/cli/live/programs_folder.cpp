@@ -1,4 +1,5 @@
-// Not "store.db-…": who gives the files of a store other rights by that name would lock its programs out.
+// Not "store.db…": whoever copies, removes or gives other rights to the files of a store does it by
+// that name, and this is a folder.
 
 #include "live/programs_folder.hpp"
 
@@ -19,7 +20,8 @@ std::string programs_folder(const World& world, const std::string& location, Sto
   const StoreInfo info = store.upkeep().info();
   if (info.backend != "sqlite") return state_folder(world) + "/programs/" + info.incarnation;
   std::error_code ignored;  // A path that does not lead to itself leads to a folder of its own.
-  return fs::weakly_canonical(location, ignored).string() + ".programs";
+  const fs::path file = fs::weakly_canonical(location, ignored);
+  return (file.parent_path() / ("." + file.filename().string() + ".programs")).string();
 }
 
 void make_programs_folder(const std::string& folder) {
