@@ -146,6 +146,10 @@ Behaviour odd(const Asked& asked, const std::vector<std::string>& events, Behavi
     answer.type = "text/html; charset=utf-8";
     answer.body = "<html>Welcome</html>";
   }
+  if (asked.name == "apology") {
+    answer.type = "application/json";
+    answer.body = R"({"error": {"message": "all desks are taken"}})";
+  }
   if (asked.name == "length" || asked.name == "refusal" || asked.name == "pause") {
     answer.body = stopped_text(asked);
   }

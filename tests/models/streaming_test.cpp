@@ -156,6 +156,15 @@ TEST_P(Streaming, AnAnswerThatIsNoStreamIsToldAsSuch) {
   EXPECT_EQ(server.requests().size(), 1U) << "a wrong address does not get better";
 }
 
+TEST_P(Streaming, AnErrorThatIsCalledASuccessIsToldInItsWords) {
+  const ModelOutcome outcome = ask_for("apology");
+  const auto& failed = std::get<NotAnswered>(outcome);
+  EXPECT_NE(failed.error.message.find("said: all desks are taken"), std::string::npos)
+      << failed.error.message;
+  EXPECT_EQ(failed.error.code, ErrorCode::unavailable);
+  EXPECT_TRUE(failed.may_be_paid);
+}
+
 TEST_P(Streaming, AnEventBeyondTheLimitEndsTheResponse) {
   const ModelOutcome outcome = ask_for("huge");
   EXPECT_EQ(std::get<CutOff>(outcome).error.message,

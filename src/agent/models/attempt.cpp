@@ -17,6 +17,7 @@
 #include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
 
 namespace perdure {
 namespace {
@@ -32,18 +33,24 @@ std::string_view type_of(const HttpHead& head) {
   return head.find("content-type").value_or("nothing");
 }
 
+// Some servers call an error a success.
+std::string json_error(const std::string& body) {
+  const auto json = parse_json(body);
+  if (!json || !json->is_object() || json->find("error") == nullptr) return {};
+  return wire::error_words(body);
+}
+
 bool is_stream(const HttpHead& head) { return type_of(head).starts_with("text/event-stream"); }
 
 }  // namespace
 
 Result<void> Attempt::on_bytes(std::string_view bytes) {
-  if (is_response()) {
-    return parser_.feed(bytes, [this](const SseEvent& event) { return stream_->take(event); });
-  }
-  if (error_body_.size() < error_body_bytes_max) {
+  const bool may_be_error = !is_response() || !is_stream(*head_);
+  if (may_be_error && error_body_.size() < error_body_bytes_max) {
     error_body_ += bytes.substr(0, error_body_bytes_max - error_body_.size());
   }
-  return {};
+  if (!is_response()) return {};
+  return parser_.feed(bytes, [this](const SseEvent& event) { return stream_->take(event); });
 }
 
 ModelOutcome Attempt::outcome(const HttpEnd& end) {
@@ -92,6 +99,14 @@ NotAnswered Attempt::in_its_words(const HttpEnd& end) const {
 }
 
 NotAnswered Attempt::no_stream() const {
+  if (const std::string words = json_error(error_body_); !words.empty()) {
+    return {
+        .error = {ErrorCode::unavailable,
+                  fmt::format("{} said: {}", dialect_.name(), wire::shortened(key_.scrub(words))),
+                  request_id()},
+        .may_be_paid = true,
+        .status = head_->status};
+  }
   const bool is_page = type_of(*head_).starts_with("text/html");
   return {.error = {ErrorCode::invalid_argument,
                     fmt::format("{}: the server sent no stream of events, but {}: is this the "
@@ -105,7 +120,8 @@ NotAnswered Attempt::no_stream() const {
 NotAnswered Attempt::nothing(const HttpEnd& end) const {
   const bool is_hopeless = end.ending == HttpEnding::impossible;
   const ErrorCode code = is_hopeless ? ErrorCode::invalid_argument : ErrorCode::unavailable;
-  return {.error = {code, std::string(dialect_.name()) + ": " + key_.scrub(end.why), ""},
+  const std::string why = end.why.empty() ? "the server ended before it answered" : end.why;
+  return {.error = {code, std::string(dialect_.name()) + ": " + key_.scrub(why), ""},
           .may_be_paid = end.was_sent && !head_,
           .was_stopped = end.ending == HttpEnding::stopped};
 }
