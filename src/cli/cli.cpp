@@ -40,6 +40,7 @@ void report_json(World& world, const Error& error, Exit exit) {
 // For people, or, where JSON was asked for, for programs; always on stderr.
 int report(World& world, const Error& error, bool as_json) {
   const Exit exit = exit_for(error);
+  world.is_output_told = error.subject == output_subject;
   if (as_json) {
     report_json(world, error, exit);
   } else {

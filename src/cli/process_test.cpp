@@ -34,6 +34,14 @@ TEST_F(ProcessTest, OutputThatCannotBeWrittenIsAnError) {
   EXPECT_TRUE(said.out.ends_with("1\n")) << said.out;
 }
 
+TEST_F(ProcessTest, ABundleThatCannotBeWrittenIsOneError) {
+  const Said said = shell("perdure export ses_7k -o - > /dev/full");
+  EXPECT_EQ(said.exit, 1);
+  EXPECT_EQ(said.out,
+            "perdure: not all of it could be written to stdout: No space left on device\n"
+            "More: perdure help unavailable\n");
+}
+
 TEST_F(ProcessTest, NothingButDataIsOnStdout) {
   EXPECT_EQ(shell("perdure sessions nobody 2>/dev/null").out, "");
   EXPECT_EQ(shell("perdure -q sessions nobody").out, "");

@@ -7,12 +7,16 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "perdure/agent/environment.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure::cli {
+
+/// The subject of errors that are about `World::out`.
+inline constexpr std::string_view output_subject = "stdout";
 
 struct World {
   std::ostream& out;  ///< Data.
@@ -28,6 +32,7 @@ struct World {
   std::function<std::optional<std::string>()> ask_line{};  ///< A line typed at the terminal.
   std::istream* in = nullptr;                              ///< Stdin.
   bool catches_signals = false;  ///< Ctrl-C and SIGTERM are for the turn that runs.
+  bool is_output_told = false;   ///< Somebody was told that `out` cannot be written.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
 };

@@ -91,6 +91,12 @@ class CompletionTest(unittest.TestCase):
                 terminal.await_text(rf"{re.escape(wanted)} ?#")
                 terminal.press("C-c")
 
+    def test_a_session_without_a_title_is_told_by_its_opening(self):
+        self.folder.run("rename", self.ids[0], "Refund order 4711")
+        said = self.folder.run("complete", "--", "show", "ses_").stdout
+        self.assertIn(f"{self.ids[0]}\tRefund order 4711\n", said)
+        self.assertIn(f"{self.ids[1]}\tPay\n", said)
+
     def test_bash(self):
         self.check("bash", SOURCES["bash"])
 

@@ -57,6 +57,12 @@ class RunTest(unittest.TestCase):
         self.assertTrue(said.stderr.startswith("Session ses_"), said.stderr)
         self.assertEqual(self.session()["status"], "completed")
 
+    def test_a_state_folder_that_is_no_whole_path_is_passed_over(self):
+        self.folder.environment["XDG_STATE_HOME"] = "state"
+        agent = self.folder.write_agent([{"text": "Good day."}], {})
+        self.assertEqual(self.folder.run("run", agent, "Hello").returncode, 0)
+        self.assertFalse((self.folder.path / "state").exists())
+
     def test_a_prompt_comes_from_a_pipe(self):
         agent = self.folder.write_agent([{"text": "I see."}], {})
         self.assertEqual(self.folder.run("run", agent, input="A letter\nof two lines").stdout, "I see.\n")

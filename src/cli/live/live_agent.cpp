@@ -133,7 +133,7 @@ std::vector<LeftCall> calls_in_doubt(Store& store, const Session& session) {
 
 std::string state_folder(const World& world) {
   const auto state = world.environment("XDG_STATE_HOME");
-  if (state && !state->empty()) return *state + "/perdure";
+  if (state && state->starts_with('/')) return *state + "/perdure";
   return world.environment("HOME").value_or("/tmp") + "/.local/state/perdure";
 }
 

@@ -59,8 +59,11 @@ Result<void> PassingFile::fill(std::istream& from) const {
 
 Result<void> PassingFile::pour(std::ostream& to) const {
   std::ifstream from(path(), std::ios::binary);
+  errno = 0;
   if (from && carry(from, to)) return {};
-  return fail(ErrorCode::unavailable, "not all of it could be written to stdout");
+  const std::string why = errno != 0 ? fmt::format(": {}", std::strerror(errno)) : "";
+  return fail(ErrorCode::unavailable, "not all of it could be written to stdout" + why,
+              std::string(output_subject));
 }
 
 }  // namespace perdure::cli

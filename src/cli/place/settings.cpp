@@ -72,11 +72,12 @@ std::optional<fs::path> find_in_project(const std::string& folder, std::string_v
   return std::nullopt;
 }
 
-// $XDG_CONFIG_HOME/perdure, or what it stands for.
+// $XDG_CONFIG_HOME/perdure, or what it stands for. One that is no whole path is passed over, as the
+// specification of these variables asks.
 fs::path user_folder(const World& world, const std::string& variable,
                      const std::string& beneath_home) {
   const auto named = world.environment(variable);
-  if (named && !named->empty()) return fs::path(*named) / "perdure";
+  if (named && named->starts_with('/')) return fs::path(*named) / "perdure";
   return fs::path(world.environment("HOME").value_or("/")) / beneath_home / "perdure";
 }
 

@@ -46,6 +46,9 @@ class SettingsTest : public testing::Test {
 
 TEST_F(SettingsTest, AFlagBeatsTheEnvironmentThatBeatsTheProjectThatBeatsTheUser) {
   EXPECT_EQ(must(store()).value, folder.file("home/.local/share/perdure/store.db"));
+  environment["XDG_DATA_HOME"] = "data";
+  EXPECT_EQ(must(store()).value, folder.file("home/.local/share/perdure/store.db"))
+      << "a path of such a variable is whole";
   environment["XDG_DATA_HOME"] = folder.file("data");
   EXPECT_EQ(must(store()).value, folder.file("data/perdure/store.db"));
   write("home/.config/perdure/config", "store = mine.db\n");

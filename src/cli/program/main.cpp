@@ -129,7 +129,7 @@ int main(int count, char** words) {
                             .catches_signals = true};
   const int exit = perdure::cli::run(world, std::vector<std::string>(words + 1, words + count));
   out.flush();
-  if (out_buffer.error() == 0 || out_buffer.error() == EPIPE) return exit;
+  if (out_buffer.error() == 0 || out_buffer.error() == EPIPE || world.is_output_told) return exit;
   err << "perdure: the output cannot be written: "
       << std::generic_category().message(out_buffer.error()) << '\n';
   return 1;

@@ -67,7 +67,7 @@ Result<void> tell_stored(Desk& desk, const Suggestions& found) {
   if (!page) return forward(page);
   for (const SessionSummary& row : page->sessions) {
     if (found.by != Completes::call) {
-      tell_word(desk, row.id.text(), row.title);
+      tell_word(desk, row.id.text(), row.title.empty() ? row.opening : row.title);
     } else if (auto told = tell_calls(desk, **store, row, found.typed); !told) {
       return told;
     }
