@@ -10,7 +10,9 @@ import threading
 
 
 class ModelServer:
-    """Serves until it is closed. `pause` is waited for before each piece: a stop, not a sleep."""
+    """Serves until it is closed. `pause` is waited for before each piece: a stop, not a sleep.
+
+    A response that has a `status` is refused with it."""
 
     def __init__(self, responses: list, pause: float = 0.0):
         self.bought = [0] * len(responses)
@@ -28,6 +30,8 @@ class ModelServer:
                 owner.bought[index] += 1
                 owner.requests.append(body)
                 owner.keys.add(self.headers["Authorization"])
+                if "status" in responses[index]:
+                    return self.send_error(responses[index]["status"])
                 self.send_response(200)
                 self.send_header("Content-Type", "text/event-stream")
                 self.send_header("Connection", "close")

@@ -328,6 +328,21 @@ class RunTest(unittest.TestCase):
                 self.assertIn("asked again in", failed.stderr)
                 self.assertIn("is base_url its address?", failed.stdout if form else failed.stderr)
 
+    def test_whoever_is_refused_is_told_what_to_look_at(self):
+        for status, key, advice in (
+            (401, {"key": {"env": "MY_KEY"}}, "Is the key right? It is from MY_KEY"),
+            (403, {}, "It was asked without a key: does it want one?"),
+            (404, {}, "Does it have a model of this name, and is base_url its address?"),
+        ):
+            with self.subTest(status):
+                server = self.serve([{"status": status}])
+                model = {"provider": "openai", "id": "small", "base_url": server.url} | key
+                self.folder.environment["MY_KEY"] = "sk-4711"
+                said = self.folder.run("run", self.folder.write_agent([], {}, model=model), "Hello")
+                self.assertNotEqual(said.returncode, 0)
+                self.assertIn(advice, said.stderr)
+                self.assertNotIn("sk-4711", said.stderr)
+
     def test_a_fork_is_resumed_as_told_and_the_model_gets_what_was_set(self):
         server = self.serve([{"text": "Good day."}])
         agent = self.write_served_agent(server, "Be brief.")

@@ -18,10 +18,13 @@ class ApiKey {
  public:
   /// None: for servers that ask for none.
   ApiKey() = default;
+  /// `source`: where it was read, for whoever has to look at it.
   /// Fails: `invalid_argument` for what is empty, or could not stand in a header.
-  [[nodiscard]] static Result<ApiKey> from_text(std::string text);
+  [[nodiscard]] static Result<ApiKey> from_text(std::string text, std::string source = {});
 
   [[nodiscard]] bool is_none() const { return text_.empty(); }
+  /// A variable, or a file; empty if nobody said.
+  [[nodiscard]] const std::string& source() const { return source_; }
   /// The key itself, for the header of one request.
   [[nodiscard]] const std::string& reveal() const { return text_; }
   /// `text` without the key, wherever it stands in it: for words that came from outside.
@@ -29,6 +32,7 @@ class ApiKey {
 
  private:
   std::string text_;
+  std::string source_;
 };
 
 /// Fails: `not_found` if there is no such variable, or it is empty; as ApiKey::from_text.

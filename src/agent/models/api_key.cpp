@@ -27,8 +27,9 @@ bool is_printable(char c) { return c > ' ' && c < '\x7f'; }
 
 }  // namespace
 
-Result<ApiKey> ApiKey::from_text(std::string text) {
+Result<ApiKey> ApiKey::from_text(std::string text, std::string source) {
   ApiKey key;
+  key.source_ = std::move(source);
   key.text_ = without_spaces_around(std::move(text));
   if (key.text_.empty()) return fail(ErrorCode::invalid_argument, "the key is empty");
   if (!std::ranges::all_of(key.text_, is_printable)) {
@@ -52,7 +53,7 @@ Result<ApiKey> api_key_from_environment(const Environment& environment, const st
     return fail(ErrorCode::not_found, "the environment has no " + name + "; set it to your key",
                 name);
   }
-  auto key = ApiKey::from_text(*std::move(found));
+  auto key = ApiKey::from_text(*std::move(found), name);
   if (!key) return fail(key.error().code, key.error().message + " (from " + name + ")", name);
   return key;
 }
@@ -67,7 +68,7 @@ Result<ApiKey> api_key_from_file(const std::filesystem::path& path) {
   if (!std::getline(file, line)) {
     return fail(ErrorCode::unavailable, "cannot read a key from " + path.string(), path.string());
   }
-  auto key = ApiKey::from_text(std::move(line));
+  auto key = ApiKey::from_text(std::move(line), path.string());
   if (!key) return fail(key.error().code, key.error().message + " (from " + path.string() + ")");
   return key;
 }

@@ -15,6 +15,7 @@
 #include "models/retry.hpp"
 #include "models/sse.hpp"
 #include "models/wire.hpp"
+#include "perdure/agent/api_key.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -27,6 +28,15 @@ constexpr std::size_t error_body_bytes_max = 65'536;
 ErrorCode code_of(const HttpHead& head) {
   if (is_worth_repeating(head)) return ErrorCode::unavailable;
   return head.status == 404 ? ErrorCode::not_found : ErrorCode::invalid_argument;
+}
+
+// What its own words often leave open.
+std::string advice_for(int status, const ApiKey& key) {
+  if (status == 404) return ". Does it have a model of this name, and is base_url its address?";
+  if (status != 401 && status != 403) return "";
+  if (key.is_none()) return ". It was asked without a key: does it want one?";
+  return key.source().empty() ? ". Is the key right?"
+                              : fmt::format(". Is the key right? It is from {}", key.source());
 }
 
 std::string_view type_of(const HttpHead& head) {
@@ -87,8 +97,8 @@ NotAnswered Attempt::refusal() const {
   if (const std::string words = wire::error_words(error_body_); !words.empty()) {
     message += ": " + words;
   }
-  return {.error = {code_of(*head_), wire::shortened(key_.scrub(std::move(message))), request_id()},
-          .status = head_->status};
+  message = wire::shortened(key_.scrub(std::move(message))) + advice_for(head_->status, key_);
+  return {.error = {code_of(*head_), std::move(message), request_id()}, .status = head_->status};
 }
 
 NotAnswered Attempt::in_its_words(const HttpEnd& end) const {
