@@ -30,6 +30,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "screen/screen.hpp"
+#include "screen/text.hpp"
 #include "screen/words.hpp"
 #include "verbs/as_json.hpp"
 
@@ -212,6 +213,12 @@ Result<AgentSource> source_for(Desk& desk, const SessionSummary& row) {
 }
 
 Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
+  if (!row.moved_to.empty() && !row.moving) {
+    return fail(ErrorCode::conflict,
+                fmt::format("{} was moved; it goes on there: perdure resume {} --store {}",
+                            row.id.text(), row.id.text(), shell_word(row.moved_to)),
+                row.moved_to);
+  }
   if (row.head == 0) {
     return fail(ErrorCode::not_found,
                 fmt::format("nothing of {} was recorded: the process that began it died before. "

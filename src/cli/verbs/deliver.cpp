@@ -24,6 +24,7 @@
 #include "perdure/store/limits.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "screen/text.hpp"
 #include "screen/words.hpp"
 #include "verbs/standing.hpp"
 
@@ -79,7 +80,7 @@ Result<void> check_goes_on(const Desk& desk, const SessionSummary& row) {
   if (!row.moved_to.empty()) {
     return fail(ErrorCode::conflict,
                 fmt::format("{} was moved to {}: do it there, with --store {}", row.id.text(),
-                            row.moved_to, row.moved_to),
+                            row.moved_to, shell_word(row.moved_to)),
                 row.moved_to);
   }
   if (!has_ended(row.status)) return {};
