@@ -34,6 +34,13 @@ TEST_F(ProcessTest, OutputThatCannotBeWrittenIsAnError) {
   EXPECT_TRUE(said.out.ends_with("1\n")) << said.out;
 }
 
+TEST_F(ProcessTest, AWatchEndsWithItsReaderThoughNothingChanges) {
+  const Said said = shell("timeout 60 " PERDURE_PROGRAM
+                          " sessions --watch | head -1; "
+                          "echo ended with ${PIPESTATUS[0]}");
+  EXPECT_TRUE(said.out.ends_with("ended with 0\n")) << said.out;
+}
+
 TEST_F(ProcessTest, ABundleThatCannotBeWrittenIsOneError) {
   const Said said = shell("perdure export ses_7k -o - > /dev/full");
   EXPECT_EQ(said.exit, 1);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <poll.h>
 #include <pwd.h>
 #include <streambuf>
 #include <string>
@@ -40,6 +41,7 @@ class DescriptorBuffer : public std::streambuf {
 
   int sync() override {
     const char* at = pbase();
+    if (at == pptr() && error_ == 0 && is_left()) error_ = EPIPE;
     while (at < pptr() && error_ == 0) {
       const ssize_t written = ::write(descriptor_, at, static_cast<std::size_t>(pptr() - at));
       if (written >= 0) {
@@ -53,6 +55,12 @@ class DescriptorBuffer : public std::streambuf {
   }
 
  private:
+  /// Whoever has nothing to write would not notice otherwise.
+  [[nodiscard]] bool is_left() const {
+    pollfd reader{descriptor_, 0, 0};
+    return ::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
+  }
+
   int descriptor_;
   int error_ = 0;
   std::array<char, 1U << 16U> room_{};

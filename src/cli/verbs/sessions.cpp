@@ -213,7 +213,8 @@ Result<void> await_reason(Desk& desk, Store& store, std::uint64_t seen) {
   for (Duration waited{0}; waited < look_again; waited += look_at_terminal) {
     auto now = store.changes().wait(seen, look_at_terminal);
     if (!now) return forward(now);
-    if (*now > seen || desk.follows_resize()) return {};
+    desk.screen().flush();  // Also without a word: whoever reads may be gone.
+    if (*now > seen || desk.follows_resize() || !desk.screen().is_open()) return {};
   }
   return {};
 }
