@@ -64,7 +64,7 @@ TEST_F(DecisionTest, WhoeverTakesAWordBackSeesWhatItWas) {
 TEST_F(DecisionTest, AWordToAnOwnerThatLivesSaysWhatItIsToTakeBack) {
   const SessionId session = must(SessionId::parse("ses_8e1f00"));
   EXPECT_EQ(fixture.run({"deny", "ses_8e1f", "--reason", "no"}).exit, 0);
-  Session owner = fixture.hold(session);
+  const Session owner = fixture.hold(session);
   std::future<Said> approving =
       std::async(std::launch::async, [&] { return fixture.run({"approve", "ses_8e1f"}); });
   while (approving.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
