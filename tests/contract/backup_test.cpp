@@ -2,8 +2,11 @@
 
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
+#include <iterator>
 
 #include "contract/store_contract.hpp"
+#include "doubles/part_files.hpp"
 
 namespace perdure {
 namespace {
@@ -159,27 +162,46 @@ TEST_P(BackupContract, ToldToStopItLeavesNothing) {
   EXPECT_EQ(code_of(back_up([](const Step&) { return false; })), ErrorCode::unavailable);
 
   EXPECT_FALSE(std::filesystem::exists(copy()));
-  EXPECT_FALSE(std::filesystem::exists(copy() + ".part"));
+  EXPECT_FALSE(has_parts(copy()));
 }
 
-TEST_P(BackupContract, WhatAKilledBackupLeftIsReplaced) {
-  must(store->upkeep().backup(copy() + ".part"));
+TEST_P(BackupContract, AFileThatIsCalledLikeAPartOfItStaysWhatItIs) {
+  std::ofstream(folder.file("letter")) << "dear";
+  std::filesystem::create_symlink("letter", copy() + ".part");
+  std::ofstream(copy() + ".part-letter") << "too";
 
   must(back_up());
 
-  EXPECT_FALSE(std::filesystem::exists(copy() + ".part"));
+  std::ifstream letter(copy() + ".part");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(letter), {}), "dear");
+  std::ifstream other(copy() + ".part-letter");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(other), {}), "too");
   (void)restored();
 }
 
-TEST_P(BackupContract, TwoAtOnceDoNotMix) {
-  std::optional<ErrorCode> second;
-  must(back_up([&](const Step&) {
-    second = code_of(back_up());
-    return true;
-  }));
+TEST_P(BackupContract, AStoreThatIsCalledLikeAPartOfItsBackupGoesOn) {
+  const OpenOptions options{.clock = &clock, .ids = &ids};
+  const auto part = must(open_store(copy() + ".part", options));
+  must(part->sessions().create({.id = session_id("kept")}));
 
-  EXPECT_EQ(second, ErrorCode::unavailable);
-  (void)restored();
+  must(part->upkeep().backup(copy()));
+
+  EXPECT_TRUE(must(part->upkeep().check()).is_sound());
+  EXPECT_EQ(read(*part, session_id("kept")).status, Status::active);
+  EXPECT_EQ(read(*restored(), session_id("kept")).status, Status::paused);
+}
+
+TEST_P(BackupContract, OfTwoAtOnceOneIsThereAndWhole) {
+  std::optional<bool> second;
+  const auto first = back_up([&](const Step&) {
+    if (!second) second = back_up().has_value();
+    return true;
+  });
+
+  EXPECT_EQ(second, true);
+  EXPECT_EQ(code_of(first), ErrorCode::already_exists);
+  EXPECT_TRUE(must(restored()->upkeep().check()).is_sound());
+  EXPECT_FALSE(has_parts(copy()));
 }
 
 TEST_P(BackupContract, BesideTheLogOfAnotherStoreIsRefused) {

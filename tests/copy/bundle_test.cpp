@@ -6,8 +6,10 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -21,6 +23,7 @@
 #include "doubles/difference.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
+#include "doubles/part_files.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/copy.hpp"
 #include "perdure/store/limits.hpp"
@@ -312,8 +315,20 @@ TEST_P(BundleTest, AFullDiskIsNamedWhereverItIsFull) {
     ASSERT_FALSE(report) << bytes;
     EXPECT_EQ(report.error().code, ErrorCode::unavailable) << bytes << report.error().message;
     EXPECT_THAT(report.error().message, HasSubstr("second.part")) << bytes;
-    EXPECT_FALSE(std::filesystem::exists(folder.file("second.part")));
+    EXPECT_FALSE(has_parts(folder.file("second")));
   }
+}
+
+TEST_P(BundleTest, AFileThatIsCalledLikeAPartOfItStaysWhatItIs) {
+  furnish(*from, clock, Size::small);
+  std::ofstream(folder.file("letter")) << "dear";
+  std::filesystem::create_symlink("letter", path + ".part");
+
+  must(export_sessions(*from, path));
+
+  std::ifstream letter(path + ".part");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(letter), {}), "dear");
+  EXPECT_EQ(must(check_bundle(path)).sessions.size(), rows(*from).size());
 }
 
 // Whoever writes in the middle makes it begin again, so that all is of one moment.

@@ -14,6 +14,7 @@
 
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
+#include "doubles/part_files.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/limits.hpp"
@@ -63,19 +64,37 @@ TEST_F(SalvagedStore, DoesNotTakeThePlaceOfAFileThatCameMeanwhile) {
   EXPECT_EQ(salvaged.error().code, ErrorCode::already_exists);
   std::ifstream file(saved);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "somebody else's");
-  EXPECT_FALSE(std::filesystem::exists(saved + ".part"));
+  EXPECT_FALSE(has_parts(saved));
 }
 
-TEST_F(SalvagedStore, IsWrittenByOneAtATime) {
+TEST_F(SalvagedStore, OfTwoAtOnceOneIsThereAndWhole) {
   must(open(damaged)->blobs().put("bytes"));
-  std::optional<ErrorCode> second;
-  must(salvage_store(damaged, saved, [&](const Step&) {
-    const auto other = salvage_store(damaged, saved);
-    if (!other) second = other.error().code;
+  std::optional<bool> second;
+  const auto first = salvage_store(damaged, saved, [&](const Step&) {
+    if (!second) second = salvage_store(damaged, saved).has_value();
     return true;
-  }));
+  });
 
-  EXPECT_EQ(second, ErrorCode::unavailable);
+  EXPECT_EQ(second, true);
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code, ErrorCode::already_exists);
+  EXPECT_TRUE(must(open(saved)->upkeep().check()).is_sound());
+}
+
+// What a killed backup left may be all that there is.
+TEST_F(SalvagedStore, IsSavedFromAFileThatIsCalledLikeAPartOfIt) {
+  const std::string part = saved + ".part";
+  BlobRef ref;
+  {
+    const auto store = open(part);
+    ref = must(store->blobs().put("bytes"));
+  }
+  const auto size = std::filesystem::file_size(part);
+
+  must(salvage_store(part, saved));
+
+  EXPECT_EQ(std::filesystem::file_size(part), size);
+  EXPECT_EQ(must(open(saved)->blobs().get(ref)), "bytes");
 }
 
 /// A session that was about to be removed, with a call that holds a key, and its fork.

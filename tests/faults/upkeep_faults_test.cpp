@@ -13,6 +13,7 @@
 #include "crash/forgetting.hpp"
 #include "crash/scale.hpp"
 #include "doubles/fault_vfs.hpp"
+#include "doubles/part_files.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/salvage.hpp"
 #include "store/sqlite/sqlite_store.hpp"
@@ -130,7 +131,7 @@ class UpkeepFaults : public testing::TestWithParam<Case> {
 
   void expect_whole_or_nothing(const std::string& copy) const {
     if (std::filesystem::exists(copy)) expect_whole(copy);
-    EXPECT_FALSE(std::filesystem::exists(copy + ".part"));
+    EXPECT_FALSE(has_parts(copy));
   }
 
   TempFolder folder;

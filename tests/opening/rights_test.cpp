@@ -1,7 +1,6 @@
 // Who may read what a store's files say: whatever the umask is.
 
 #include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -59,15 +58,6 @@ TEST_F(Rights, OfANewStoreAndOfAllThatIsMadeOfItAreItsOwnersAlone) {
     EXPECT_EQ(of(end), 0600U) << end;
   }
   EXPECT_EQ(remark_of(*store).gravity, Gravity::fine);
-}
-
-TEST_F(Rights, OfWhatAKilledBackupLeftAreTakenBackBeforeItIsFilled) {
-  std::ofstream(path + ".backup.part") << "left by an older version";
-  ASSERT_EQ(of(".backup.part"), 0644U);
-
-  must(open()->upkeep().backup(path + ".backup"));
-
-  EXPECT_EQ(of(".backup"), 0600U);
 }
 
 TEST_F(Rights, OfAStoreThatIsThereStayAndTheFilesBesideItFollow) {

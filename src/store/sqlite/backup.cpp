@@ -3,7 +3,7 @@
 // once, so that the disk never has much of it to write while a commit waits for its
 // own sync.
 //
-// Killed in the middle it leaves `path.part`, which the next backup to that path replaces.
+// Killed in the middle it leaves its part (part_file.hpp), which is in nobody's way.
 
 #include "sqlite/backup.hpp"
 

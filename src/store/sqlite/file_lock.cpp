@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -46,6 +47,14 @@ Result<Descriptor> Descriptor::open(const std::string& path, mode_t rights) {
   if (number >= 0) return Descriptor(number);
   return fail(ErrorCode::unavailable,
               fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+}
+
+Result<Descriptor> Descriptor::make(std::string& begin) {
+  begin += "XXXXXX";
+  const int number = ::mkostemp(begin.data(), O_CLOEXEC);
+  if (number >= 0) return Descriptor(number);
+  return fail(ErrorCode::unavailable,
+              fmt::format("cannot make {}: {}", begin, std::strerror(errno)));
 }
 
 Descriptor::~Descriptor() {

@@ -28,6 +28,9 @@ class Descriptor {
   /// that is there keeps its own. Fails: `unavailable`.
   [[nodiscard]] static Result<Descriptor> open(const std::string& path,
                                                mode_t rights = private_rights);
+  /// Makes a file that was not there, private: `begin` and six characters of chance, which `begin`
+  /// then ends with. Fails: `unavailable`.
+  [[nodiscard]] static Result<Descriptor> make(std::string& begin);
   ~Descriptor();
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&&) = delete;

@@ -1,4 +1,4 @@
-// The lock is the kernel's: a process that dies leaves a part that the next one may take.
+// Of several that are made for one path at once, the first that is whole gets the name.
 
 #include "sqlite/part_file.hpp"
 
@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
-#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -41,30 +40,16 @@ Result<void> sync_folder(const std::string& path) {
 }  // namespace
 
 Result<PartFile> PartFile::open_for(const std::string& path) {
-  const std::string part = path + ".part";
-  auto file = Descriptor::open(part);
+  std::string part = path + ".part-";
+  auto file = Descriptor::make(part);
   if (!file) return forward(file);
-  struct stat opened{};
-  struct stat named{};
-  const bool is_ours = lock_byte(*file, 0, LockWait::no) == 0 &&
-                       ::fstat(file->number(), &opened) == 0 && ::stat(part.c_str(), &named) == 0 &&
-                       opened.st_ino == named.st_ino;
-  if (!is_ours) {
-    return fail(ErrorCode::unavailable,
-                fmt::format("{} is just being written by somebody else", part));
-  }
-  if (opened.st_uid != ::geteuid()) {
-    return fail(ErrorCode::unavailable,
-                fmt::format("{} is there, and somebody else's: remove it first", part));
-  }
-  // An older version may have left it, with rights for others.
-  if (::fchmod(file->number(), private_rights) != 0) return cannot("take for ourselves", part);
-  if (::ftruncate(file->number(), 0) != 0) return cannot("empty", part);
-  return PartFile(part, *std::move(file));
+  return PartFile(std::move(part), *std::move(file));
 }
 
 PartFile::~PartFile() {
-  if (!path_.empty()) ::unlink(path_.c_str());
+  if (path_.empty()) return;
+  // What lies beside it SQLite leaves behind if the disk fails.
+  for (const char* end : {"", "-journal", "-wal", "-shm"}) ::unlink((path_ + end).c_str());
 }
 
 PartFile::PartFile(PartFile&& other) noexcept

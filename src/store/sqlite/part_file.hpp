@@ -11,11 +11,12 @@
 
 namespace perdure::sqlite {
 
-/// Nobody else writes the file while this lives, and its name as a part goes with this.
+/// Its name as a part goes with this. What a killed process leaves of one is nobody's to take: it may
+/// be all that is left of something, and what has such a name may be a file of somebody else.
 class PartFile {
  public:
-  /// An empty file `path`.part.
-  /// Fails: `unavailable`, also while another one is written for the same path.
+  /// An empty file of a name that no file had: `path`.part- and six characters of chance.
+  /// Fails: `unavailable`.
   [[nodiscard]] static Result<PartFile> open_for(const std::string& path);
   ~PartFile();
   PartFile(PartFile&& other) noexcept;
