@@ -66,6 +66,22 @@ TEST_F(BrokenStores, ANewerFormatIsRefusedAndUntouched) {
   EXPECT_EQ(std::filesystem::last_write_time(path), before);
 }
 
+TEST_F(BrokenStores, AStoreWhoseFileIsGoneIsNotBegunAnew) {
+  const TempFolder folder;
+  const std::string path = copied_store(fixture, folder);
+  ASSERT_EQ(cli::shell(path, "perdure check").exit, 0);
+  std::filesystem::remove(path);
+  for (const std::string verb : {"sessions", "check", "doctor"}) {
+    const Said said = cli::shell(path, "perdure " + verb);
+    EXPECT_EQ(said.exit, 6) << verb << said.out;
+    EXPECT_TRUE(said.out.contains("is gone, but " + path + "-lock is left")) << said.out;
+  }
+  EXPECT_EQ(shell("perdure copy " + path + " ses_7k --yes").exit, 6);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  std::filesystem::remove(path + "-lock");
+  EXPECT_EQ(cli::shell(path, "perdure sessions").exit, 3);
+}
+
 TEST_F(BrokenStores, ADamagedPageIsFoundAndTheRestIsSaved) {
   const TempFolder folder;
   const std::string path = copied_store(fixture, folder);

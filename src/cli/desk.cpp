@@ -98,6 +98,13 @@ bool is_missing(const std::string& location) {
   return location.starts_with('/') && !std::filesystem::exists(location, ignored);
 }
 
+// Where a subject says what else is missing, the words do too. What is left of a store that was
+// there is damage.
+bool means_no_store(const Error& why, const std::string& location, bool makes) {
+  if (why.code == ErrorCode::not_found) return why.subject.empty();
+  return why.code != ErrorCode::corrupted && !makes && is_missing(location);
+}
+
 std::unexpected<Error> no_store(const std::string& location) {
   return fail(ErrorCode::not_found,
               fmt::format("there is no store at {}: perdure run makes one, --store names another",
@@ -139,7 +146,6 @@ Result<Store*> Desk::open(bool makes) {
                             shown_location(location())),
                 "authority");
   }
-  if (!makes && is_missing(location())) return no_store(location());
   if (makes && std::filesystem::path(location()).is_absolute()) {
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(location()).parent_path(), ignored);
@@ -154,10 +160,7 @@ Result<Store*> Desk::open(bool makes) {
   }
   auto store = open_store(location(), {.create = makes, .clock = world_.clock, .ids = world_.ids});
   notice.reset();
-  // Where a subject says what else is missing, the words do too.
-  if (!store && store.error().code == ErrorCode::not_found && store.error().subject.empty()) {
-    return no_store(location());
-  }
+  if (!store && means_no_store(store.error(), location(), makes)) return no_store(location());
   if (!store) return forward(store);
   store_ = *std::move(store);
   return store_.get();

@@ -147,7 +147,8 @@ class ExitsTest(unittest.TestCase):
             for command, arguments in commands.items():
                 with self.subTest(command=command, code=code):
                     self.assertEqual(self.folder.run(command, *arguments).returncode, code)
-            pathlib.Path(self.folder.environment["PERDURE_STORE"]).unlink()
+            for end in ("", "-lock"):
+                pathlib.Path(self.folder.environment["PERDURE_STORE"] + end).unlink()
 
 
 if __name__ == "__main__":

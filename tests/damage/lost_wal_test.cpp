@@ -234,11 +234,12 @@ TEST_F(LostWal, IsNotSaidOfABackupPutInItsPlace) {
   EXPECT_EQ(named(left), "");
 }
 
-TEST_F(LostWal, IsNotSaidOfANewStoreBesideAnOldLockFile) {
+TEST_F(LostWal, IsNotSaidOfANewStoreBesideALockFileThatKnowsNone) {
   commit();
   const std::string left = kill();
   fs::remove(left + "-wal");
-  fs::remove(left);
+  fs::resize_file(left, 0);
+  fs::resize_file(left + "-lock", 24);
   EXPECT_EQ(named(*open_store(left).value()), "");
 }
 
@@ -333,6 +334,67 @@ TEST_F(LostWal, IsNamedWhenTheRecordIsOlderThanTheOpening) {
   for (const char* end : {"", "-wal", "-lock"}) fs::copy_file(again + end, copy + end);
   fs::remove(copy + "-wal");
   EXPECT_NE(named(copy), "");
+}
+
+class LostFile : public LostWal {
+ protected:
+  static void lose(const std::string& file, bool is_emptied) {
+    is_emptied ? fs::resize_file(file, 0) : static_cast<void>(fs::remove(file));
+  }
+
+  // Refused, and all as it was.
+  static std::string refused(const std::string& at, bool creates) {
+    const bool was_there = fs::exists(at);
+    const auto opened_store = open_store(at, {.create = creates});
+    EXPECT_FALSE(opened_store);
+    if (opened_store) return {};
+    EXPECT_EQ(opened_store.error().code, ErrorCode::corrupted);
+    EXPECT_EQ(fs::exists(at), was_there);
+    EXPECT_TRUE(!was_there || fs::is_empty(at));
+    return opened_store.error().message;
+  }
+};
+
+TEST_F(LostFile, BesideItsWalIsSaidAndNotMadeAnewAndSavedFromIt) {
+  commit();
+  for (const bool is_emptied : {true, false}) {
+    const std::string left = kill();
+    const auto wal_bytes = fs::file_size(left + "-wal");
+    lose(left, is_emptied);
+    for (const bool has_lock : {true, false}) {
+      if (!has_lock) fs::remove(left + "-lock");
+      for (const bool creates : {true, false}) {
+        EXPECT_NE(refused(left, creates).find("perdure salvage"), std::string::npos);
+      }
+    }
+    EXPECT_EQ(fs::file_size(left + "-wal"), wal_bytes);
+
+    const std::string saved = left + ".saved";
+    ASSERT_TRUE(salvage_store(left, saved));
+    EXPECT_EQ(open_store(saved).value()->log().read(session, {})->size(), 1U);
+  }
+}
+
+TEST_F(LostFile, ThatWasClosedProperlyIsSaidAndNotMadeAnew) {
+  commit();
+  store.reset();
+  for (const bool is_emptied : {true, false}) {
+    lose(path, is_emptied);
+    for (const bool creates : {true, false}) {
+      EXPECT_NE(refused(path, creates).find("remove that"), std::string::npos);
+    }
+  }
+  fs::remove(path + "-lock");
+  EXPECT_TRUE(open_store(path));
+}
+
+TEST_F(LostFile, MayBeReplacedByABackup) {
+  commit();
+  ASSERT_TRUE(store->upkeep().backup(folder.file("backup")));
+  store.reset();
+  fs::remove(path);
+  fs::copy_file(folder.file("backup"), path);
+  EXPECT_EQ(named(path), "");
 }
 
 }  // namespace

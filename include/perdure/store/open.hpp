@@ -27,7 +27,7 @@ struct OpenOptions {
 /// folder must exist. One process may open the same file several times.
 /// Fails: `not_found` if it is not there and `create` is off; `unsupported` for a
 /// newer format; `invalid_argument` for a scheme this build lacks; `corrupted` if it is
-/// not a store; `unavailable`, with the subject `authority` if the caller may not open it.
+/// not a store, or was one whose file is empty or gone; `unavailable`, with the subject `authority` if the caller may not open it.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(const std::string& location,
                                                         const OpenOptions& options = {});
 

@@ -7,13 +7,18 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/lock_file.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/sqlite_store.hpp"
 
@@ -61,7 +66,42 @@ bool has_tables(const Header& header) {
   return header.at(kind_at) != leaf || header.at(count_at) != 0 || header.at(count_at + 1) != 0;
 }
 
+// Its record is written when the store is there, never before.
+Result<bool> knows_store(const std::string& lock_path) {
+  if (!is_there(lock_path)) return false;
+  auto lock_file = LockFile::open(lock_path);
+  if (!lock_file) return forward(lock_file);
+  return lock_file->read_record().is_sealed();
+}
+
+std::unexpected<Error> lost_file(const std::string& path, bool has_wal) {
+  std::vector<std::string> left;
+  for (const char* end : {"-wal", "-lock"}) {
+    if (is_there(path + end)) left.push_back(path + end);
+  }
+  const bool is_one = left.size() == 1;
+  return fail(
+      ErrorCode::corrupted,
+      fmt::format("{} is {}, but {} {} left of a store that was there. Nothing was "
+                  "written. Put the file back, or {}; to begin anew, remove {}",
+                  path, is_there(path) ? "empty" : "gone", fmt::join(left, " and "),
+                  is_one ? "is" : "are",
+                  has_wal ? fmt::format("save what its log holds: perdure salvage {} NEW", path)
+                          : "a backup of it",
+                  is_one ? "that" : "both"));
+}
+
 }  // namespace
+
+Result<void> look_for_remains(const SqliteOptions& options) {
+  const std::string& path = options.path;
+  // The file last: whoever makes the store just now gives it its first page before all else.
+  const bool has_wal = has_content(path + "-wal");
+  auto is_known = knows_store(path + "-lock");
+  if (!is_known) return forward(is_known);
+  if ((!has_wal && !*is_known) || has_content(path)) return {};
+  return lost_file(path, has_wal);
+}
 
 Result<void> look_at_header(const SqliteOptions& options) {
   const std::string& path = options.path;

@@ -33,7 +33,9 @@ using sqlite::SalvagedFile;
 
 Result<void> check_paths(const std::string& from, const std::string& to) {
   std::error_code unknown;
-  if (!std::filesystem::is_regular_file(from, unknown)) {
+  // A store that was never written back is all in its WAL.
+  const std::string first = std::filesystem::exists(from, unknown) ? from : from + "-wal";
+  if (!std::filesystem::is_regular_file(first, unknown)) {
     return fail(ErrorCode::not_found, fmt::format("there is no file {}", shown_location(from)));
   }
   if (std::filesystem::exists(to, unknown)) {

@@ -190,6 +190,7 @@ Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& asked) {
   std::error_code unresolved;
   const auto path = std::filesystem::weakly_canonical(asked.path, unresolved);
   if (!unresolved) options.path = std::filesystem::absolute(path, unresolved).string();
+  if (auto nothing = look_for_remains(options); !nothing) return forward(nothing);
   if (auto there = check_place(options); !there) return forward(there);
   try {
     if (auto ours = look_at_header(options); !ours) return forward(ours);
