@@ -128,7 +128,8 @@ set(PERDURE_STORE_SOURCES
     sqlite/mend_rest.cpp
     sqlite/opening.cpp
     sqlite/ownership.cpp
-    sqlite/page_cells.cpp
+    sqlite/new_place.cpp
+  sqlite/page_cells.cpp
     sqlite/page_map.cpp
     sqlite/page_reader.cpp
     sqlite/page_source.cpp

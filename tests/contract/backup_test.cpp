@@ -216,6 +216,19 @@ TEST_P(BackupContract, BesideTheLogOfAnotherStoreIsRefused) {
   EXPECT_EQ(must(restored()->log().read(session_id("session"), {})).size(), 1U);
 }
 
+TEST_P(BackupContract, IsNotMadeWhereTheLogOfAnotherStoreIsLeft) {
+  for (const char* end : {"-wal", "-journal"}) {
+    std::ofstream(copy() + end) << "of another store";
+    EXPECT_EQ(code_of(back_up()), ErrorCode::already_exists) << end;
+    EXPECT_FALSE(std::filesystem::exists(copy()));
+    EXPECT_EQ(std::filesystem::file_size(copy() + end), 16U);
+    std::filesystem::resize_file(copy() + end, 0);
+  }
+
+  must(back_up());
+  EXPECT_TRUE(must(restored()->upkeep().check()).is_sound());
+}
+
 TEST_P(BackupContract, IntoAFolderThatIsNotThereIsUnavailable) {
   EXPECT_EQ(code_of(store->upkeep().backup(folder.file("none/copy.db"))), ErrorCode::unavailable);
 }

@@ -81,6 +81,17 @@ TEST_F(SalvagedStore, OfTwoAtOnceOneIsThereAndWhole) {
   EXPECT_TRUE(must(open(saved)->upkeep().check()).is_sound());
 }
 
+TEST_F(SalvagedStore, IsNotMadeWhereTheLogOfAnotherStoreIsLeft) {
+  must(open(damaged)->blobs().put("bytes"));
+  std::ofstream(saved + "-wal") << "of another store";
+
+  const auto salvaged = salvage_store(damaged, saved);
+
+  ASSERT_FALSE(salvaged);
+  EXPECT_EQ(salvaged.error().code, ErrorCode::already_exists);
+  EXPECT_FALSE(std::filesystem::exists(saved));
+}
+
 // What a killed backup left may be all that there is.
 TEST_F(SalvagedStore, IsSavedFromAFileThatIsCalledLikeAPartOfIt) {
   const std::string part = saved + ".part";

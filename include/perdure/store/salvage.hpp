@@ -33,9 +33,9 @@ struct SalvageReport {
 /// backup do (upkeep.hpp). Entries that are lost leave a damaged entry in their place.
 /// No store object of this process may have `from` open. The new store appears under its
 /// name when it is complete and on disk.
-/// Fails: `not_found` if there is no file, nor its WAL; `already_exists` if there is one at `to`, also one that
-/// came there meanwhile; `corrupted` if nothing in it looks like a store; `unavailable`, also if it
-/// was told to stop: then there is no new store.
+/// Fails: `not_found` if there is no file, nor its WAL; `already_exists` if there is one at `to`,
+/// also one that came there meanwhile, or the log of another store beside its name; `corrupted` if
+/// nothing in it looks like a store; `unavailable`, also if it was told to stop: then there is none.
 [[nodiscard]] Result<SalvageReport> salvage_store(const std::string& from, const std::string& to,
                                                   const Progress& progress = {});
 

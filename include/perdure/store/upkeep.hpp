@@ -55,8 +55,9 @@ class Upkeep {
   /// A backup is restored by opening it as a store. It then becomes a store of its own:
   /// a new incarnation, higher fences, no workers; its unfinished sessions come up
   /// paused and needing attention, because nobody knows what the original did since.
-  /// Fails: `already_exists` if there is a file; `unsupported` by the backend; `corrupted` if
-  /// a page does not match its sum; `unavailable` if it was told to stop. Then there is no file.
+  /// Fails: `already_exists` if there is a file, or the log of another store beside its name;
+  /// `unsupported` by the backend; `corrupted` if a page does not match its sum; `unavailable` if
+  /// it was told to stop. Then there is no file.
   [[nodiscard]] virtual Result<void> backup(const std::string& path,
                                             const Progress& progress = {}) = 0;
 

@@ -10,17 +10,16 @@
 #include <atomic>
 #include <cstdint>
 #include <expected>
-#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/progress.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/new_place.hpp"
 #include "sqlite/page_reader.hpp"
 #include "sqlite/page_sums.hpp"
 #include "sqlite/part_file.hpp"
@@ -91,10 +90,7 @@ Result<bool> copy_to(const Access& access, const PartFile& part, const Progress&
 }  // namespace
 
 Result<void> write_backup(const Access& access, const std::string& path, const Progress& progress) {
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored)) {
-    return fail(ErrorCode::already_exists, fmt::format("there is a file {} already", path));
-  }
+  if (auto is_free = check_new_place(path); !is_free) return is_free;
   auto part = PartFile::open_for(path);
   if (!part) return forward(part);
   try {

@@ -16,6 +16,7 @@
 #include "perdure/store/location.hpp"
 #include "perdure/store/progress.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/new_place.hpp"
 #include "sqlite/page_source.hpp"
 #include "sqlite/part_file.hpp"
 #include "sqlite/row_finder.hpp"
@@ -38,10 +39,7 @@ Result<void> check_paths(const std::string& from, const std::string& to) {
   if (!std::filesystem::is_regular_file(first, unknown)) {
     return fail(ErrorCode::not_found, fmt::format("there is no file {}", shown_location(from)));
   }
-  if (std::filesystem::exists(to, unknown)) {
-    return fail(ErrorCode::already_exists, fmt::format("there is a file {} already", to));
-  }
-  return {};
+  return sqlite::check_new_place(to);
 }
 
 // Rows wander between pages. One that lay on a page whose newest copy is a damaged frame is still
