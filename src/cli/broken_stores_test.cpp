@@ -119,7 +119,9 @@ TEST_F(BrokenStores, WhatNoSalvageCanMendIsNamedAndNotToBeSalvagedAgain) {
   EXPECT_TRUE(cli::shell(path, "perdure check").out.contains("perdure salvage"));
   const std::string saved = folder.file("saved.db");
   const Said salvaged = cli::shell(path, "perdure salvage " + path + " " + saved);
-  EXPECT_EQ(salvaged.exit, 0) << salvaged.out;
+  EXPECT_EQ(salvaged.exit, 6) << salvaged.out;
+  const std::string again = "perdure --json salvage " + path + " " + folder.file("again.db");
+  EXPECT_EQ(cli::shell(path, again).exit, 6);
   EXPECT_TRUE(salvaged.out.contains("does not match the hash chain")) << salvaged.out;
   EXPECT_TRUE(salvaged.out.contains("no salvage can mend that")) << salvaged.out;
   const Said checked = cli::shell(saved, "perdure check");

@@ -266,7 +266,7 @@ class DamageTest(FailuresTest):
         for words in (["sessions"], ["show", "Greeting"], ["log", "Greeting"]):
             self.assertEqual(self.folder.run(*words).returncode, 0, words)
         self.assertEqual(self.folder.run("check").returncode, 6)
-        self.assertEqual(self.folder.run("salvage", str(self.store), "saved.db").returncode, 0)
+        self.assertEqual(self.folder.run("salvage", str(self.store), "saved.db").returncode, 6)
         saved = self.folder.run("sessions", "--store", "saved.db")
         self.assertIn("Other", saved.stdout)
 

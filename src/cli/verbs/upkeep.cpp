@@ -127,7 +127,9 @@ Result<Exit> run_salvage(Desk& desk) {
                                                {"pages_unreadable", report->pages_unreadable},
                                                {"found", report->found},
                                                {"damage", damage_list(report->damage)}});
-  if (desk.output().is_json()) return Exit::done;
+  const bool is_whole = report->entries_lost + report->entries_damaged + report->found == 0;
+  const Exit exit = is_whole ? Exit::done : Exit::damaged;
+  if (desk.output().is_json()) return exit;
   desk.screen().line(
       fmt::format("Saved {} to {}: {} lost nothing. {} entries kept, {} lost, {} damaged.",
                   counted(report->sessions, "session"), *to, report->whole, report->entries,
@@ -142,7 +144,7 @@ Result<Exit> run_salvage(Desk& desk) {
   desk.talk().line(fmt::format(
       "{} was not changed. Unfinished sessions of the new store are paused and need attention.",
       *from));
-  return Exit::done;
+  return exit;
 }
 
 Result<Exit> run_backup(Desk& desk) {
@@ -250,6 +252,7 @@ Command salvage_command() {
   return {
       .name = "salvage",
       .summary = "Save what can still be read of a damaged store file",
+      .details = "Ends with 6 if something of it is lost for good: the new store holds the rest.",
       .arguments = {{.name = "FROM",
                      .summary = "The damaged file; it is not changed",
                      .by = Completes::file},
