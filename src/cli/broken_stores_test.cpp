@@ -82,6 +82,25 @@ TEST_F(BrokenStores, AStoreWhoseFileIsGoneIsNotBegunAnew) {
   EXPECT_EQ(cli::shell(path, "perdure sessions").exit, 3);
 }
 
+TEST_F(BrokenStores, ADamagedListOfTablesIsToldInOneLineWithTheCommandThatHelps) {
+  const TempFolder folder;
+  const std::string path = copied_store(fixture, folder);
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    file.clear();
+    for (auto at = text.find("CREATE "); at != std::string::npos;
+         at = text.find("CREATE ", at + 1)) {
+      file.seekp(static_cast<std::streamoff>(at));
+      file.write("XREATE", 6);
+    }
+  }
+  const Said said = cli::shell(path, "perdure sessions");
+  EXPECT_EQ(said.exit, 6) << said.out;
+  EXPECT_TRUE(said.out.contains("perdure salvage " + path + " NEW")) << said.out;
+  EXPECT_FALSE(said.out.contains("schema")) << said.out;
+}
+
 TEST_F(BrokenStores, ADamagedPageIsFoundAndTheRestIsSaved) {
   const TempFolder folder;
   const std::string path = copied_store(fixture, folder);

@@ -111,8 +111,8 @@ Result<void> look_at_header(const SqliteOptions& options) {
   if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) return {};
   if (std::string_view(reinterpret_cast<const char*>(header.data()), magic.size()) != magic) {
     return fail(ErrorCode::corrupted,
-                fmt::format("{} is not a store. If it was one, perdure salvage, or "
-                            "salvage_store(), gets out of it what is left.",
+                fmt::format("{0} is not a store. If it was one, what is left of it is saved by: "
+                            "perdure salvage {0} NEW",
                             path));
   }
   if (!has_tables(header)) return {};

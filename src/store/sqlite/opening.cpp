@@ -161,10 +161,11 @@ Result<void> Opening::open_damaged(const SqliteError& why) {
                     options_.path, why.what()));
     return {};
   }
+  // SQLite's own words may hold the text of a table, over many lines.
   return fail(ErrorCode::corrupted,
-              fmt::format("{} cannot be read: {}. If it is a store, perdure salvage, or "
-                          "salvage_store(), gets out of it what is left.",
-                          options_.path, why.what()));
+              fmt::format("{0} cannot be read: {1}. If it is a store, what is left of it is saved "
+                          "by: perdure salvage {0} NEW",
+                          options_.path, sqlite3_errstr(why.code())));
 }
 
 // What lies in the WAL may be in memory only. Written to the main file and synced there, with the
