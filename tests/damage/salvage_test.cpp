@@ -19,6 +19,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/limits.hpp"
 #include "perdure/store/open.hpp"
+#include "sqlite/page_sums.hpp"
 
 namespace perdure {
 namespace {
@@ -51,6 +52,25 @@ TEST_F(SalvagedStore, KnowsWhenABlobWasPutAgain) {
   const auto store = open(saved);
   EXPECT_EQ(must(store->retention().collect_blobs(blob_grace_min)).items, 0U);
   EXPECT_EQ(must(store->blobs().get(ref)), "bytes");
+}
+
+TEST_F(SalvagedStore, OfANewerFormatIsRefusedUnlessTheNumberIsDamage) {
+  must(open(damaged)->blobs().put("bytes"));
+  std::fstream file(damaged, std::ios::binary | std::ios::in | std::ios::out);
+  std::string page(sqlite::summed_page_bytes, '\0');
+  file.read(page.data(), sqlite::summed_page_bytes);
+  page[62] = 9;  // Of the format's number, at 60.
+  file.seekp(0).write(page.data(), sqlite::summed_page_bytes).flush();
+  EXPECT_TRUE(salvage_store(damaged, saved));
+
+  const sqlite::PageSum sum = sqlite::sum_of_page(page, 1);
+  std::ranges::copy(sum, page.end() - sqlite::sum_bytes);
+  file.seekp(0).write(page.data(), sqlite::summed_page_bytes).flush();
+  const auto newer = salvage_store(damaged, folder.file("newer.db"));
+
+  ASSERT_FALSE(newer);
+  EXPECT_EQ(newer.error().code, ErrorCode::unsupported);
+  EXPECT_FALSE(std::filesystem::exists(folder.file("newer.db")));
 }
 
 TEST_F(SalvagedStore, DoesNotTakeThePlaceOfAFileThatCameMeanwhile) {

@@ -35,7 +35,8 @@ struct SalvageReport {
 /// name when it is complete and on disk.
 /// Fails: `not_found` if there is no file, nor its WAL; `already_exists` if there is one at `to`,
 /// also one that came there meanwhile, or the log of another store beside its name; `corrupted` if
-/// nothing in it looks like a store; `unavailable`, also if it was told to stop: then there is none.
+/// nothing in it looks like a store; `unsupported` for a newer format; `unavailable`, also if it was
+/// told to stop: then there is none.
 [[nodiscard]] Result<SalvageReport> salvage_store(const std::string& from, const std::string& to,
                                                   const Progress& progress = {});
 

@@ -4,6 +4,7 @@
 #include "perdure/store/salvage.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
@@ -22,6 +23,7 @@
 #include "sqlite/row_finder.hpp"
 #include "sqlite/row_shapes.hpp"
 #include "sqlite/salvaged_file.hpp"
+#include "sqlite/schema.hpp"
 
 namespace perdure {
 namespace {
@@ -42,6 +44,17 @@ Result<void> check_paths(const std::string& from, const std::string& to) {
   return sqlite::check_new_place(to);
 }
 
+// A newer format is believed of a page that is as it was written; of any other it is damage.
+Result<void> check_format_of(const PageSource& source) {
+  constexpr std::size_t format_at = 60;
+  constexpr std::size_t application_at = 68;
+  const auto first = source.read(1);
+  if (!first || !source.is_proven(1, *first)) return {};
+  const std::uint32_t format = sqlite::big_endian_32(*first, format_at);
+  if (format <= sqlite::format_number) return {};
+  return sqlite::check_numbers(sqlite::big_endian_32(*first, application_at), format);
+}
+
 // Rows wander between pages. One that lay on a page whose newest copy is a damaged frame is still
 // where it was before, at the last moment of which everything is whole.
 void add_earlier_rows(const std::string& from, SalvagedFile& file) {
@@ -53,6 +66,7 @@ void add_earlier_rows(const std::string& from, SalvagedFile& file) {
 Result<SalvageReport> salvage(const std::string& from, const std::string& to,
                               const Progress& progress) {
   const PageSource source(Bytes::of_file(from), Bytes::of_file(from + "-wal"));
+  if (auto known = check_format_of(source); !known) return forward(known);
   auto part = PartFile::open_for(to);
   if (!part) return forward(part);
   SalvageReport report;
