@@ -271,7 +271,7 @@ TEST_F(DamagedPage, ThatIsTheFirstLeavesOnlySalvage) {
   const auto store = open_store(path);
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, ErrorCode::corrupted);
-  EXPECT_NE(store.error().message.find("salvage_store"), std::string::npos);
+  EXPECT_NE(store.error().message.find("perdure salvage "), std::string::npos);
 
   const std::string saved = folder.file("saved.db");
   const auto report = salvage_store(path, saved);
