@@ -129,7 +129,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/opening.cpp
     sqlite/ownership.cpp
     sqlite/new_place.cpp
-  sqlite/page_cells.cpp
+    sqlite/page_cells.cpp
     sqlite/page_map.cpp
     sqlite/page_reader.cpp
     sqlite/page_source.cpp

@@ -2,47 +2,24 @@
 
 #include "perdure/store/bundle.hpp"
 
-#include <algorithm>
-#include <csignal>
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <iterator>
-#include <memory>
-#include <sstream>
 #include <string>
-#include <sys/resource.h>
 #include <utility>
 #include <vector>
 
 #include "contract/backends.hpp"
+#include "copy/bundle_fixture.hpp"
 #include "copy/household.hpp"
-#include "doubles/counting_ids.hpp"
 #include "doubles/difference.hpp"
-#include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
-#include "doubles/part_files.hpp"
-#include "doubles/temp_folder.hpp"
-#include "perdure/store/copy.hpp"
-#include "perdure/store/limits.hpp"
-#include "perdure/store/open.hpp"
 
 namespace perdure {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-struct Way {
-  Backend from;
-  Backend to;
-};
-
-void PrintTo(const Way& way, std::ostream* out) { *out << way.from.name << "_to_" << way.to.name; }
 
 std::vector<Way> every_way() {
   std::vector<Way> ways;
@@ -50,18 +27,6 @@ std::vector<Way> every_way() {
     for (const Backend& to : every_backend()) ways.push_back({from, to});
   }
   return ways;
-}
-
-SessionId named(const std::string& name) { return must(SessionId::parse(name)); }
-
-/// Without the lines that say what state sessions are in: those are changed on purpose.
-std::string but_for_rows(const std::string& portrait) {
-  std::string kept;
-  std::istringstream lines(portrait);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("session ") && !line.starts_with("restored ")) kept += line + "\n";
-  }
-  return kept;
 }
 
 /// As it must come out of a bundle.
@@ -77,65 +42,6 @@ SessionSummary imported(SessionSummary row, const SessionSummary& is) {
   row.holder = is.holder;
   return row;
 }
-
-class BundleTest : public testing::TestWithParam<Way> {
- protected:
-  std::unique_ptr<Store> open(const StorePlace& place) {
-    return must(open_store(place.location(), {.clock = &clock, .ids = &ids}));
-  }
-
-  Lease own(Store& store, const SessionId& session) {
-    if (!store.ownership().renew(worker)) {
-      must(store.ownership().enroll({.id = worker, .host = "host", .pid = 1}));
-    }
-    return must(store.ownership().acquire(session, worker));
-  }
-
-  Receipt say(Store& store, const SessionId& session) {
-    const Lease lease = own(store, session);
-    Batch batch;
-    batch.id = mint<BatchTag>(fresh);
-    batch.expected_head = must(store.sessions().read(session)).head;
-    batch.entries.push_back(
-        {.channel = "transcript", .kind = "message", .body = Body::from_text("{}")});
-    const Receipt receipt = must(store.commit(lease, batch));
-    must(store.ownership().release(lease));
-    return receipt;
-  }
-
-  std::vector<SessionSummary> rows(Store& store) {
-    SessionQuery all{.sort = SessionSort::created, .descending = false, .limit = 1000};
-    return must(store.sessions().list(all)).sessions;
-  }
-
-  static void expect_sound(Store& store) {
-    const auto report = must(store.upkeep().check());
-    EXPECT_TRUE(report.is_sound()) << (report.damage.empty() ? "" : report.damage[0].what);
-  }
-
-  void expect_untouched() {
-    EXPECT_THAT(rows(*to), IsEmpty());
-    EXPECT_EQ(must(to->transfer().find_arrival("bundle")).ticket, 0U);
-    const auto report = must(to->upkeep().check());
-    EXPECT_TRUE(report.is_sound());
-    EXPECT_EQ(report.entries, 0U);
-  }
-
-  static Progress stop_at(int step) {
-    return [left = step](const Step&) mutable { return --left > 0; };
-  }
-
-  TempFolder folder;
-  const std::string path = folder.file("sessions.bundle");
-  StorePlace from_place{GetParam().from};
-  StorePlace to_place{GetParam().to};
-  FakeClock clock;
-  CountingIds ids;
-  CountingIds fresh{1};
-  const WorkerId worker = must(WorkerId::parse("worker"));
-  const std::unique_ptr<Store> from = open(from_place);
-  const std::unique_ptr<Store> to = open(to_place);
-};
 
 INSTANTIATE_TEST_SUITE_P(EveryWay, BundleTest, testing::ValuesIn(every_way()),
                          [](const testing::TestParamInfo<Way>& tested) {
@@ -261,207 +167,6 @@ TEST_P(BundleTest, OneFamilyAlone) {
   EXPECT_THAT(must(import_bundle(*to, path)).sessions, SizeIs(4));
   EXPECT_EQ(must(export_sessions(*to, folder.file("back"), {.sessions = report.sessions})).entries,
             report.entries);
-  expect_sound(*to);
-}
-
-TEST_P(BundleTest, WhatCannotBeExportedLeavesNoFile) {
-  furnish(*from, clock, Size::small);
-  own(*from, named("heir"));
-
-  EXPECT_EQ(export_sessions(*from, path).error().code, ErrorCode::lease_held);
-  EXPECT_EQ(export_sessions(*from, path, {.sessions = {named("nobody")}}).error().code,
-            ErrorCode::not_found);
-  must(from->ownership().retire(worker));
-  EXPECT_FALSE(must(export_sessions(*from, path, {}, stop_at(3))).is_complete);
-  EXPECT_EQ(export_sessions(*from, folder.file("no/such/folder")).error().code,
-            ErrorCode::unavailable);
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  must(copy_store(*from, *to, {.place = "elsewhere"}));
-  const auto moved = export_sessions(*from, path, {.sessions = {named("trimmed")}});
-  EXPECT_EQ(moved.error().code, ErrorCode::conflict);
-  EXPECT_EQ(moved.error().subject, "elsewhere");
-  must(export_sessions(*to, path, {.sessions = {named("trimmed")}}));
-  EXPECT_EQ(export_sessions(*to, path).error().code, ErrorCode::already_exists);
-}
-
-/// While it lives no file of this process grows beyond so many bytes, as on a full disk.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &small);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  rlimit before_{};
-  void (*handler_)(int) = nullptr;
-};
-
-// What went wrong is said, not that somebody wrote: nobody did.
-TEST_P(BundleTest, AFullDiskIsNamedWhereverItIsFull) {
-  furnish(*from, clock, Size::small);
-  const std::uint64_t whole = must(export_sessions(*from, path)).bytes;
-  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{100}, whole / 2, whole - 1}) {
-    const FullDisk full(bytes);
-    const auto report = export_sessions(*from, folder.file("second"));
-    ASSERT_FALSE(report) << bytes;
-    EXPECT_EQ(report.error().code, ErrorCode::unavailable) << bytes << report.error().message;
-    EXPECT_THAT(report.error().message, HasSubstr("second.part")) << bytes;
-    EXPECT_FALSE(has_parts(folder.file("second")));
-  }
-}
-
-TEST_P(BundleTest, AFileThatIsCalledLikeAPartOfItStaysWhatItIs) {
-  furnish(*from, clock, Size::small);
-  std::ofstream(folder.file("letter")) << "dear";
-  std::filesystem::create_symlink("letter", path + ".part");
-
-  must(export_sessions(*from, path));
-
-  std::ifstream letter(path + ".part");
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(letter), {}), "dear");
-  EXPECT_EQ(must(check_bundle(path)).sessions.size(), rows(*from).size());
-}
-
-// Whoever writes in the middle makes it begin again, so that all is of one moment.
-TEST_P(BundleTest, WhatChangesMeanwhileIsReadAnew) {
-  furnish(*from, clock, Size::small);
-  int steps = 0;
-  const auto report = must(export_sessions(*from, path, {}, [&](const Step&) {
-    if (++steps == 6) say(*from, named("trimmed"));
-    return true;
-  }));
-
-  must(import_bundle(*to, path));
-  EXPECT_EQ(difference(but_for_rows(portrait(*from)), but_for_rows(portrait(*to))), "");
-  expect_sound(*to);
-  const auto restless = export_sessions(*from, folder.file("restless"), {}, [&](const Step&) {
-    say(*from, named("trimmed"));
-    return true;
-  });
-  ASSERT_FALSE(restless);
-  EXPECT_EQ(restless.error().code, ErrorCode::conflict);
-  EXPECT_FALSE(std::filesystem::exists(folder.file("restless")));
-}
-
-TEST_P(BundleTest, WhatIsPrunedMeanwhileIsReadAnew) {
-  furnish(*from, clock, Size::small);
-  for (int i = 0; i < 3; ++i) say(*from, named("trimmed"));
-  const Lease lease = own(*from, named("trimmed"));
-  must(from->commit(lease, {.id = mint<BatchTag>(fresh),
-                            .expected_head = must(from->sessions().read(lease.session)).head,
-                            .checkpoint = NewCheckpoint{.reason = "turn"}}));
-  must(from->ownership().retire(worker));
-  int steps = 0;
-  must(export_sessions(*from, path, {}, [&](const Step&) {
-    if (++steps == 4) must(from->retention().prune(named("trimmed"), {.last = 1}));
-    return true;
-  }));
-
-  must(import_bundle(*to, path));
-  EXPECT_EQ(difference(but_for_rows(portrait(*from)), but_for_rows(portrait(*to))), "");
-  expect_sound(*to);
-}
-
-TEST_P(BundleTest, AnIdThatIsInUseLeavesNothing) {
-  furnish(*from, clock, Size::small);
-  must(export_sessions(*from, path));
-  must(to->sessions().create({.id = named("trimmed")}));
-
-  const auto refused = import_bundle(*to, path);
-
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::already_exists);
-  EXPECT_EQ(refused.error().subject, "trimmed");
-  EXPECT_THAT(rows(*to), SizeIs(1));
-  must(to->retention().remove(named("trimmed")));
-  expect_untouched();
-  must(import_bundle(*to, path));
-  EXPECT_EQ(import_bundle(*to, path).error().code, ErrorCode::already_exists);
-  expect_sound(*to);
-}
-
-TEST_P(BundleTest, AKeyThatIsHeldLeavesNothing) {
-  furnish(*from, clock, Size::small);
-  must(export_sessions(*from, path));
-  const Call held = must(from->ledger().list({.states = {CallState::succeeded}})).at(0);
-  must(to->sessions().create({.id = named("rival")}));
-  const Lease lease = own(*to, named("rival"));
-  must(to->commit(lease, {.id = mint<BatchTag>(fresh),
-                          .entries = {{.channel = "c", .kind = "k"}},
-                          .calls = {Intend{.call = 1, .args = 1, .tool = "pay", .key = held.key},
-                                    Dispatch{.call = 1}}}));
-
-  const auto refused = import_bundle(*to, path);
-
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
-  EXPECT_EQ(refused.error().subject, "rival:1");
-  EXPECT_EQ(must(to->transfer().find_arrival("bundle")).ticket, 0U) << "nor is it under way";
-  EXPECT_TRUE(to->sessions().create({.id = named("main")})) << "nor is an id taken";
-  must(to->retention().remove(named("main")));
-  EXPECT_THAT(rows(*to), SizeIs(1));
-  expect_sound(*to);
-}
-
-TEST_P(BundleTest, StoppedItLeavesNothing) {
-  furnish(*from, clock, Size::small);
-  must(export_sessions(*from, path));
-  std::vector<Step> steps;
-  int stops = 0;
-  for (int step = 1; step < 200; step = step * 2 + 1) {
-    if (must(import_bundle(*to, path, {}, stop_at(step))).is_complete) break;
-    ++stops;
-    expect_untouched();
-  }
-
-  EXPECT_GE(stops, 4);
-  if (rows(*to).empty()) must(import_bundle(*to, path));
-  EXPECT_THAT(rows(*to), SizeIs(9));
-}
-
-TEST_P(BundleTest, ItTellsHowFarItHasCome) {
-  furnish(*from, clock, Size::small);
-  must(export_sessions(*from, path));
-  std::vector<Step> steps;
-  must(import_bundle(*to, path, {}, [&](const Step& step) {
-    steps.push_back(step);
-    return true;
-  }));
-
-  EXPECT_GT(steps.size(), 10U);
-  EXPECT_TRUE(std::ranges::is_sorted(steps, {}, &Step::done));
-  EXPECT_TRUE(std::ranges::all_of(steps, [](const Step& s) { return s.done <= s.total; }));
-}
-
-// The later one takes its place.
-TEST_P(BundleTest, OfTwoImportsTheFirstIsOutdated) {
-  furnish(*from, clock, Size::small);
-  must(export_sessions(*from, path));
-  const std::string other = folder.file("other");
-  must(export_sessions(*from, other, {.sessions = {named("trimmed")}}));
-  bool is_first = true;
-
-  const auto outdated = import_bundle(*to, path, {}, [&](const Step& step) {
-    if (is_first && step.done > step.total / 2) {
-      is_first = false;
-      must(import_bundle(*to, other));
-    }
-    return true;
-  });
-
-  ASSERT_FALSE(outdated);
-  EXPECT_EQ(outdated.error().code, ErrorCode::lease_lost);
-  ASSERT_THAT(rows(*to), SizeIs(1));
-  EXPECT_EQ(rows(*to)[0].id, named("trimmed"));
   expect_sound(*to);
 }
 

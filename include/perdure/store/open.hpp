@@ -23,11 +23,11 @@ struct OpenOptions {
   IdSource* ids = &random_ids();
 };
 
-/// `memory:` or the path of a file, with or without `sqlite:` in front. The
-/// folder must exist. One process may open the same file several times.
-/// Fails: `not_found` if it is not there and `create` is off; `unsupported` for a
-/// newer format; `invalid_argument` for a scheme this build lacks; `corrupted` if it is
-/// not a store, or was one whose file is empty or gone; `unavailable`, with the subject `authority` if the caller may not open it.
+/// `memory:` or the path of a file, with or without `sqlite:` in front. The folder must exist. One
+/// process may open the same file several times. Fails: `not_found` if it is not there and `create`
+/// is off; `unsupported` for a newer format; `invalid_argument` for a scheme this build lacks;
+/// `corrupted` if it is not a store, or one whose file is empty or gone; `unavailable`, with the
+/// subject `authority` if the caller may not open it.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(const std::string& location,
                                                         const OpenOptions& options = {});
 

@@ -1,6 +1,5 @@
 // A new session that shares everything up to a point. What it would do again is said first.
 
-#include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
 #include <optional>
@@ -89,14 +88,13 @@ void print_calls(Desk& desk, std::string_view heading, const std::vector<Call>& 
 }
 
 // A fork has in its log what was asked for before the point, and leaves it to whoever made it.
-void print_effects(Desk& desk, std::vector<Call> effects, Position point) {
-  const auto open = std::ranges::stable_partition(
-      effects, [&](const Call& call) { return call.position > point; });
-  const std::vector<Call> not_ours(open.begin(), open.end());
-  effects.erase(open.begin(), open.end());
+void print_effects(Desk& desk, const std::vector<Call>& effects, Position point) {
+  std::vector<Call> again;
+  std::vector<Call> not_ours;
+  for (const Call& call : effects) (call.position > point ? again : not_ours).push_back(call);
   print_calls(
       desk,
-      "These took effect after the point, or may have, and the fork may do them again:", effects);
+      "These took effect after the point, or may have, and the fork may do them again:", again);
   print_calls(desk,
               "These were asked for before the point, and came to an end after it or to none; the "
               "fork does not make them:",

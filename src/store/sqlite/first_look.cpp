@@ -28,8 +28,6 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view magic = "SQLite format 3\0"sv;
-constexpr std::size_t format_at = 60;
-constexpr std::size_t application_at = 68;
 constexpr std::size_t kind_at = 100;   ///< Of the first page, which begins the list of tables.
 constexpr std::size_t count_at = 103;  ///< How many of them are on it.
 constexpr unsigned char leaf = 13;

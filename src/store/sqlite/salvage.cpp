@@ -4,7 +4,6 @@
 #include "perdure/store/salvage.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
@@ -46,13 +45,11 @@ Result<void> check_paths(const std::string& from, const std::string& to) {
 
 // A newer format is believed of a page that is as it was written; of any other it is damage.
 Result<void> check_format_of(const PageSource& source) {
-  constexpr std::size_t format_at = 60;
-  constexpr std::size_t application_at = 68;
   const auto first = source.read(1);
   if (!first || !source.is_proven(1, *first)) return {};
-  const std::uint32_t format = sqlite::big_endian_32(*first, format_at);
+  const std::uint32_t format = sqlite::big_endian_32(*first, sqlite::format_at);
   if (format <= sqlite::format_number) return {};
-  return sqlite::check_numbers(sqlite::big_endian_32(*first, application_at), format);
+  return sqlite::check_numbers(sqlite::big_endian_32(*first, sqlite::application_at), format);
 }
 
 // Rows wander between pages. One that lay on a page whose newest copy is a damaged frame is still

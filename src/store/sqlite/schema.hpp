@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ inline constexpr std::array<std::string_view, 19> store_tables = {
 
 /// What this build writes. An older file is migrated, a newer one refused.
 inline constexpr std::int64_t format_number = 3;
+/// Where a file's first page says of which format it is, and whose.
+inline constexpr std::size_t format_at = 60;
+inline constexpr std::size_t application_at = 68;
 
 /// The format number that the file says it has. It is on the first page, which every transaction
 /// has read anyway.
