@@ -3,24 +3,32 @@
 #include "perdure/store/backends.hpp"
 
 #include <fmt/format.h>
-#include <libpq-fe.h>
 #include <sqlite3.h>
+#include <string>
 #include <vector>
 
+#include "postgres/libpq.hpp"
 #include "postgres/migration.hpp"
 #include "sqlite/schema.hpp"
 
 namespace perdure {
+namespace {
+
+std::string libpq_words() {
+  constexpr int major = 10'000;
+  const postgres::Libpq& libpq = postgres::pq();
+  if (!libpq.library.check()) return {};
+  const int version = libpq.lib_version();
+  return fmt::format("libpq {}.{}", version / major, version % major);
+}
+
+}  // namespace
 
 std::vector<BuiltBackend> built_backends() {
-  constexpr int major = 10'000;
-  const int libpq = PQlibVersion();
   return {{.name = "sqlite",
            .library = fmt::format("SQLite {}", sqlite3_libversion()),
            .format = sqlite::format_number},
-          {.name = "postgres",
-           .library = fmt::format("libpq {}.{}", libpq / major, libpq % major),
-           .format = postgres::format_number},
+          {.name = "postgres", .library = libpq_words(), .format = postgres::format_number},
           {.name = "memory"}};
 }
 

@@ -62,6 +62,10 @@ model: {provider: scripted, script: script.json}
 tools: {exec: {note: {description: Notes., command: [PROGRAM, version], side_effects: [write]}}}
 permissions: {write: ask}
 """
+FAR_AGENT = """\
+name: far
+model: {provider: openai, id: m, base_url: "http://127.0.0.1:9", retry_for: 0s}
+"""
 SCRIPT = {"responses": [{"text": "I note it.", "calls": [{"name": "note", "args": {}}]}, {"text": "It was not to be."}]}
 
 
@@ -93,6 +97,11 @@ class Root:
         target.unlink(missing_ok=True)
         shutil.copy2(path, target, follow_symlinks=False)
 
+    def remove(self, package: str) -> None:
+        for line in run("dpkg", "-L", package).splitlines():
+            if ".so" in line:
+                (self.path / line.lstrip("/")).unlink(missing_ok=True)
+
     def run(self, *words: str) -> tuple[int, str]:
         command = ["bwrap", "--unshare-all", "--die-with-parent", "--clearenv", "--setenv", "PATH", "/usr/bin",
                    "--bind", self.path, "/", "--proc", "/proc", "--dev", "/dev", "--chdir", "/tmp", *words]
@@ -110,6 +119,7 @@ def try_out(root: Root, prefix: str, version: str) -> None:
     code, said = root.run(f"{prefix}/lib/perdure/refund-desk/refund_desk", "order")
     expect(code == 75 and "REFUND_DESK" in said, "the refund desk does not run", (code, said))
     try_agent(root, program)
+    try_servers(root, program)
     root.add_shell()
     code, said = root.run(program, "demo")
     expect(code == 0 and "1 refund, 1 letter, 2 kills." in said, "perdure demo does not run", (code, said))
@@ -129,6 +139,18 @@ def try_agent(root: Root, program: str) -> None:
     ):
         code, said = root.run(program, *words, *at)
         expect(code == wanted and hint in said, f"perdure {words[0]} does not run in an empty root", (code, said))
+
+
+def try_servers(root: Root, program: str) -> None:
+    """What it turns to servers by is loaded: there is none, so it says that nobody answers."""
+    (root.path / "tmp/far.yaml").write_text(FAR_AGENT)
+    for words, hint in (
+        (["sessions", "--store", "postgres://nobody@127.0.0.1:9/none"], "127.0.0.1"),
+        (["run", "far.yaml", "Hello.", "--store", "/tmp/store.db"], "127.0.0.1"),
+    ):
+        code, said = root.run(program, *words)
+        is_told = hint in said and "cannot be used" not in said
+        expect(code not in (0, 127) and is_told, f"perdure {words[0]} cannot reach servers", (code, said))
 
 
 def check_contents(tree: pathlib.Path) -> None:
@@ -158,14 +180,16 @@ def check_deb(deb: pathlib.Path) -> None:
         try_out(root, "/usr", version)
         # Exact: nothing is declared that no library is needed of.
         binaries = [root.path / "usr/bin/perdure", root.path / "usr/lib/perdure/refund-desk/refund_desk"]
-        wanted = set().union(*(needed_by(binary) for binary in binaries))
+        wanted = {"libpq.so.5", "libcurl.so.4"}.union(*(needed_by(binary) for binary in binaries))
         for package in declared:
             files = {pathlib.Path(line).name for line in run("dpkg", "-L", package).splitlines()}
             expect(bool(files & wanted), f"{package} is declared, and nothing of it is needed", wanted)
-        # And enough: with one of them missing it does not even start.
-        missing = next(name for name in declared if name.startswith("libpq"))
-        for line in run("dpkg", "-L", missing).splitlines():
-            (root.path / line.lstrip("/")).unlink(missing_ok=True) if ".so" in line else None
+        # And enough: without what it loads by name it says so, without the others it does not even start.
+        root.remove("libpq5")
+        code, said = root.run("/usr/bin/perdure", "sessions", "--store", "postgres://nobody@127.0.0.1:9/none")
+        expect(code == 1 and "install the package libpq5" in said, "it does not say that libpq is missing", (code, said))
+        expect(root.run("/usr/bin/perdure", "version")[0] == 0, "libpq is needed for what needs no server")
+        root.remove(next(name for name in declared if name.startswith("libfmt")))
         expect(root.run("/usr/bin/perdure", "version")[0] != 0, "the root holds more than was declared")
     print(f"{deb.name}: runs on {len(declared)} declared packages: {', '.join(declared)}")
 

@@ -21,13 +21,14 @@ class CurlTransport final : public HttpTransport {
   explicit CurlTransport(const Clock& clock);
   ~CurlTransport() override;
 
+  void expect() override;
   [[nodiscard]] HttpEnd post(const HttpRequest& request, HttpReader& reader,
                              const std::stop_token& stop) override;
 
  private:
   struct Handles;
   const Clock& clock_;
-  std::unique_ptr<Handles> handles_;
+  std::unique_ptr<Handles> handles_;  ///< From the first request on.
 };
 
 }  // namespace perdure

@@ -78,6 +78,7 @@ HttpProvider::HttpProvider(Parts parts, ModelServices services)
 }
 
 Result<PreparedRequest> HttpProvider::prepare(const ModelRequest& request) {
+  parts_.transport->expect();
   if (request.kept == 0) counted_ = request.counted;
   if (auto updated = body_.update(request); !updated) return forward(updated);
   const auto bytes = static_cast<std::int64_t>(body_.bytes());

@@ -66,6 +66,10 @@ Result<Exit> run_help(Desk& desk) {
 
 Result<Exit> run_version(Desk& desk) {
   const BuildInfo build = build_info();
+  if (!desk.output().is_json()) {
+    desk.screen().line(fmt::format("perdure {}", build.version));
+    return Exit::done;
+  }
   Json::Array backends;
   for (const BuiltBackend& backend : built_backends()) {
     backends.push_back(Json::Object{
@@ -77,7 +81,6 @@ Result<Exit> run_version(Desk& desk) {
                           {"compiler", build.compiler},
                           {"build_type", build.build_type},
                           {"backends", std::move(backends)}});
-  if (!desk.output().is_json()) desk.screen().line(fmt::format("perdure {}", build.version));
   return Exit::done;
 }
 

@@ -44,7 +44,7 @@ struct Address {
 };
 
 /// With several hosts, and nothing said about it, only one that can be written to is taken.
-/// Fails: `invalid_argument`, with words that hold no part of a password.
+/// Fails: `invalid_argument`, with words that hold no part of a password; `unavailable` without libpq.
 [[nodiscard]] Result<Address> parse_address(std::string_view location);
 
 /// Whether a location is meant for this backend, readable or not.
