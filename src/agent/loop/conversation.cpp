@@ -22,8 +22,9 @@ namespace perdure {
 
 namespace {
 
-// What is told at once: more costs memory, less costs a head of the body for each part.
-constexpr std::size_t part_bytes = std::size_t{1} << 20U;
+// What is told at once: more does not stay in the processor's cache, less costs a digest of the body's
+// head for each part.
+constexpr std::size_t part_bytes = std::size_t{1} << 17U;
 
 // What one model thought is signed for it alone: another refuses the whole conversation for it.
 void drop_foreign_reasoning(std::vector<Message>& messages, const std::string& model) {

@@ -42,8 +42,10 @@ std::string with_own(std::string block, std::string_view own) {
 struct AnthropicBlock {
   std::string operator()(const TextBlock& block) const {
     if (block.text.empty()) return {};
-    return with_own(R"({"type":"text","text":)" + wire::quoted(block.text) + "}",
-                    wire::vendors_own(block.unknown, anthropic));
+    wire::ObjectText writer(block.text.size());
+    writer.add("type", "text");
+    writer.add("text", block.text);
+    return with_own(writer.finish(), wire::vendors_own(block.unknown, anthropic));
   }
   std::string operator()(const ReasoningBlock& block) const {
     std::string own = wire::vendors_own(block.metadata, anthropic);
@@ -54,7 +56,7 @@ struct AnthropicBlock {
            with_own("}", "{" + without_type(own) + "}");
   }
   std::string operator()(const ToolCallBlock& block) const {
-    ObjectWriter writer;
+    wire::ObjectText writer(block.args.size());
     writer.add("type", "tool_use");
     writer.add("id", wire::call_id(block.id));
     writer.add("name", wire::tool_name(block.name));
@@ -62,11 +64,11 @@ struct AnthropicBlock {
     return with_own(writer.finish(), wire::vendors_own(block.unknown, anthropic));
   }
   std::string operator()(const ToolResultBlock& block) const {
-    ObjectWriter writer;
+    wire::ObjectText writer(block.content.size());
     writer.add("type", "tool_result");
     writer.add("tool_use_id", wire::call_id(block.call_id));
-    if (!block.content.empty()) writer.add_raw("content", wire::quoted(block.content));
-    if (block.is_error) writer.add("is_error", true);
+    if (!block.content.empty()) writer.add("content", block.content);
+    if (block.is_error) writer.add_raw("is_error", "true");
     return writer.finish();
   }
   std::string operator()(const OtherBlock& block) const {

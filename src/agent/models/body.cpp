@@ -1,10 +1,9 @@
-// Pieces, their digests chained, so that cutting the end off needs no second look at the start.
+// Messages one after the other, their digests chained, so that cutting the end off needs no second look
+// at the start.
 
 #include "models/body.hpp"
 
 #include <cstddef>
-#include <future>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,103 +18,105 @@
 namespace perdure {
 namespace {
 
+constexpr std::string_view comma = ",";
+
 std::string_view bytes_of(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-Digest chained(const Digest& before, std::string_view text) {
+Digest chained(const Digest& before, std::string_view mark, std::string_view text) {
   thread_local Sha256 hash;
   hash.update(bytes_of(before));
+  hash.update(mark);
   hash.update(text);
   return hash.finish();
 }
 
-// With room for no more than it is: a text that was put together has up to twice as much, and a
-// long conversation is mostly this.
-std::string with_comma(const std::string& text) {
-  if (text.empty()) return {};
-  std::string piece;
-  piece.reserve(text.size() + 1);
-  piece += ',';
-  piece += text;
-  return piece;
-}
-
-// From so many on a second thread pays: that is a session taken up again, not a turn.
-constexpr std::size_t messages_for_two = 256;
-
 }  // namespace
 
-std::vector<std::string> RequestBody::written(std::span<const Message> messages) const {
-  std::vector<std::string> texts;
-  texts.reserve(messages.size());
-  for (const Message& message : messages) texts.push_back(with_comma(format_.message(message)));
-  return texts;
+void RequestBody::add(const Message& message) {
+  const std::string text = format_.message(message);
+  const std::size_t begin = text_.size();
+  const Digest before = chain();
+  pieces_.push_back(
+      {.chain = text.empty() ? before : chained(before, comma, text), .begin = begin});
+  if (text.empty()) return;
+  text_.append(comma);
+  text_.append(text);
+  bytes_written_ += text_.size() - begin;
 }
 
-void RequestBody::add_all(std::span<const Message> messages) {
-  const std::size_t here =
-      messages.size() < messages_for_two ? messages.size() : messages.size() / 2;
-  std::future<std::vector<std::string>> elsewhere;
-  if (here < messages.size()) {
-    elsewhere = std::async([&] { return written(messages.subspan(here)); });
-  }
-  for (std::string& text : written(messages.first(here))) add(std::move(text));
-  if (!elsewhere.valid()) return;
-  for (std::string& text : elsewhere.get()) add(std::move(text));
-}
+Digest RequestBody::chain() const { return pieces_.empty() ? Digest{} : pieces_.back().chain; }
 
-void RequestBody::add(std::string text) {
-  const Digest before = pieces_.empty() ? Digest{} : pieces_.back().chain;
-  const std::size_t start = pieces_.empty() ? 0 : pieces_.back().end;
-  const Digest chain = text.empty() ? before : chained(before, text);
-  const std::size_t size = text.size();
-  bytes_written_ += size;
-  pieces_.push_back({.text = std::move(text), .chain = chain, .end = start + size});
-}
-
-Result<void> RequestBody::update(const ModelRequest& request) {
+Result<void> RequestBody::write_head(const ModelRequest& request) {
+  if (setup_ == request.setup && is_capped_ == request.is_capped) return {};
   auto head = format_.head(request.setup);
-  if (!head || request.kept > pieces_.size()) {
-    head_.clear();
-    pieces_.clear();
-    if (!head) return forward(head);
-    return fail(ErrorCode::invalid_argument, "more messages are kept than were prepared");
-  }
+  if (!head) return forward(head);
   head_ = *std::move(head);
   const std::string cap = request.is_capped ? format_.cap(request.setup) : std::string();
   if (!cap.empty()) head_.insert(1, cap + ",");
   bytes_written_ += head_.size();
-  // The mark of a message that was the last one goes with its form as the last.
-  if (request.kept < pieces_.size() || !request.messages.empty()) last_.clear();
-  pieces_.resize(request.kept);
-  add_all(request.messages);
-  if (!request.messages.empty()) {
-    last_ = with_comma(format_.last_message(request.messages.back()));
-    bytes_written_ += last_.size();
-  }
-  digest_ = chained(pieces_.empty() ? Digest{} : pieces_.back().chain, head_);
-  bytes_ = head_.size() + body_tail.size();
-  if (pieces_.empty() || pieces_.back().end == 0) return {};
-  bytes_ += pieces_.back().end;
-  if (!last_.empty()) bytes_ += last_.size() - pieces_.back().text.size();
-  if (head_.ends_with('[')) --bytes_;  // The first comma is not sent.
+  setup_ = request.setup;
+  is_capped_ = request.is_capped;
   return {};
 }
 
-std::vector<std::string_view> RequestBody::parts() const {
-  std::vector<std::string_view> parts;
-  parts.reserve(pieces_.size() + 2);
-  parts.emplace_back(head_);
-  bool needs_comma = !head_.ends_with('[');
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    const bool is_last = i + 1 == pieces_.size();
-    std::string_view text = is_last && !last_.empty() ? last_ : pieces_[i].text;
-    if (text.empty()) continue;
-    if (!needs_comma) text.remove_prefix(1);
-    needs_comma = true;
-    parts.push_back(text);
+void RequestBody::keep(std::size_t messages) {
+  if (messages == pieces_.size()) return;
+  text_.cut(pieces_[messages].begin);
+  pieces_.resize(messages);
+}
+
+Result<void> RequestBody::update(const ModelRequest& request) {
+  auto written = write_head(request);
+  if (written && request.kept > pieces_.size()) {
+    written = fail(ErrorCode::invalid_argument, "more messages are kept than were prepared");
   }
+  if (!written) {
+    clear();
+    return written;
+  }
+  // The mark of a message that was the last one goes with its form as the last.
+  if (request.kept < pieces_.size() || !request.messages.empty()) last_.clear();
+  keep(request.kept);
+  for (const Message& message : request.messages) add(message);
+  if (!request.messages.empty()) {
+    last_ = format_.last_message(request.messages.back());
+    if (!last_.empty()) last_.insert(0, comma);
+    bytes_written_ += last_.size();
+  }
+  digest_ = chained(chain(), {}, head_);
+  return {};
+}
+
+void RequestBody::clear() {
+  setup_.reset();
+  head_.clear();
+  text_.cut(0);
+  pieces_.clear();
+  last_.clear();
+}
+
+std::size_t RequestBody::end_of_text() const {
+  return last_.empty() ? text_.size() : pieces_.back().begin;
+}
+
+// The first comma is not sent where nothing stands before it.
+std::size_t RequestBody::comma_left_out() const {
+  const bool has_messages = end_of_text() > 0 || !last_.empty();
+  return has_messages && head_.ends_with('[') ? comma.size() : 0;
+}
+
+std::size_t RequestBody::bytes() const {
+  return head_.size() + end_of_text() + last_.size() - comma_left_out() + body_tail.size();
+}
+
+std::vector<std::string_view> RequestBody::parts() const {
+  std::vector<std::string_view> parts{head_};
+  const std::size_t begin = comma_left_out();
+  const std::size_t end = end_of_text();
+  text_.list(begin, end, parts);
+  if (!last_.empty()) parts.push_back(std::string_view(last_).substr(end == 0 ? begin : 0));
   parts.push_back(body_tail);
   return parts;
 }

@@ -1,22 +1,23 @@
 // The body of a request, kept from one request to the next.
 //
-// A conversation only grows at its end, so each message is written once, when it is new. What is
-// sent is the pieces one after the other, never copied together: a turn costs its own text, not
-// its history's.
+// A conversation only grows at its end, so each message is written once, when it is new: a turn costs
+// its own text, not its history's. The head is written when the setup changes.
 
 #pragma once
 
 #include <cstddef>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/dialect.hpp"
+#include "models/text_pile.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/setup.hpp"
 
 namespace perdure {
 
@@ -30,7 +31,7 @@ class RequestBody {
 
   /// All of the body. Lives until the next update.
   [[nodiscard]] std::vector<std::string_view> parts() const;
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t bytes() const;
   /// Over head and messages; the mark on the last one does not count.
   [[nodiscard]] const Digest& digest() const { return digest_; }
   [[nodiscard]] bool is_empty() const { return head_.empty(); }
@@ -39,21 +40,26 @@ class RequestBody {
 
  private:
   struct Piece {
-    std::string text;     // With a comma in front.
-    Digest chain{};       // Of this message and all before it.
-    std::size_t end = 0;  // The bytes of all messages up to here.
+    Digest chain{};         // Of this message and all before it.
+    std::size_t begin = 0;  // In the text, where its comma is.
   };
 
-  [[nodiscard]] std::vector<std::string> written(std::span<const Message> messages) const;
-  void add_all(std::span<const Message> messages);
-  void add(std::string text);
+  [[nodiscard]] Result<void> write_head(const ModelRequest& request);
+  void keep(std::size_t messages);
+  void add(const Message& message);
+  void clear();
+  [[nodiscard]] Digest chain() const;
+  [[nodiscard]] std::size_t end_of_text() const;
+  [[nodiscard]] std::size_t comma_left_out() const;
 
   const BodyFormat& format_;
+  std::optional<Setup> setup_;  // That the head is of.
+  bool is_capped_ = false;
   std::string head_;
+  TextPile text_;  // Each message with a comma in front.
   std::vector<Piece> pieces_;
-  std::string last_;  // The last piece as it is sent.
+  std::string last_;  // The last message as it is sent, with its comma.
   Digest digest_{};
-  std::size_t bytes_ = 0;
   std::size_t bytes_written_ = 0;
 };
 

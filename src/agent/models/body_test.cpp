@@ -127,6 +127,18 @@ TEST_P(Bodies, AnEndThatChangedIsWrittenAnew) {
   EXPECT_NE(body.digest(), before);
 }
 
+// A long system prompt, or many tools, are not written anew for each part of a conversation.
+TEST_P(Bodies, TheHeadIsWrittenWhenTheSetupChanges) {
+  auto setup = plain_setup();
+  setup.system_prompt = std::string(100'000, 's');
+  const auto all = conversation(2);
+  RequestBody body(*GetParam().dialect);
+  ASSERT_TRUE(body.update({.setup = setup, .messages = std::span(all).first(3)}));
+  const std::size_t before = body.bytes_written();
+  ASSERT_TRUE(body.update({.setup = setup, .kept = 3, .messages = std::span(all).subspan(3)}));
+  EXPECT_LT(body.bytes_written() - before, 3'000U);
+}
+
 // A provider takes few of them, and looks each one up.
 TEST_P(Bodies, MarksDoNotGrowWithTheConversation) {
   const auto setup = plain_setup();
@@ -180,6 +192,18 @@ TEST_P(Bodies, AChangedSetupKeepsTheMessages) {
   ASSERT_TRUE(once.update({.setup = setup, .messages = all}));
   EXPECT_EQ(joined(body), joined(once));
   EXPECT_EQ(body.bytes(), joined(body).size());
+  EXPECT_EQ(body.digest(), once.digest());
+}
+
+TEST_P(Bodies, ACapThatComesLaterIsThatOfOneThatWasThereAtOnce) {
+  const auto setup = plain_setup();
+  const auto all = conversation(3);
+  RequestBody body(*GetParam().dialect);
+  ASSERT_TRUE(body.update({.setup = setup, .messages = all}));
+  ASSERT_TRUE(body.update({.setup = setup, .kept = all.size(), .is_capped = true}));
+  RequestBody once(*GetParam().dialect);
+  ASSERT_TRUE(once.update({.setup = setup, .messages = all, .is_capped = true}));
+  EXPECT_EQ(joined(body), joined(once));
   EXPECT_EQ(body.digest(), once.digest());
 }
 

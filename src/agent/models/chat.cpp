@@ -40,10 +40,10 @@ void add_element(std::string& list, std::string element) {
 }
 
 std::string chat_call(const ToolCallBlock& call) {
-  ObjectWriter function;
+  wire::ObjectText function(call.args.size());
   function.add("name", wire::tool_name(call.name));
   function.add("arguments", wire::call_args(call.args));
-  ObjectWriter writer;
+  wire::ObjectText writer(call.args.size());
   writer.add("id", wire::call_id(call.id));
   writer.add("type", "function");
   writer.add_raw("function", function.finish());
@@ -89,17 +89,17 @@ struct AssistantParts {
 };
 
 std::string chat_result(const ToolResultBlock& result) {
-  ObjectWriter writer;
+  wire::ObjectText writer(result.content.size());
   writer.add("role", "tool");
   writer.add("tool_call_id", wire::call_id(result.call_id));
-  writer.add_raw("content", wire::quoted(result.content));
+  writer.add("content", result.content);
   return writer.finish();
 }
 
 std::string said(std::string_view role, std::string_view text) {
-  ObjectWriter writer;
+  wire::ObjectText writer(text.size());
   writer.add("role", role);
-  writer.add_raw("content", wire::quoted(text));
+  writer.add("content", text);
   return writer.finish();
 }
 
@@ -162,12 +162,12 @@ std::string ChatDialect::assistant(const Message& message) const {
   for (const Block& block : message.blocks) std::visit(parts, block);
   const bool has_words = !parts.text.empty() || !parts.refusal.empty();
   if (!has_words && parts.calls.empty()) return {};
-  ObjectWriter writer;
+  wire::ObjectText writer(parts.text.size() + parts.calls.size());
   writer.add("role", "assistant");
   if (parts.text.empty()) {
-    writer.add("content", nullptr);
+    writer.add_raw("content", "null");
   } else {
-    writer.add_raw("content", wire::quoted(parts.text));
+    writer.add("content", parts.text);
   }
   if (!parts.refusal.empty()) writer.add("refusal", parts.refusal);
   if (!parts.calls.empty()) writer.add_raw("tool_calls", "[" + parts.calls + "]");

@@ -41,7 +41,7 @@ class ResponseStream {
   [[nodiscard]] virtual ModelResponse finish() = 0;
 };
 
-/// Writes the body of a request. Its methods may be called by several threads at once.
+/// Writes the body of a request.
 class BodyFormat {
  public:
   virtual ~BodyFormat() = default;

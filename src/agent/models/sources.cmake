@@ -22,6 +22,7 @@ list(
   models/script.cpp
   models/scripted.cpp
   models/sse.cpp
+  models/text_pile.cpp
   models/url.cpp
   models/wire.cpp)
 
@@ -37,5 +38,6 @@ list(
   models/retry_test.cpp
   models/scripted_test.cpp
   models/sse_test.cpp
+  models/text_pile_test.cpp
   models/url_test.cpp
   models/wire_test.cpp)

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -26,6 +27,8 @@ namespace {
 
 constexpr std::size_t name_chars_max = 64;
 constexpr std::size_t error_chars_max = 500;
+// Keys, and what few letters of a text need an escape.
+constexpr std::size_t around_values = 96;
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -77,6 +80,32 @@ std::string quoted(std::string_view text) {
   json.reserve(text.size() + 2);
   append_json_string(json, text);
   return json;
+}
+
+ObjectText::ObjectText(std::size_t room) {
+  text_.reserve(room + around_values);
+  text_ += '{';
+}
+
+void ObjectText::begin_member(std::string_view key) {
+  if (text_.size() > 1) text_ += ',';
+  append_json_string(text_, key);
+  text_ += ':';
+}
+
+void ObjectText::add(std::string_view key, std::string_view text) {
+  begin_member(key);
+  append_json_string(text_, text);
+}
+
+void ObjectText::add_raw(std::string_view key, std::string_view json) {
+  begin_member(key);
+  text_ += json;
+}
+
+std::string ObjectText::finish() {
+  text_ += '}';
+  return std::move(text_);
 }
 
 std::string tool_name(std::string_view name) {

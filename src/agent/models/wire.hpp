@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +22,21 @@ namespace perdure::wire {
 
 /// The text as a JSON string.
 [[nodiscard]] std::string quoted(std::string_view text);
+
+/// An object written in one go: what goes into it is copied once. `room` is what its values take, as
+/// far as that is known.
+class ObjectText {
+ public:
+  explicit ObjectText(std::size_t room);
+  void add(std::string_view key, std::string_view text);
+  void add_raw(std::string_view key, std::string_view json);
+  [[nodiscard]] std::string finish();
+
+ private:
+  void begin_member(std::string_view key);
+
+  std::string text_;
+};
 
 /// Letters, digits, `_` and `-`, at most 64 of them.
 [[nodiscard]] std::string tool_name(std::string_view name);
