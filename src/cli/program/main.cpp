@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cli.hpp"
+#include "large_pages.hpp"
 #include "perdure/agent/environment.hpp"
 #include "world.hpp"
 
@@ -108,6 +109,7 @@ std::optional<std::string> ask_line() {
 }  // namespace
 
 int main(int count, char** words) {
+  perdure::cli::take_large_pages();
   hold_closed_streams();
   // A reader that hangs up is told by the write, and ends the program quietly.
   std::signal(SIGPIPE, SIG_IGN);

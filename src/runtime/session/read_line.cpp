@@ -1,5 +1,5 @@
 // Reading and making something of what was read cost about the same, so a thread of its own reads, a
-// few pages ahead. A line of one page needs none.
+// few pages ahead. A line that fits into one page needs none.
 
 #include <condition_variable>
 #include <cstddef>
@@ -38,7 +38,7 @@ class PagesAhead {
       : read_(std::move(read)),
         reader_([this, from](const std::stop_token& stop) { run(stop, from); }) {}
 
-  // In exchange for the one before. Not after the last one.
+  // In exchange for the one before, or for an empty one. Not after the last one.
   void next(Page& page) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !pages_.empty(); });
@@ -97,13 +97,17 @@ Result<void> read_line(Store& store, const SessionId& session, Point as_of,
   const auto read_from = [&](Position from) {
     return store.log().read(session, {.as_of = as_of, .from = from, .limit = page_entries});
   };
-  Page page = read_from(1);
-  if (is_last(page)) return take_all(page, take);
-  PagesAhead ahead(read_from, page->back().position + 1);
-  for (;;) {
-    if (auto taken = take_all(page, take); !taken || is_last(page)) return taken;
-    ahead.next(page);
+  Page page = std::vector<Entry>();
+  if (as_of.kind() == Point::Kind::position && as_of.number() <= page_entries) {
+    page = read_from(1);
+    return take_all(page, take);
   }
+  PagesAhead ahead(read_from, 1);
+  do {
+    ahead.next(page);
+    if (auto taken = take_all(page, take); !taken) return taken;
+  } while (!is_last(page));
+  return {};
 }
 
 }  // namespace perdure
