@@ -344,6 +344,17 @@ class TerminalTest(unittest.TestCase):
         terminal.press("C-c")
         terminal.await_text("left with 130")
 
+    def test_a_picker_that_is_ended_gives_the_terminal_back(self):
+        self.assertEqual(self.folder.run("run", self.hello(), "Hello").returncode, 0)
+        terminal = self.terminal()
+        terminal.type("stty -a > before; perdure resume; echo left with $?; stty -a | diff before - && echo as before")
+        terminal.press("Enter")
+        terminal.await_text("Resume which session")
+        for pid in terminal.children():
+            os.kill(pid, signal.SIGTERM)
+        screen = terminal.await_text("left with 143\nas before")
+        self.assertNotIn("Resume which session", screen)
+
     def test_in_the_picker_a_state_and_an_age_stand_apart(self):
         unsafe = {"description": "Pays.", "command": ["/bin/sh", "-c", "kill -9 $$"], "side_effects": ["write"]}
         agent = self.folder.write_agent([{"calls": [{"name": "pay", "args": {}}]}], {"pay": unsafe})

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <fmt/format.h>
-#include <numeric>
 #include <optional>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <termios.h>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "desk.hpp"
+#include "live/signal_watch.hpp"
 #include "screen/screen.hpp"
 #include "screen/text.hpp"
 
@@ -31,10 +33,11 @@ constexpr char ctrl_p = '\x10';
 constexpr char backspace = '\x7f';
 constexpr char ctrl_h = '\x08';
 
-/// The terminal hands over each key, for as long as this lives.
+/// The terminal hands over each key, for as long as this lives; no signal ends the program meanwhile.
 class KeyByKey {
  public:
-  KeyByKey() {
+  explicit KeyByKey(SignalWatch& signals) : signals_(signals) {
+    signals_.hold();
     ::tcgetattr(STDIN_FILENO, &before_);
     termios now = before_;
     now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
@@ -42,20 +45,30 @@ class KeyByKey {
     now.c_cc[VTIME] = 0;
     ::tcsetattr(STDIN_FILENO, TCSADRAIN, &now);
   }
-  ~KeyByKey() { ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_); }
+  ~KeyByKey() {
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+    signals_.let_go();
+  }
   KeyByKey(const KeyByKey&) = delete;
   KeyByKey& operator=(const KeyByKey&) = delete;
 
+  /// The keys that were pressed, as far as they came in one piece. Empty: no more come.
+  [[nodiscard]] std::string read() const {
+    std::array<pollfd, 2> inputs{
+        pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+        pollfd{.fd = signals_.descriptor(), .events = POLLIN, .revents = 0}};
+    while (::poll(inputs.data(), inputs.size(), -1) < 0 && errno == EINTR) {
+    }
+    if (inputs[1].revents != 0) return {};
+    std::array<char, 32> room{};
+    const ssize_t size = ::read(STDIN_FILENO, room.data(), room.size());
+    return size <= 0 ? std::string() : std::string(room.data(), static_cast<std::size_t>(size));
+  }
+
  private:
+  SignalWatch& signals_;
   termios before_{};
 };
-
-/// The keys that were pressed, as far as they came in one piece. Empty: no more come.
-std::string read_keys() {
-  std::array<char, 32> room{};
-  const ssize_t size = ::read(STDIN_FILENO, room.data(), room.size());
-  return size <= 0 ? std::string() : std::string(room.data(), static_cast<std::size_t>(size));
-}
 
 class Drawing {
  public:
@@ -156,13 +169,14 @@ void PickList::filter() {
   }
 }
 
-std::optional<std::size_t> pick(Desk& desk, std::string_view heading, std::vector<Choice> choices) {
+std::optional<std::size_t> pick(Desk& desk, std::string_view heading, std::vector<Choice> choices,
+                                SignalWatch& signals) {
   PickList list(std::move(choices));
-  const KeyByKey keys;
+  const KeyByKey keys(signals);
   Drawing drawing(desk.talk(), heading);
   for (;;) {
     drawing.draw(list);
-    const Key key = take_keys(list, read_keys());
+    const Key key = take_keys(list, keys.read());
     if (key == Key::more) continue;
     drawing.clear();
     return key == Key::take ? list.chosen() : std::nullopt;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "desk.hpp"
+#include "live/signal_watch.hpp"
 #include "screen/screen.hpp"
 
 namespace perdure::cli {
@@ -44,8 +45,9 @@ class PickList {
   std::size_t cursor_ = 0;
 };
 
-/// Lets a person at the terminal choose, and leaves nothing behind. Empty: they would not.
+/// Lets a person at the terminal choose, and leaves nothing behind. Empty: they would not, or a
+/// signal was caught.
 [[nodiscard]] std::optional<std::size_t> pick(Desk& desk, std::string_view heading,
-                                              std::vector<Choice> choices);
+                                              std::vector<Choice> choices, SignalWatch& signals);
 
 }  // namespace perdure::cli

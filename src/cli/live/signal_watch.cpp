@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <poll.h>
-#include <pthread.h>
+#include <signal.h>
 #include <stop_token>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -56,6 +56,11 @@ SignalWatch::~SignalWatch() {
 void SignalWatch::hold() {
   const std::lock_guard lock(mutex_);
   is_held_ = true;
+}
+
+void SignalWatch::let_go() {
+  const std::lock_guard lock(mutex_);
+  is_held_ = false;
 }
 
 std::stop_token SignalWatch::token() {

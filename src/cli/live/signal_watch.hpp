@@ -1,8 +1,8 @@
 // Ctrl-C and SIGTERM, while an agent runs: the first asks the turn to stop, which records what came
 // so far; the second leaves at once, which loses nothing that is in the log. Signals that come within
 // a moment are one asking: timeout(1) signals its program, and then the group that it is in. As long
-// as there is no session to run (a store that is locked, a session that another process has), the
-// first leaves.
+// as there is nothing to put in order (a store that is locked, a session that another process has),
+// the first leaves.
 //
 // The signals are blocked for the whole process and read by a thread: nothing runs in a handler. So
 // it is to be made before any other thread is.
@@ -27,8 +27,10 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  /// There is a session now: the first signal is for its turn.
+  /// From now on the first signal does not leave: there is a turn to stop, or a terminal to give back.
   void hold();
+  /// It does again.
+  void let_go();
   /// For one turn.
   [[nodiscard]] std::stop_token token();
   /// Forgets what was caught: another turn begins.

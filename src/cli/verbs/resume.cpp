@@ -1,5 +1,6 @@
 // A session taken up where it stopped, by whatever it was stopped.
 
+#include <csignal>
 #include <cstddef>
 #include <fmt/format.h>
 #include <optional>
@@ -16,7 +17,9 @@
 #include "live/picker.hpp"
 #include "live/signal_watch.hpp"
 #include "live/taken_up.hpp"
+#include "live/turn_end.hpp"
 #include "live/turn_events.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
@@ -44,7 +47,7 @@ Choice choice_of(Desk& desk, const SessionSummary& row) {
 }
 
 // Sub-agents are resumed by those they work for.
-Result<std::optional<SessionSummary>> pick_session(Desk& desk, Store& store) {
+Result<std::optional<SessionSummary>> pick_session(Desk& desk, Store& store, SignalWatch& signals) {
   auto page = store.sessions().list({.limit = sessions_offered});
   if (!page) return forward(page);
   std::vector<SessionSummary> rows = std::move(page->sessions);
@@ -52,21 +55,23 @@ Result<std::optional<SessionSummary>> pick_session(Desk& desk, Store& store) {
     return row.parent && row.parent->lineage == Lineage::child;
   });
   std::vector<Choice> choices;
+  choices.reserve(rows.size());
   for (const SessionSummary& row : rows) choices.push_back(choice_of(desk, row));
   if (choices.empty()) return fail(ErrorCode::not_found, "there is no session to resume");
-  const auto chosen = pick(desk, "Resume which session?", std::move(choices));
+  const auto chosen = pick(desk, "Resume which session?", std::move(choices), signals);
   if (!chosen) return std::nullopt;
   return std::move(rows[*chosen]);
 }
 
 // Empty: a person was asked, and would not choose.
-Result<std::optional<SessionSummary>> session_to_resume(Desk& desk, Store& store) {
+Result<std::optional<SessionSummary>> session_to_resume(Desk& desk, Store& store,
+                                                        SignalWatch& signals) {
   if (!desk.given().arguments.empty()) {
     return find_session(store, desk.given().arguments.front());
   }
   const World& world = desk.world();
   if (world.catches_signals && world.is_in_terminal && desk.talk().can_redraw()) {
-    return pick_session(desk, store);
+    return pick_session(desk, store, signals);
   }
   return fail(ErrorCode::invalid_argument,
               "which session? perdure resume SES, or @last; perdure sessions lists them");
@@ -104,7 +109,7 @@ Result<void> prepare(Desk& desk, Session& session, bool has_input) {
                     to_string(session.status()), desk.command("fork " + session.id().text())));
   }
   if (!*budget) return {};
-  return session.set_budget(**budget, desk.world().user, "said on the command line");
+  return session.set_budget(*budget, desk.world().user, "said on the command line");
 }
 
 Result<Exit> go_on(Desk& desk, Store& store, const SessionSummary& row, SignalWatch& signals) {
@@ -131,9 +136,9 @@ Result<Exit> run_resume(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
   SignalWatch signals(desk.world().catches_signals, *desk.world().clock);
-  auto row = session_to_resume(desk, **store);
+  auto row = session_to_resume(desk, **store, signals);
   if (!row) return forward(row);
-  if (!*row) return Exit::interrupted;
+  if (!*row) return signals.caught() == SIGTERM ? Exit::terminated : Exit::interrupted;
   if (desk.given().has("dry-run")) return tell_outlook(desk, **store, **row);
   return go_on(desk, **store, **row, signals);
 }
