@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string>
 #include <sys/wait.h>
 

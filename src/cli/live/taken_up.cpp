@@ -2,6 +2,9 @@
 
 #include "live/taken_up.hpp"
 
+#include <chrono>
+#include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -16,9 +19,9 @@
 #include "live/left_open.hpp"
 #include "live/live_agent.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/call_policy.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/foresight.hpp"
@@ -198,7 +201,7 @@ Result<AgentSource> remembered_source(Desk& desk, const SessionSummary& row) {
 
 Result<AgentSource> source_for(Desk& desk, const SessionSummary& row) {
   const auto named = desk.given().find("agent");
-  const AgentSource given = source_of(desk.given(), named.value_or(""), desk.world().folder);
+  AgentSource given = source_of(desk.given(), named.value_or(""), desk.world().folder);
   if (named) return given;
   auto known = remembered_source(desk, row);
   if (!known) {

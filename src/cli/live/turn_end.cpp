@@ -21,6 +21,7 @@
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "screen/screen.hpp"

@@ -4,6 +4,7 @@
 
 #include "live/turn_screen.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
@@ -15,11 +16,13 @@
 
 #include "desk.hpp"
 #include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"

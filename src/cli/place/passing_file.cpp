@@ -12,8 +12,10 @@
 #include <ios>
 #include <istream>
 #include <ostream>
+#include <stdlib.h>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "perdure/core/error.hpp"
 #include "world.hpp"

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/text.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -75,8 +77,9 @@ Result<Candidates> candidates_of(Store& store, const std::string& text) {
 
 std::optional<std::int64_t> number_from(std::string_view text) {
   std::int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, number);
   if (text.empty() || error != std::errc() || rest != end || number < 0) return std::nullopt;
   return number;
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -130,6 +131,7 @@ Result<std::vector<Setting>> read_settings(const World& world, const Invocation&
   values.try_emplace("store", Setting{"store", (data / "store.db").string(), "default"});
   values.try_emplace("color", Setting{"color", "auto", "default"});
   std::vector<Setting> settings;
+  settings.reserve(setting_keys.size());
   for (const std::string_view key : setting_keys) settings.push_back(values.at(std::string(key)));
   return settings;
 }

@@ -10,9 +10,9 @@
 #include <optional>
 #include <poll.h>
 #include <pwd.h>
+#include <signal.h>
 #include <streambuf>
 #include <string>
-#include <string_view>
 #include <sys/ioctl.h>
 #include <system_error>
 #include <unistd.h>

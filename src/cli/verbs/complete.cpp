@@ -20,7 +20,6 @@
 #include "place/pending_calls.hpp"
 #include "place/settings.hpp"
 #include "screen/text.hpp"
-#include "screen/words.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {

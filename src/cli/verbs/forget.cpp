@@ -7,6 +7,7 @@
 #include <expected>
 #include <fmt/format.h>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,12 +17,15 @@
 #include "exit.hpp"
 #include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/kept_versions.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/progress.hpp"
 #include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"

@@ -18,6 +18,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
@@ -76,7 +77,7 @@ void print_calls(Desk& desk, std::string_view heading, const std::vector<Call>& 
   desk.screen().line({{std::string(heading), Ink::yellow}});
   const std::size_t shown_most = desk.is_terminal() ? effects_on_a_screen : effects.size();
   for (const Call& call : effects | std::views::take(shown_most)) {
-    Piece state = shown(call.state, desk.is_terminal());
+    const Piece state = shown(call.state, desk.is_terminal());
     desk.screen().line({{fmt::format("  {}  {}  {}  ", call_name(call.session, call.position),
                                      call.tool, to_string(call.effect))},
                         state});

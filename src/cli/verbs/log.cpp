@@ -7,18 +7,19 @@
 #include <cstddef>
 #include <fmt/format.h>
 #include <string>
-#include <utility>
 
 #include "command/command.hpp"
 #include "command/table.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
+#include "screen/screen.hpp"
 #include "screen/text.hpp"
 #include "screen/words.hpp"
 #include "verbs/as_json.hpp"

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <ios>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "perdure/store/backends.hpp"
 #include "perdure/store/location.hpp"
 #include "place/settings.hpp"
+#include "screen/screen.hpp"
 #include "screen/table.hpp"
 
 namespace perdure::cli {

@@ -1,7 +1,6 @@
 // A session begun: the agent of a file, or a model alone, and what it is told.
 
 #include <cstddef>
-#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -16,14 +15,14 @@
 #include "live/agent_source.hpp"
 #include "live/live_agent.hpp"
 #include "live/signal_watch.hpp"
+#include "live/turn_end.hpp"
 #include "live/turn_events.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/runtime/runtime.hpp"
 #include "perdure/store/location.hpp"
-#include "perdure/store/store.hpp"
+#include "perdure/store/sessions.hpp"
 #include "place/path.hpp"
 #include "screen/screen.hpp"
 #include "verbs/live_options.hpp"

@@ -198,7 +198,7 @@ Exit print_once(Desk& desk, const Listing& listing) {
                        {"has_more", !listing.next.empty()},
                        {"next_cursor", listing.next.empty() ? Json(nullptr) : Json(listing.next)}};
   if (listing.is_damaged) rest.push_back({"damaged", true});
-  output.end_list(std::move(rest));
+  output.end_list(rest);
   if (!output.is_json() && !listing.rows.empty()) print_table(desk, listing);
   if (!output.is_json()) say_what_is_missing(desk, listing);
   if (!listing.is_damaged) return Exit::done;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "perdure/store/store.hpp"
 #include "place/pending_calls.hpp"
 #include "place/reference.hpp"
+#include "screen/screen.hpp"
 #include "screen/words.hpp"
 #include "verbs/as_json.hpp"
 

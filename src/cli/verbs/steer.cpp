@@ -1,6 +1,7 @@
 // Stopping a session, for a while or for good, and what people call it.
 
 #include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/store/sessions.hpp"
 #include "place/reference.hpp"

@@ -3,9 +3,11 @@
 #include "perdure/store/upkeep.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,7 @@
 #include "perdure/store/salvage.hpp"
 #include "place/path.hpp"
 #include "screen/progress_bar.hpp"
+#include "screen/screen.hpp"
 #include "screen/words.hpp"
 
 namespace perdure::cli {
