@@ -64,7 +64,7 @@ permissions: {write: ask}
 """
 FAR_AGENT = """\
 name: far
-model: {provider: openai, id: m, base_url: "http://127.0.0.1:9", retry_for: 0s}
+model: {provider: openai, id: m, base_url: "http://127.0.0.1:9", retry_for: 1ms}
 """
 SCRIPT = {"responses": [{"text": "I note it.", "calls": [{"name": "note", "args": {}}]}, {"text": "It was not to be."}]}
 
