@@ -74,7 +74,7 @@ target_compile_definitions(
   perdure_sqlite3
   PRIVATE SQLITE_THREADSAFE=2 # each connection stays with one thread at a time: ours to see to
           SQLITE_DEFAULT_WAL_SYNCHRONOUS=2
-          SQLITE_DEFAULT_CACHE_SIZE=-400 # KiB: readers go through a line once; who writes asks for more
+          SQLITE_DEFAULT_CACHE_SIZE=-400 # KiB, for who asks for no more: readers go through a line once
           SQLITE_DEFAULT_MEMSTATUS=0
           SQLITE_DQS=0
           SQLITE_ENABLE_DBPAGE_VTAB # to overwrite what SQLite left behind in pages (sqlite/scrub.cpp)

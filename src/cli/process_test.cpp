@@ -111,13 +111,13 @@ TEST_F(ProcessTest, WhatOnlyServersNeedIsLoadedByWhoTurnsToOne) {
   const Said store = shell(without + "perdure sessions --store postgres://nobody@127.0.0.1:9/none");
   EXPECT_EQ(store.exit, 1);
   EXPECT_TRUE(store.out.contains("libpq.so.5 cannot be used: ")) << store.out;
-  EXPECT_TRUE(store.out.contains("; install the package libpq5\n")) << store.out;
+  EXPECT_TRUE(store.out.contains("; is the package libpq5 installed?\n")) << store.out;
   const Said model = shell(without +
                            "perdure run 'Hello.' --model m --provider openai "
                            "--base-url http://127.0.0.1:9 --store new.db");
   EXPECT_EQ(model.exit, 1);
   EXPECT_TRUE(model.out.contains("libcurl.so.4 cannot be used: ")) << model.out;
-  EXPECT_TRUE(model.out.contains("install the package libcurl4")) << model.out;
+  EXPECT_TRUE(model.out.contains("is the package libcurl4 installed?")) << model.out;
 }
 
 class OnPostgres : public testing::Test {

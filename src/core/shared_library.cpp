@@ -26,7 +26,8 @@ void SharedLibrary::fail_with(const std::string& why) {
   if (failed_) return;
   failed_ = Error{
       ErrorCode::unavailable,
-      fmt::format("{} cannot be used: {}; install the package {}", file_, why, package_), file_};
+      fmt::format("{} cannot be used: {}; is the package {} installed?", file_, why, package_),
+      file_};
 }
 
 void* SharedLibrary::address_of(const char* name) {

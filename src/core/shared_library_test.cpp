@@ -24,7 +24,7 @@ TEST(SharedLibraries, ThatAreNotThereSayWhatToInstall) {
   EXPECT_EQ(checked.error().code, ErrorCode::unavailable);
   EXPECT_EQ(checked.error().subject, "libnobody.so.7");
   EXPECT_TRUE(checked.error().message.starts_with("libnobody.so.7 cannot be used: "));
-  EXPECT_TRUE(checked.error().message.ends_with("; install the package libnobody7"));
+  EXPECT_TRUE(checked.error().message.ends_with("; is the package libnobody7 installed?"));
 }
 
 TEST(SharedLibraries, ThatAreTooOldSaySo) {
@@ -34,8 +34,30 @@ TEST(SharedLibraries, ThatAreTooOldSaySo) {
   const auto checked = library.check();
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message,
-            "libcrypto.so.3 cannot be used: it has no EVP_of_the_future, so it is too old; install "
-            "the package libssl3");
+            "libcrypto.so.3 cannot be used: it has no EVP_of_the_future, so it is too old; is the "
+            "package libssl3 installed?");
+}
+
+// Of which the first two cannot be used.
+struct Third {
+  Third() { ++made; }
+  [[nodiscard]] Result<void> check() const {
+    if (made < 3) return fail(ErrorCode::unavailable, "not yet");
+    return {};
+  }
+  static inline int made = 0;
+};
+
+TEST(LoadedTables, AreTriedAgainUntilTheyCanBeUsed) {
+  LoadedTable<Third> table;
+  EXPECT_FALSE(table.load());
+  EXPECT_FALSE(table.load());
+  ASSERT_TRUE(table.load());
+  const Third* const first = &table.get();
+  ASSERT_TRUE(table.load());
+  EXPECT_EQ(&table.get(), first);
+  EXPECT_EQ(Third::made, 3);
+  delete first;  // NOLINT(cppcoreguidelines-owning-memory): for those who look for leaks.
 }
 
 }  // namespace

@@ -16,9 +16,8 @@ namespace {
 
 std::string libpq_words() {
   constexpr int major = 10'000;
-  const postgres::Libpq& libpq = postgres::pq();
-  if (!libpq.library.check()) return {};
-  const int version = libpq.lib_version();
+  if (!postgres::load_libpq()) return {};
+  const int version = postgres::pq().lib_version();
   return fmt::format("libpq {}.{}", version / major, version % major);
 }
 

@@ -187,7 +187,7 @@ def check_deb(deb: pathlib.Path) -> None:
         # And enough: without what it loads by name it says so, without the others it does not even start.
         root.remove("libpq5")
         code, said = root.run("/usr/bin/perdure", "sessions", "--store", "postgres://nobody@127.0.0.1:9/none")
-        expect(code == 1 and "install the package libpq5" in said, "it does not say that libpq is missing", (code, said))
+        expect(code == 1 and "is the package libpq5 installed?" in said, "it does not say that libpq is missing", (code, said))
         expect(root.run("/usr/bin/perdure", "version")[0] == 0, "libpq is needed for what needs no server")
         root.remove(next(name for name in declared if name.startswith("libfmt")))
         expect(root.run("/usr/bin/perdure", "version")[0] != 0, "the root holds more than was declared")

@@ -22,8 +22,8 @@ namespace perdure {
 
 namespace {
 
-// What is told at once: more does not stay in the processor's cache, less costs a digest of the body's
-// head for each part.
+// What is told at once. More is more memory; less is more parts, each of which costs a digest of the
+// body's head, and its last message written twice.
 constexpr std::size_t part_bytes = std::size_t{1} << 17U;
 
 // What one model thought is signed for it alone: another refuses the whole conversation for it.

@@ -177,8 +177,8 @@ void CurlTransport::expect() { expect_libcurl(); }
 
 HttpEnd CurlTransport::post(const HttpRequest& request, HttpReader& reader,
                             const std::stop_token& stop) {
-  if (auto usable = libcurl().library.check(); !usable) {
-    return {.ending = HttpEnding::impossible, .why = usable.error().message, .was_sent = false};
+  if (auto loaded = load_libcurl(); !loaded) {
+    return {.ending = HttpEnding::unequipped, .why = loaded.error().message, .was_sent = false};
   }
   if (!handles_) handles_ = std::make_unique<Handles>();
   CURL* const easy = handles_->easy.get();

@@ -53,6 +53,7 @@ enum class HttpEnding : std::uint8_t {
   whole,        ///< The answer ended as HTTP says it should, or the reader has all.
   unreachable,  ///< Nothing was sent; it may work later.
   impossible,   ///< Nothing was sent; it cannot work as it is: the URL, the certificate.
+  unequipped,   ///< Nothing was sent; this machine has nothing to send it by.
   lost,         ///< Something was sent, and no answer began.
   cut,          ///< The answer began, and did not end.
   stopped,      ///< By the caller.

@@ -2,32 +2,41 @@
 
 #include "models/libcurl.hpp"
 
+#include <fmt/format.h>
 #include <future>
-#include <memory>
 
+#include "perdure/core/error.hpp"
 #include "perdure/core/shared_library.hpp"
 
 namespace perdure {
 namespace {
 
-const Libcurl* load() {
-  auto loaded = std::make_unique<Libcurl>();
-  if (loaded->library.check()) static_cast<void>(loaded->global_init(CURL_GLOBAL_DEFAULT));
-  return loaded.release();  // Never freed: requests may still end while the process does.
-}
+// 7.87: from then on a server that hangs up during an encrypted request raises no SIGPIPE.
+constexpr unsigned version_min = 0x075700;
 
-const std::shared_future<const Libcurl*>& loading() {
-  static const std::shared_future<const Libcurl*> begun = std::async(load).share();
-  return begun;
-}
+constinit LoadedTable<Libcurl> libcurl_table;
 
 }  // namespace
 
-void expect_libcurl() { static_cast<void>(loading()); }
-
-const Libcurl& libcurl() {
-  static const Libcurl& loaded = *loading().get();
-  return loaded;
+Result<void> Libcurl::check() const {
+  if (auto usable = library.check(); !usable) return usable;
+  const curl_version_info_data* const info = version_info(CURLVERSION_NOW);
+  if (info->version_num < version_min) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("libcurl {} is too old: 7.87 or a newer one is needed", info->version));
+  }
+  const CURLcode ready = global_init(CURL_GLOBAL_DEFAULT);
+  if (ready == CURLE_OK) return {};
+  return fail(ErrorCode::unavailable,
+              fmt::format("libcurl does not start: {}", easy_strerror(ready)));
 }
+
+void expect_libcurl() {
+  static const std::future<void> begun = std::async([] { static_cast<void>(load_libcurl()); });
+}
+
+Result<void> load_libcurl() { return libcurl_table.load(); }
+
+const Libcurl& libcurl() { return libcurl_table.get(); }
 
 }  // namespace perdure

@@ -4,11 +4,12 @@
 
 #include <curl/curl.h>
 
+#include "perdure/core/error.hpp"
 #include "perdure/core/shared_library.hpp"
 
 namespace perdure {
 
-/// Its functions, each by its name without curl. They may be called if library.check() says so.
+/// Its functions, each by its name without curl.
 struct Libcurl {
   SharedLibrary library{"libcurl.so.4", "libcurl4"};
   decltype(curl_easy_cleanup)* easy_cleanup =
@@ -43,12 +44,19 @@ struct Libcurl {
       library.find<decltype(curl_slist_append)>("curl_slist_append");
   decltype(curl_slist_free_all)* slist_free_all =
       library.find<decltype(curl_slist_free_all)>("curl_slist_free_all");
+  decltype(curl_version_info)* version_info =
+      library.find<decltype(curl_version_info)>("curl_version_info");
+
+  [[nodiscard]] Result<void> check() const;
 };
 
 /// Begins to load it, on a thread of its own.
 void expect_libcurl();
 
-/// Waits until it is loaded and set up.
+/// Waits until it is loaded and set up. Fails: `unavailable` without a libcurl that can be used.
+[[nodiscard]] Result<void> load_libcurl();
+
+/// After load_libcurl() succeeded once.
 [[nodiscard]] const Libcurl& libcurl();
 
 }  // namespace perdure

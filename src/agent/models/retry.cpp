@@ -35,7 +35,7 @@ std::optional<Duration> milliseconds_in(std::string_view text, double unit) {
 }
 
 std::optional<Duration> until_date(std::string_view text, Timestamp now) {
-  if (!libcurl().library.check()) return std::nullopt;
+  if (!load_libcurl()) return std::nullopt;
   const time_t date = libcurl().getdate(std::string(text).c_str(), nullptr);
   if (date < 0) return std::nullopt;
   const Timestamp when{std::chrono::seconds(date)};

@@ -31,6 +31,8 @@ void make_heap_grow() {
 
 void take_large_pages() {
   ::mallopt(M_TOP_PAD, static_cast<int>(step_bytes));
+  // To set one limit fixes the others: large blocks would never come from the heap.
+  ::mallopt(M_MMAP_THRESHOLD, static_cast<int>(2 * page_bytes));
   void* grown = ::sbrk(0);
   const char* const begin = static_cast<char*>(grown);
   make_heap_grow();

@@ -63,7 +63,7 @@ Result<std::optional<SessionSummary>> pick_session(Desk& desk, Store& store, Sig
   return std::move(rows[*chosen]);
 }
 
-// Empty: a person was asked, and would not choose.
+// Empty: a person was asked, and would not choose, or a signal came first.
 Result<std::optional<SessionSummary>> session_to_resume(Desk& desk, Store& store,
                                                         SignalWatch& signals) {
   if (!desk.given().arguments.empty()) {

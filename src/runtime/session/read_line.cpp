@@ -1,5 +1,5 @@
 // Reading and making something of what was read cost about the same, so a thread of its own reads, a
-// few pages ahead. A line that fits into one page needs none.
+// few pages ahead. A line that surely fits into one page needs none.
 
 #include <condition_variable>
 #include <cstddef>

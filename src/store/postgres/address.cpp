@@ -356,10 +356,10 @@ Result<Address> parse_address(std::string_view location) {
   if (!pieces) return forward(pieces);
   auto options = cut_options(pieces->options);
   if (!options) return forward(options);
-  if (auto usable = pq().library.check(); !usable) return forward(usable);
   Address address;
   address.shown = show(*pieces, *options);
   if (auto taken = take_ours(address, *options); !taken) return forward(taken);
+  if (auto loaded = load_libpq(); !loaded) return forward(loaded);
   if (auto checked = check_theirs(*options); !checked) return forward(checked);
   auto settings = read_settings(*pieces, *options);
   if (!settings) return forward(settings);

@@ -2,14 +2,18 @@
 
 #include "postgres/libpq.hpp"
 
-#include <memory>
+#include "perdure/core/error.hpp"
+#include "perdure/core/shared_library.hpp"
 
 namespace perdure::postgres {
+namespace {
 
-const Libpq& pq() {
-  // Never freed: connections may still be closed while the process ends.
-  static const Libpq& loaded = *std::make_unique<Libpq>().release();
-  return loaded;
-}
+constinit LoadedTable<Libpq> libpq_table;
+
+}  // namespace
+
+Result<void> load_libpq() { return libpq_table.load(); }
+
+const Libpq& pq() { return libpq_table.get(); }
 
 }  // namespace perdure::postgres

@@ -4,11 +4,12 @@
 
 #include <libpq-fe.h>
 
+#include "perdure/core/error.hpp"
 #include "perdure/core/shared_library.hpp"
 
 namespace perdure::postgres {
 
-/// Its functions, each by its name without PQ. They may be called if library.check() says so.
+/// Its functions, each by its name without PQ.
 struct Libpq {
   SharedLibrary library{"libpq.so.5", "libpq5"};
   decltype(PQbackendPID)* backend_pid = library.find<decltype(PQbackendPID)>("PQbackendPID");
@@ -64,9 +65,14 @@ struct Libpq {
       library.find<decltype(PQsetNoticeReceiver)>("PQsetNoticeReceiver");
   decltype(PQsocket)* socket = library.find<decltype(PQsocket)>("PQsocket");
   decltype(PQstatus)* status = library.find<decltype(PQstatus)>("PQstatus");
+
+  [[nodiscard]] Result<void> check() const { return library.check(); }
 };
 
-/// Loaded by the first who asks.
+/// Fails: `unavailable` without a libpq that can be used.
+[[nodiscard]] Result<void> load_libpq();
+
+/// After load_libpq() succeeded once: whoever has an Address may call it.
 [[nodiscard]] const Libpq& pq();
 
 }  // namespace perdure::postgres

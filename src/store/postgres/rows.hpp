@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <libpq-fe.h>
 #include <memory>
 #include <optional>
 #include <string>
