@@ -47,6 +47,7 @@ struct Libcurl {
   decltype(curl_version_info)* version_info =
       library.find<decltype(curl_version_info)>("curl_version_info");
 
+  /// Whether it can be used; sets it up as well.
   [[nodiscard]] Result<void> check() const;
 };
 
