@@ -21,8 +21,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::vector<Way> every_way() {
-  std::vector<Way> ways;
+std::vector<Route> every_way() {
+  std::vector<Route> ways;
   for (const Backend& from : every_backend()) {
     for (const Backend& to : every_backend()) ways.push_back({from, to});
   }
@@ -44,7 +44,7 @@ SessionSummary imported(SessionSummary row, const SessionSummary& is) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryWay, BundleTest, testing::ValuesIn(every_way()),
-                         [](const testing::TestParamInfo<Way>& tested) {
+                         [](const testing::TestParamInfo<Route>& tested) {
                            return testing::PrintToString(tested.param);
                          });
 
