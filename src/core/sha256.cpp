@@ -30,20 +30,12 @@ const EVP_MD* algorithm() {
   return fetched;
 }
 
-constexpr std::uint8_t not_hex = 0xFF;
-
-// What each character stands for: a log has a digest for every request and every call.
-constexpr std::array<std::uint8_t, 256> hex_nibbles = [] {
-  std::array<std::uint8_t, 256> table{};
-  table.fill(not_hex);
-  for (std::uint8_t i = 0; i < 16; ++i) {
-    table[static_cast<std::uint8_t>("0123456789abcdef"[i])] = i;
-    table[static_cast<std::uint8_t>("0123456789ABCDEF"[i])] = i;
-  }
-  return table;
-}();
-
-std::uint8_t nibble(char digit) { return hex_nibbles[static_cast<std::uint8_t>(digit)]; }
+std::optional<std::uint8_t> nibble(char digit) {
+  if (digit >= '0' && digit <= '9') return static_cast<std::uint8_t>(digit - '0');
+  if (digit >= 'a' && digit <= 'f') return static_cast<std::uint8_t>(digit - 'a' + 10);
+  if (digit >= 'A' && digit <= 'F') return static_cast<std::uint8_t>(digit - 'A' + 10);
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -111,10 +103,10 @@ std::optional<Digest> digest_from_hex(std::string_view hex) {
   Digest digest{};
   if (hex.size() != 2 * digest.size()) return std::nullopt;
   for (std::size_t i = 0; i < digest.size(); ++i) {
-    const std::uint8_t high = nibble(hex[2 * i]);
-    const std::uint8_t low = nibble(hex[2 * i + 1]);
-    if (high == not_hex || low == not_hex) return std::nullopt;
-    digest[i] = static_cast<std::uint8_t>((high << 4) | low);
+    const auto high = nibble(hex[2 * i]);
+    const auto low = nibble(hex[2 * i + 1]);
+    if (!high || !low) return std::nullopt;
+    digest[i] = static_cast<std::uint8_t>((*high << 4) | *low);
   }
   return digest;
 }
