@@ -11,6 +11,7 @@ perdure_test(
           contract/changes_test.cpp
           contract/checks_test.cpp
           contract/collect_test.cpp
+          contract/create_test.cpp
           contract/commit_test.cpp
           contract/erase_test.cpp
           contract/hostile_bodies_test.cpp
@@ -51,6 +52,6 @@ perdure_test(
   POSTGRES)
 
 foreach(folder postgres book copy crash counted damage docs faults holes opening power retention saver upgrade
-               views world effects simulation herd failover models tools agent)
+               views world effects simulation herd failover models tools agent held)
   include(${folder}/sources.cmake)
 endforeach()

@@ -52,7 +52,7 @@ TEST_F(DecisionTest, AWordIsTakenBackUntilTheCallIsMade) {
 TEST_F(DecisionTest, WhoeverTakesAWordBackSeesWhatItWas) {
   Mail mail(fixture.store(), must(SessionId::parse("ses_8e1f00")));
   must(mail.approve(must(MessageId::parse("msg_first")), 6, false, "ben", "no"));
-  EXPECT_EQ(fixture.run({"approve", "ses_8e1f"}).out,
+  EXPECT_EQ(fixture.run({"approve", "ses_8e1f", "--overrule"}).out,
             "ses_8e1f00:6: approved, by ana; before that it was denied by ben (no).\n");
   const Said again = fixture.run({"--json", "approve", "ses_8e1f"});
   EXPECT_TRUE(again.out.contains(R"("overrules":null)")) << again.out;
@@ -61,12 +61,43 @@ TEST_F(DecisionTest, WhoeverTakesAWordBackSeesWhatItWas) {
       << denied.out;
 }
 
+TEST_F(DecisionTest, WhatIsDeniedIsAllowedOnlyIfSomebodySaysSoAgain) {
+  EXPECT_EQ(fixture.run({"deny", "ses_8e1f", "--reason", "no"}).exit, 0);
+  const Said said = fixture.run({"--yes", "approve", "ses_8e1f"});
+  EXPECT_EQ(said.exit, 9) << said.out;
+  EXPECT_TRUE(said.err.contains("was denied by ana (no): to allow it all the same, say --overrule"))
+      << said.err;
+  fixture.typed = "no";
+  EXPECT_EQ(fixture.run({"approve", "ses_8e1f"}, 80).exit, 9);
+  fixture.typed = "yes";
+  EXPECT_EQ(fixture.run({"approve", "ses_8e1f", "--reason", "agreed with ana"}, 80).exit, 0);
+  const auto words = must(
+      fixture.store().log().read(must(SessionId::parse("ses_8e1f00")), {.channel = "approvals"}));
+  EXPECT_EQ(words.back().kind, "given");
+  EXPECT_TRUE(words.back().body.bytes().contains("agreed with ana; overrules: denied by ana (no)"))
+      << words.back().body.bytes();
+}
+
+TEST_F(DecisionTest, ADenialThatALivingOwnerHasNotReadCountsToo) {
+  const Session owner = fixture.hold(must(SessionId::parse("ses_8e1f00")));
+  Mail mail(fixture.store(), must(SessionId::parse("ses_8e1f00")));
+  must(mail.approve(must(MessageId::parse("msg_first")), 6, false, "ben", "no"));
+  EXPECT_EQ(fixture.run({"approve", "ses_8e1f"}).exit, 9);
+  EXPECT_EQ(must(fixture.store().inbox().list(must(SessionId::parse("ses_8e1f00")), 9)).size(), 1U);
+}
+
+TEST_F(DecisionTest, WhoeverAllowsACallSeesItsArguments) {
+  const Said said = fixture.run({"approve", "ses_8e1f"});
+  EXPECT_TRUE(said.err.contains("Call: mail.send (")) << said.err;
+  EXPECT_TRUE(said.err.contains("{\"")) << said.err;
+}
+
 TEST_F(DecisionTest, AWordToAnOwnerThatLivesSaysWhatItIsToTakeBack) {
   const SessionId session = must(SessionId::parse("ses_8e1f00"));
   EXPECT_EQ(fixture.run({"deny", "ses_8e1f", "--reason", "no"}).exit, 0);
   const Session owner = fixture.hold(session);
-  std::future<Said> approving =
-      std::async(std::launch::async, [&] { return fixture.run({"approve", "ses_8e1f"}); });
+  std::future<Said> approving = std::async(
+      std::launch::async, [&] { return fixture.run({"approve", "ses_8e1f", "--overrule"}); });
   while (approving.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
     fixture.clock.advance(std::chrono::seconds(1));
   }

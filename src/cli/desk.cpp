@@ -134,11 +134,22 @@ std::string Desk::command(std::string_view words) const {
   return text;
 }
 
+Result<void> Desk::check_trusted() const {
+  const Setting& place = *std::ranges::find(settings_, "store", &Setting::key);
+  if (place.objection.empty()) return {};
+  return fail(ErrorCode::unavailable,
+              fmt::format("the store {} is not opened: {}. To use it all the same, name it: "
+                          "--store {}",
+                          place.value, place.objection, shell_word(place.value)),
+              "authority");
+}
+
 Result<Store*> Desk::open() { return open(false); }
 Result<Store*> Desk::open_or_make() { return open(true); }
 
 Result<Store*> Desk::open(bool makes) {
   if (store_ != nullptr) return store_.get();
+  if (auto trusted = check_trusted(); !trusted) return forward(trusted);
   if (is_forbidden(location(), makes)) {
     return fail(ErrorCode::unavailable,
                 fmt::format("{} may not be read and written by you, or its folder may not: look at "

@@ -9,6 +9,7 @@
 
 #include "command/command.hpp"
 #include "exit.hpp"
+#include "live/signal_watch.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/runtime.hpp"
@@ -32,6 +33,7 @@ class Desk {
   Screen& screen() { return screen_; }  ///< stdout, for people.
   Output& output() { return output_; }  ///< stdout, as JSON.
   Screen& talk() { return talk_; }      ///< stderr.
+  SignalWatch& signals() { return world_.signals == nullptr ? no_signals_ : *world_.signals; }
 
   /// The store, which must be there.
   /// Fails: as open_store; `not_found` says how one is made.
@@ -39,6 +41,8 @@ class Desk {
   /// Makes it, and its folder, if need be.
   [[nodiscard]] Result<Store*> open_or_make();
   [[nodiscard]] const std::string& location() const;
+  /// Fails: `unavailable` about "authority" for a store that was found and is another user's.
+  [[nodiscard]] Result<void> check_trusted() const;
 
   /// `perdure WORDS`, to be copied: it names the store too, where this invocation did.
   [[nodiscard]] std::string command(std::string_view words) const;
@@ -69,6 +73,7 @@ class Desk {
   Screen talk_;
   Output output_;
   std::string asked_;
+  SignalWatch no_signals_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Runtime> worker_;  ///< After the store: it goes first.
 };

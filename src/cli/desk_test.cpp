@@ -60,9 +60,10 @@ TEST(SuggestedCommands, NeverSayAPassword) {
   World world{.out = out, .err = out, .environment = [](const std::string& /*name*/) {
                 return std::optional<std::string>();
               }};
+  const std::vector<Setting> settings = must(read_settings(world, Invocation()));
   Invocation given;
   given.options["store"] = {"postgres://ann:hunter2@db.example/agents"};
-  const Desk desk(world, given, must(read_settings(world, given)));
+  const Desk desk(world, given, settings);
   EXPECT_EQ(desk.command("pending"),
             "perdure pending --store 'postgres://ann:***@db.example/agents'");
 }
@@ -101,6 +102,28 @@ TEST(Doctor, LooksAtAServerBeforeThereIsAStore) {
   EXPECT_EQ(said.exit, fixture.run({"doctor"}).exit);
   EXPECT_FALSE(elsewhere.exists());
   EXPECT_EQ(fixture.run({"doctor", "--store", "missing.db"}).exit, 3);
+}
+
+// Others see what a program was started with.
+TEST(Passwords, AreRefusedOnTheCommandLine) {
+  CliFixture fixture;
+  for (const std::string store :
+       {"postgres://ann:hunter2@h/d", "postgresql://h/d?user=ann&password=hunter2"}) {
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"sessions", "--store", store},
+                                               {"config", "--store", store},
+                                               {"copy", store, "--dry-run"},
+                                               {"--json", "copy", store, "--yes"}}) {
+      const Said said = fixture.run(words);
+      EXPECT_EQ(said.exit, 2) << said.out;
+      EXPECT_THAT(said.err, HasSubstr("~/.pgpass"));
+      EXPECT_THAT(said.out + said.err, Not(HasSubstr("hunter2"))) << words.front();
+    }
+  }
+  fixture.environment["PERDURE_STORE"] = "postgres://ann:hunter2@h/d";
+  const Said said = fixture.run({"config"});
+  EXPECT_EQ(said.exit, 0) << said.err;
+  EXPECT_THAT(said.out, HasSubstr("postgres://ann:***@h/d"));
 }
 
 TEST(MistypedStores, AreRefusedWithoutTheirPassword) {

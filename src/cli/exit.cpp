@@ -12,9 +12,9 @@ Exit exit_for(const Error& error) {
   if (error.subject == "authority") return Exit::not_authorised;
   // Of this kind of store it cannot be asked: that says nothing about its format.
   if (error.subject == "operation") return Exit::usage;
-  // Somebody has to accept that its agent has changed, or is somebody else's.
+  // Somebody has to accept that its agent has changed, or is somebody else's; or that a call is denied.
   if (error.subject == "agent_changed" || error.subject == "agent_refused" ||
-      error.subject == "agent_imported") {
+      error.subject == "agent_imported" || error.subject == "call_denied") {
     return Exit::unconfirmed;
   }
   if (error.subject == "store_in_use") return Exit::in_use;
@@ -67,7 +67,7 @@ std::string_view meaning_of(Exit exit) {
     case Exit::interrupted:
       return "interrupted by Ctrl-C; perdure resume goes on";
     case Exit::terminated:
-      return "ended by SIGTERM; perdure resume goes on";
+      return "ended by SIGTERM or SIGHUP; perdure resume goes on";
   }
   return "";
 }

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <iterator>
 #include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -163,6 +164,7 @@ std::string play(CliFixture& fixture, const std::string& line) {
     replace_all(*text, location.substr(location.find(':') + 1), "{store}");
     replace_all(*text, fixture.folder.path().string(), "{folder}");
     replace_all(*text, "\x1b", "\\e");
+    *text = std::regex_replace(*text, std::regex("[0-9]+ MiB are free"), "{space} MiB are free");
   }
   std::string told = prefixed(said.out, "") + prefixed(said.err, "2> ");
   if (said.exit != 0) told += fmt::format("[{}]\n", said.exit);

@@ -33,6 +33,7 @@ set(PERDURE_CLI_SOURCES
     place/pending_calls.cpp
     place/reference.cpp
     place/settings.cpp
+    place/trust.cpp
     screen/output.cpp
     screen/progress_bar.cpp
     screen/screen.cpp
@@ -85,6 +86,7 @@ set(PERDURE_CLI_TESTS
     live/outlook_test.cpp
     live/picker_test.cpp
     live/signal_watch_test.cpp
+    live/state_folder_test.cpp
     live/whole_text_test.cpp
     moving_test.cpp
     place/filter_test.cpp

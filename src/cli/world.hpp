@@ -8,12 +8,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "perdure/agent/environment.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure::cli {
+
+class SignalWatch;
 
 /// The subject of errors that are about `World::out`.
 inline constexpr std::string_view output_subject = "stdout";
@@ -29,10 +33,11 @@ struct World {
   Environment environment{};
   std::string folder{};                                    ///< Where it was started.
   std::string user{};                                      ///< Who decides.
+  uid_t user_id = ::geteuid();                             ///< Whose files are ours.
   std::function<std::optional<std::string>()> ask_line{};  ///< A line typed at the terminal.
   std::istream* in = nullptr;                              ///< Stdin.
-  bool catches_signals = false;  ///< Ctrl-C and SIGTERM are for the turn that runs.
-  bool is_output_told = false;   ///< Somebody was told that `out` cannot be written.
+  SignalWatch* signals = nullptr;  ///< Ctrl-C and its like; none: they do what they do anyway.
+  bool is_output_told = false;     ///< Somebody was told that `out` cannot be written.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
 };

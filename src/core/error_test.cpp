@@ -3,14 +3,18 @@
 #include "perdure/core/error.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <memory>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace perdure {
 namespace {
@@ -85,6 +89,52 @@ TEST(Results, AFailureIsForwardedToAnotherValueType) {
   const Result<std::string> outer = forward(inner);
   ASSERT_FALSE(outer);
   EXPECT_EQ(outer.error(), (Error{ErrorCode::conflict, "stale", "bat_1"}));
+}
+
+TEST(Results, ACopyIsTheSameWhateverItIsCopiedFrom) {
+  Result<bool> no = false;
+  const Result<bool> fixed = no;
+  EXPECT_EQ(*Result<bool>(no), false) << "and not whether there is a value";
+  EXPECT_EQ(*Result<bool>(fixed), false);
+  EXPECT_EQ(*Result<bool>(std::move(fixed)), false);  // NOLINT(performance-move-const-arg)
+  Result<bool> copy = no;
+  EXPECT_EQ(*copy, false);
+  copy = true;
+  copy = no;
+  EXPECT_EQ(*copy, false);
+  EXPECT_EQ(*Result<bool>(std::move(no)), false);
+  Result<bool> failed = fail(ErrorCode::closed, "closed");
+  const Result<bool> again = failed;
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, ErrorCode::closed);
+}
+
+TEST(Results, AValueBecomesAResultAndAFailureOfAnother) {
+  const Result<std::string> text = "text";
+  EXPECT_EQ(*text, "text");
+  const Result<std::optional<int>> none = std::nullopt;
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+  const Result<std::int64_t> wide = Result<int>(7);
+  EXPECT_EQ(*wide, 7);
+  const Result<void> done;
+  EXPECT_TRUE(done);
+  const Result<void> not_done = fail(ErrorCode::conflict, "no");
+  EXPECT_FALSE(not_done);
+  Result<std::unique_ptr<int>> owner = std::make_unique<int>(7);
+  const Result<std::unique_ptr<int>> next = std::move(owner);
+  EXPECT_EQ(**next, 7);
+}
+
+TEST(Results, AreComparedWithResultsValuesAndErrors) {
+  const Result<int> seven = 7;
+  const Result<int> failed = fail(ErrorCode::closed, "closed");
+  EXPECT_EQ(seven, Result<int>(7));
+  EXPECT_NE(seven, Result<int>(8));
+  EXPECT_NE(seven, failed);
+  EXPECT_EQ(seven, 7);
+  EXPECT_EQ(failed, std::unexpected(Error{ErrorCode::closed, "closed", ""}));
+  EXPECT_EQ(Result<void>(), Result<void>());
 }
 
 }  // namespace

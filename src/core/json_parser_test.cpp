@@ -13,6 +13,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_text.hpp"
 
 namespace perdure {
 
@@ -272,6 +273,22 @@ RC_GTEST_PROP(JsonRoundTrip, NoPrefixOfAContainerIsJson, ()) {
   const std::string text = Json(Json::Array{*rc::gen::resize(10, any_json(2))}).text();
   const auto bytes = *rc::gen::inRange<std::size_t>(0, text.size());
   RC_ASSERT(!is_json(text.substr(0, bytes)));
+}
+
+TEST(ForeignJson, MayHaveManyBytesAndNotManyValues) {
+  const auto list_of = [](std::size_t values) {
+    std::string text = "[0";
+    while (--values > 0) text += ",0";
+    return text + "]";
+  };
+  EXPECT_TRUE(parse_foreign_json(list_of(json_values_max)));
+  const auto refused = parse_foreign_json(list_of(json_values_max + 1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_TRUE(parse_json(list_of(json_values_max + 1)));
+  std::string prose(3 * json_values_max, ',');
+  EXPECT_TRUE(parse_foreign_json("[\"" + prose + "\\\"" + prose + "\"]"));
+  EXPECT_TRUE(has_too_many_values("[\"\"" + prose));
 }
 
 }  // namespace

@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
+#include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace perdure {
 namespace {
@@ -25,6 +28,38 @@ TEST(Json, ALiteralReadsLikeTheJsonItMakes) {
   EXPECT_EQ(
       json.text(),
       R"({"role":"user","turn":1,"ok":true,"cost":0.25,"parent":null,"parts":["a","b","c"]})");
+}
+
+// By every compiler: tests/consumers says the same with clang.
+TEST(Json, AnArrayInBracesIsACopyAndArrayOfMakesOneOfIt) {
+  const Json::Array two{1, 2};
+  EXPECT_EQ(Json(Json::Array{Json::Array{1, 2}}).text(), "[1,2]");
+  EXPECT_EQ(Json(Json::Array{two}).text(), "[1,2]");
+  EXPECT_EQ(Json{two}.text(), "[1,2]");
+  EXPECT_EQ(Json(Json::Array::of(two)).text(), "[[1,2]]");
+  EXPECT_EQ(Json(Json::Array::of(Json::Array::of(1))).text(), "[[1]]");
+  EXPECT_EQ(Json(Json::Array::of()).text(), "[]");
+  EXPECT_EQ(Json(Json::Array{}).text(), "[]");
+  EXPECT_EQ(Json(Json::Array{two, two}).text(), "[[1,2],[1,2]]");
+  EXPECT_EQ(Json(Json::Array{Json(two)}).text(), "[[1,2]]") << "a Json is an element";
+  EXPECT_EQ(Json(Json::Array{Json::Object{{"a", 1}}}).text(), R"([{"a":1}])");
+  EXPECT_EQ(Json(Json::Array{nullptr}).text(), "[null]");
+  EXPECT_EQ(Json(Json::Array(2, 3)).text(), "[2,3]") << "elements, not two times 3";
+}
+
+TEST(Json, AnArrayIsMadeOfARangeAndComparedAndMovedAsAVectorIs) {
+  const std::vector<std::string> texts = {"a", "b"};
+  Json::Array array(texts.begin(), texts.end());
+  EXPECT_EQ(Json(array).text(), R"(["a","b"])");
+  EXPECT_EQ(array, (Json::Array{"a", "b"}));
+  EXPECT_NE(array, (Json::Array{"b", "a"}));
+  Json::Array copy = array;
+  const Json::Array moved = std::move(array);
+  EXPECT_EQ(moved, copy);
+  copy = Json::Array{1};
+  copy.emplace_back(2);
+  EXPECT_EQ(copy, (Json::Array{1, 2}));
+  EXPECT_FALSE((std::is_convertible_v<int, Json::Array>)) << "a value alone is no list";
 }
 
 TEST(Json, EveryIntegerTypeIsTakenExactly) {

@@ -13,6 +13,7 @@ set(PERDURE_CORE_SOURCES
     json_pointer.cpp
     json_text.cpp
     money.cpp
+    own_process.cpp
     poly1305.cpp
     random_ids.cpp
     raw_json.cpp

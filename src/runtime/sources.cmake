@@ -43,6 +43,7 @@ set(PERDURE_RUNTIME_SOURCES
     session/held_session.cpp
     session/mail.cpp
     session/name_holder.cpp
+    session/on_behalf.cpp
     session/open_request.cpp
     session/read_line.cpp
     session/read_state.cpp
@@ -83,6 +84,7 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/cancel_test.cpp
     dispatch/claims_test.cpp
     dispatch/decide_test.cpp
+    dispatch/foreign_claims_test.cpp
     dispatch/foresight_test.cpp
     dispatch/dispatcher_test.cpp
     dispatch/key_test.cpp
@@ -90,6 +92,7 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/refusal_test.cpp
     dispatch/timeouts_test.cpp
     dispatch/tool_test.cpp
+    dispatch/unresolved_test.cpp
     saver/delta_test.cpp
     saver/gist_test.cpp
     saver/recent_test.cpp
@@ -110,6 +113,7 @@ set(PERDURE_RUNTIME_TESTS
     session/steps_test.cpp
     session/stopped_test.cpp
     session/two_runtimes_test.cpp
+    session/used_again_test.cpp
     session/unknown_test.cpp
     session/unknown_turn_test.cpp
     session/verify_test.cpp

@@ -19,6 +19,7 @@
 
 #include "memory/memory_store.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/store/location.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/address.hpp"
@@ -69,6 +70,33 @@ Result<std::unique_ptr<Store>> open_file(const std::string& location, std::strin
       {.location = location, .path = std::move(path), .open = options, .vfs = {}});
 }
 
+// A child of fork(2) must close nothing of its parent's: not a connection, not a lock, not a log.
+class OwnStore final : public Store {
+ public:
+  explicit OwnStore(std::unique_ptr<Store> store) : store_(of_own_process(std::move(store))) {}
+
+  Result<Receipt> commit(const Lease& lease, const Batch& batch) override {
+    return store_->commit(lease, batch);
+  }
+  Result<Created> create(const NewSession& session, const WorkerId& worker,
+                         const Batch& first) override {
+    return store_->create(session, worker, first);
+  }
+  Sessions& sessions() override { return store_->sessions(); }
+  Ownership& ownership() override { return store_->ownership(); }
+  Log& log() override { return store_->log(); }
+  Ledger& ledger() override { return store_->ledger(); }
+  Inbox& inbox() override { return store_->inbox(); }
+  Blobs& blobs() override { return store_->blobs(); }
+  Changes& changes() override { return store_->changes(); }
+  Retention& retention() override { return store_->retention(); }
+  Upkeep& upkeep() override { return store_->upkeep(); }
+  Transfer& transfer() override { return store_->transfer(); }
+
+ private:
+  const OwnProcessPtr<Store> store_;
+};
+
 std::unexpected<Error> refuse_scheme(const std::string& location) {
   return fail(ErrorCode::invalid_argument,
               fmt::format("this build cannot open \"{}\": it knows `memory:`, the path of a file, "
@@ -86,10 +114,7 @@ std::unexpected<Error> refuse_address(const std::string& location) {
                           shown_location(location)));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Store>> open_store(const std::string& location, const OpenOptions& options) {
-  if (auto known = rules::check(options.durability); !known) return forward(known);
+Result<std::unique_ptr<Store>> open_any(const std::string& location, const OpenOptions& options) {
   if (location == "memory:") return open_memory(options);
   if (postgres::is_postgres(location)) return postgres::open_postgres(location, options);
   const std::string_view scheme = scheme_of(location);
@@ -97,6 +122,15 @@ Result<std::unique_ptr<Store>> open_store(const std::string& location, const Ope
   if (scheme.empty()) return open_file(location, location, options);
   if (scheme == "sqlite") return open_file(location, location.substr(scheme.size() + 1), options);
   return refuse_scheme(location);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_store(const std::string& location, const OpenOptions& options) {
+  if (auto known = rules::check(options.durability); !known) return forward(known);
+  auto store = open_any(location, options);
+  if (!store) return store;
+  return std::make_unique<OwnStore>(*std::move(store));
 }
 
 }  // namespace perdure

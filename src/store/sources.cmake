@@ -3,6 +3,7 @@
 set(PERDURE_STORE_SOURCES
     backends.cpp
     body.cpp
+    bundle/arrival_check.cpp
     bundle/bundle_facts.cpp
     bundle/bundle_file.cpp
     bundle/export.cpp
@@ -113,9 +114,7 @@ set(PERDURE_STORE_SOURCES
     sqlite/fact_taker.cpp
     sqlite/file_lock.cpp
     sqlite/first_look.cpp
-    sqlite/format_1.cpp
-    sqlite/format_2.cpp
-    sqlite/format_3.cpp
+    sqlite/format.cpp
     sqlite/garbage.cpp
     sqlite/gate.cpp
     sqlite/inbox.cpp
@@ -187,6 +186,7 @@ set(PERDURE_STORE_TESTS
     rules/cursor_test.cpp
     rules/match_test.cpp
     rules/retention_test.cpp
+    sqlite/enrolling_test.cpp
     sqlite/gate_test.cpp
     sqlite/log_room_test.cpp
     sqlite/page_sums_test.cpp

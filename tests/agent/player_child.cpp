@@ -176,7 +176,9 @@ class Player {
     if (resumed) return std::move(resumed->session);
     if (resumed.error().code != ErrorCode::not_found) return forward(resumed);
     const auto budget = static_cast<std::int64_t>(words_.number("budget"));
-    return agent.begin({.id = id, .budget_micros = budget > 0 ? budget : 1'000'000});
+    return agent.begin({.id = id,
+                        .budget_micros = budget > 0 ? budget : 1'000'000,
+                        .input = user_says("A chair, please.")});
   }
 
   void hear(const AgentEvent& event) {
@@ -210,10 +212,9 @@ class Player {
         return forward(set);
     }
     Stepping observer([this] { take_step(); }, [this](const AgentEvent& event) { hear(event); });
-    const bool begins = session->session().state().transcript.empty();
-    auto input = begins ? std::optional(user_says("A chair, please.")) : std::nullopt;
     for (;;) {
-      auto report = session->run(std::exchange(input, {}), observer);
+      // Never with input: a session that is there has its message, whenever its process died.
+      auto report = session->run(std::nullopt, observer);
       recorded_ = session->session().state().budget.totals.recorded();
       if (!report || !report->waiting) return report;
       auto helped = help(agent, *report->waiting);

@@ -42,6 +42,13 @@ perdure_test(
   TIMEOUT 120)
 
 perdure_test(
+  agent_billed_test
+  SOURCES agent/billed_agent.cpp agent/billed_kills_test.cpp
+  LABELS agent
+  POSTGRES
+  TIMEOUT 300)
+
+perdure_test(
   agent_turns_test
   SOURCES agent/complaints_test.cpp agent/turn_syncs_test.cpp counted/counted_store.cpp
           doubles/counting_vfs.cpp doubles/step_counter.cpp doubles/vfs_shim.cpp

@@ -62,6 +62,14 @@ class CountedAgent {
     take_turn();
     return counted_.syncs() - before;
   }
+  /// Of a session that begins with its message, until it is answered.
+  std::uint64_t syncs_of_first_turn() {
+    const auto before = counted_.syncs();
+    session_ = must(agent_->begin({.budget_micros = 1'000'000'000, .input = user_says("go")}));
+    AgentObserver nobody;
+    EXPECT_EQ(must(session_->run(std::nullopt, nobody)).stop, TurnStop::completed);
+    return counted_.syncs() - before;
+  }
   std::uint64_t rows_of_turn() {
     const auto before = counted_.counters().rows_read;
     take_turn();
@@ -101,6 +109,11 @@ std::uint64_t agent_syncs(const std::vector<Asked>& turn) {
 }
 
 TEST(AgentSyncs, WithoutCallsThereAreTwo) { EXPECT_EQ(agent_syncs({}), 2U); }
+
+TEST(AgentSyncs, ASessionThatBeginsWithItsMessageAddsOne) {
+  CountedAgent agent(std::vector<std::vector<Asked>>(1));
+  EXPECT_EQ(agent.syncs_of_first_turn(), 2U + 1U);
+}
 
 TEST(AgentSyncs, AResponseThatOnlyReadsAddsOne) {
   EXPECT_EQ(agent_syncs({{"look"}}), 2U + 1U);

@@ -89,6 +89,7 @@ class FullDiskTest(FailuresTest):
                     perdure run {agent} Note --jsonl > run 2> run.err; echo $? > run.code
                     perdure resume @last > resume 2> resume.err; echo $? > resume.code
                     perdure log @last --jsonl > full.log
+                    perdure doctor > doctor 2>&1
                     rm disk/ballast
                     perdure resume @last > again 2> again.err; echo $? > again.code
                     perdure log @last --jsonl > all.log
@@ -97,11 +98,12 @@ class FullDiskTest(FailuresTest):
                 )
                 self.assertEqual(self.read("run.code"), "1\n", self.read("run.err"))
                 end = json.loads(self.read("run").splitlines()[-1])["run"]
-                self.assertIn("disk is full", end["why"])
+                self.assertIn("no space left on the disk that holds", end["why"])
                 self.assertRegex(end["next"], "^perdure resume ses_")
                 self.assertEqual((self.read("resume.code"), self.read("resume")), ("1\n", ""))
-                self.assertIn("disk is full", self.read("resume.err"))
+                self.assertIn("nothing that was committed is lost", self.read("resume.err"))
                 told = [event["head"] for event in self.lines("run") if event["event"] == "recorded"]
+                self.assertRegex(self.read("doctor"), r"no space left|warning +space: 0 MiB are free")
                 kept = self.lines("full.log")
                 self.assertGreaterEqual(len(kept), max(told))
                 self.assertEqual(self.lines("all.log")[: len(kept)], kept)
@@ -120,7 +122,7 @@ class FullDiskTest(FailuresTest):
             """
         )
         self.assertEqual((self.read("run.code"), self.read("run")), ("1\n", ""))
-        self.assertRegex(self.read("run.err"), r"\Aperdure: [^\n]*(full|No space)[^\n]*\nMore: perdure help \w+\n\Z")
+        self.assertRegex(self.read("run.err"), r"\Aperdure: [^\n]*[Nn]o space left[^\n]*\nMore: perdure help \w+\n\Z")
         self.assertEqual((self.read("again.code"), self.read("again")), ("0\n", "All is noted.\n"))
 
     def test_a_file_that_may_not_grow_is_an_error_and_no_death(self):
@@ -130,6 +132,8 @@ class FullDiskTest(FailuresTest):
             ["bash", "-c", limit], cwd=self.path, env=self.folder.environment, capture_output=True, text=True
         )
         self.assertEqual((said.returncode, said.stdout), (1, ""), said.stderr)
+        self.assertIn("ulimit -f", said.stderr)
+        self.assertIn("nothing that was committed is lost", said.stderr)
         again = self.folder.run("resume", "@last")
         self.assertEqual((again.returncode, again.stdout), (0, "All is noted.\n"), again.stderr)
         self.assertEqual(self.book(), list(range(NOTES)))
@@ -214,16 +218,24 @@ class DamageTest(FailuresTest):
         content = bytearray(self.store.read_bytes())
         content[content.index(b"Greeting!", content.index(b"blocks")) + 8] ^= 1
         self.store.write_bytes(content)
-        self.assertIn("damaged", self.folder.run("timeline", "Greeting").stdout)
+        for verb in ("timeline", "log"):
+            said = self.folder.run(verb, "Greeting")
+            self.assertEqual(said.returncode, 6, said.stderr)
+            self.assertIn("damaged", said.stdout)
+            self.assertRegex(said.stderr, r"\Aperdure: 1 entry of ses_\w+ cannot be read, at \d+: [^\n]+\nMore: [^\n]+\n\Z")
+            self.assertEqual(self.folder.run(verb, "Greeting", "--json").returncode, 6)
         self.assertEqual(self.folder.run("show", "Greeting").returncode, 0)
         for words in ([], ["--messages"], ["--messages", "-q"]):
             said = self.folder.run("cat", "Greeting", *words)
             self.assertEqual(said.returncode, 6, said.stderr)
             self.assertIn("Good day.", said.stdout)
-            self.assertRegex(said.stderr, r"\Aperdure: 1 entry is damaged, at \d+, and left out above: [^\n]+\nMore: [^\n]+\n\Z")
+            self.assertRegex(said.stderr, r"\Aperdure: 1 entry of ses_\w+ cannot be read, at \d+: [^\n]+\nMore: [^\n]+\n\Z")
         self.assertEqual(self.folder.run("cat", "Greeting", "--json").returncode, 6)
         self.assertEqual(self.folder.run("cat", "Other", "--messages").returncode, 0)
         said = self.folder.run("resume", "Greeting", "Thanks")
+        self.assertEqual((said.returncode, said.stdout), (6, ""), said.stderr)
+        self.assertRegex(said.stderr, r"\Aperdure: session ses_\w+ is damaged at position \d+: [^\n]+--accept-damage\n")
+        said = self.folder.run("resume", "Greeting", "Thanks", "--accept-damage")
         self.assertEqual((said.returncode, said.stdout), (0, "You are welcome.\n"), said.stderr)
         self.assertRegex(said.stderr, r"Damaged:   1 entry, at \d+; it goes on without")
         said = self.folder.run("resume", "Other", "Thanks")
@@ -263,7 +275,8 @@ class DamageTest(FailuresTest):
                 said = self.folder.run(*words)
                 self.one_message(said, 6, "check names what is damaged, salvage saves")
         self.assertEqual(self.folder.run("timeline", "Greeting").returncode, 6)
-        for words in (["sessions"], ["show", "Greeting"], ["log", "Greeting"]):
+        self.assertEqual(self.folder.run("log", "Greeting").returncode, 6)
+        for words in (["sessions"], ["show", "Greeting"]):
             self.assertEqual(self.folder.run(*words).returncode, 0, words)
         self.assertEqual(self.folder.run("check").returncode, 6)
         self.assertEqual(self.folder.run("salvage", str(self.store), "saved.db").returncode, 6)

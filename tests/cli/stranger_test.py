@@ -91,7 +91,7 @@ class StrangerTest(unittest.TestCase):
         process = self.folder.start("run", agent, "Do it")
         gate.await_arrival()
         process.send_signal(signal.SIGHUP)
-        self.assertEqual(end_of(process)[0], -signal.SIGHUP)
+        self.assertEqual(end_of(process)[0], 143)
         said = self.folder.run("resume", "@last")
         self.assertEqual((said.returncode, said.stdout), (0, "Done.\n"), said.stderr)
 
@@ -194,6 +194,31 @@ class StrangerTest(unittest.TestCase):
         self.assertEqual((self.folder.path / "book").read_text(), "did\n")
         self.assertEqual(self.folder.run("resume", "again", "--agent", agent).returncode, 0)
         self.assertEqual((self.folder.path / "book").read_text(), "did\ndid\n")
+
+    def test_what_a_bundle_says_was_done_waits_for_a_person(self):
+        agent = self.write_call("echo did >> book; echo refunded", repeat="once_per_store")
+        self.assertEqual(self.folder.run("run", agent, "Do it", "--title", "theirs").returncode, 0)
+        for title, how, runs in (("believed", "succeeded", "did\n"), ("not", "retry", "did\ndid\n")):
+            with self.subTest(how):
+                self.folder.environment["PERDURE_STORE"] = str(self.store)
+                bundle = str(self.folder.path / f"{title}.bundle")
+                self.folder.run("export", "theirs", "-o", bundle)
+                self.folder.environment["PERDURE_STORE"] = str(self.folder.path / f"{title}.db")
+                self.assertEqual(self.folder.run("import", bundle).returncode, 0)
+                said = self.folder.run("run", agent, "Do it", "--title", title)
+                self.assertEqual(said.returncode, 7, said.stderr)
+                self.assertIn(f"resolve {title} --as", said.stdout + said.stderr.replace(self.call_of(title), title))
+                said = self.folder.run("pending", title)
+                for part in ("nobody accepted", "refunded", "succeeded", "Settle: perdure resolve"):
+                    self.assertIn(part, said.stdout + said.stderr)
+                settled = self.folder.run("resolve", title, "--as", how, "--reason", "I asked the bank", "--yes")
+                self.assertEqual(settled.returncode, 0, settled.stderr)
+                self.assertEqual(self.folder.run("resume", title).returncode, 0)
+                self.assertEqual((self.folder.path / "book").read_text(), runs)
+                self.assertEqual(self.folder.run("check").returncode, 0)
+
+    def call_of(self, title: str) -> str:
+        return json.loads(self.folder.run("pending", title, "--json").stdout)["items"][0]["call"]
 
 
 if __name__ == "__main__":

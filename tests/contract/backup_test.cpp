@@ -62,6 +62,7 @@ TEST_P(BackupContract, BecomesAStoreOfItsOwn) {
 
   EXPECT_NE(first, store->upkeep().info().incarnation);
   EXPECT_EQ(restored()->upkeep().info().incarnation, first) << "from then on it is the same store";
+  EXPECT_NE(must(restored()->upkeep().loss_token()), must(store->upkeep().loss_token()));
 }
 
 TEST_P(BackupContract, UnfinishedSessionsComeUpPausedAndNeedingAttention) {

@@ -61,6 +61,16 @@ TEST_P(SurvivingStore, FencesGoOnRisingAfterReopening) {
   EXPECT_GT(must(store->ownership().acquire_resource("r", worker_id("b"))).fence, resource.fence);
 }
 
+TEST_P(SurvivingStore, ItsLossTokenIsTheSameAfterReopeningAndToOthers) {
+  const std::string token = must(store->upkeep().loss_token());
+  EXPECT_EQ(must(must(open())->upkeep().loss_token()), token);
+  store.reset();
+
+  store = must(open());
+
+  EXPECT_EQ(must(store->upkeep().loss_token()), token);
+}
+
 TEST_P(SurvivingStore, SegmentsGoOnCountingAfterReopening) {
   const SegmentId first = must(store->log().line(create("a"), {})).at(0).id;
   store.reset();

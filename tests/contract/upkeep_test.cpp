@@ -31,6 +31,19 @@ TEST_P(UpkeepContract, EveryStoreHasAnIncarnationOfItsOwn) {
   EXPECT_NE(another->upkeep().info().incarnation, upkeep().info().incarnation);
 }
 
+TEST_P(UpkeepContract, ALossTokenIsTheSameAsLongAsNothingIsLostAndAnotherInEveryStore) {
+  const StorePlace elsewhere(GetParam());
+  const auto another = must(open_store(elsewhere.location(), {.clock = &clock, .ids = &ids}));
+  const std::string token = must(upkeep().loss_token());
+  EXPECT_NE(token, "");
+
+  const Lease lease = own(create());
+  commit(lease, batch_of(lease.session, {message("one")}));
+
+  EXPECT_EQ(must(upkeep().loss_token()), token);
+  EXPECT_NE(must(another->upkeep().loss_token()), token);
+}
+
 TEST_P(UpkeepContract, CommitsAreCountedRepeatsAndFailuresAreNot) {
   const Lease lease = own(create());
   const auto before = upkeep().counters();

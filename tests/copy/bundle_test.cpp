@@ -54,7 +54,7 @@ TEST_P(BundleTest, EverythingIsThereAsItWas) {
   const auto source = rows(*from);
 
   const BundleReport written = must(export_sessions(*from, path));
-  const BundleReport read = must(import_bundle(*to, path));
+  const BundleReport read = must(import_bundle(*to, path, {.accept_claims = true}));
 
   EXPECT_EQ(written, read);
   EXPECT_EQ(written, must(check_bundle(path)));

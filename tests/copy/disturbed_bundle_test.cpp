@@ -102,7 +102,7 @@ TEST_P(BundleTest, WhatChangesMeanwhileIsReadAnew) {
     return true;
   }));
 
-  must(import_bundle(*to, path));
+  must(import_bundle(*to, path, {.accept_claims = true}));
   EXPECT_EQ(difference(but_for_rows(portrait(*from)), but_for_rows(portrait(*to))), "");
   expect_sound(*to);
   const auto restless = export_sessions(*from, folder.file("restless"), {}, [&](const Step&) {
@@ -128,7 +128,7 @@ TEST_P(BundleTest, WhatIsPrunedMeanwhileIsReadAnew) {
     return true;
   }));
 
-  must(import_bundle(*to, path));
+  must(import_bundle(*to, path, {.accept_claims = true}));
   EXPECT_EQ(difference(but_for_rows(portrait(*from)), but_for_rows(portrait(*to))), "");
   expect_sound(*to);
 }
@@ -162,7 +162,7 @@ TEST_P(BundleTest, AKeyThatIsHeldLeavesNothing) {
                           .calls = {Intend{.call = 1, .args = 1, .tool = "pay", .key = held.key},
                                     Dispatch{.call = 1}}}));
 
-  const auto refused = import_bundle(*to, path);
+  const auto refused = import_bundle(*to, path, {.accept_claims = true});
 
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::conflict);

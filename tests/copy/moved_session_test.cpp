@@ -25,6 +25,8 @@ class MovedSession : public testing::TestWithParam<Backend> {
               .side_effects = SideEffects{.network = true, .mutate = true},
               .repeat = Repeat::once_per_session};
     tool.in_flight_max = std::chrono::seconds(60);
+    tool.honours_key = honours_key;
+    tool.attempts_max = is_answer_lost ? 1 : 3;
     tool.run = [this](const CallContext& call) -> ToolOutcome {
       if (reaches_the_bank) ++charges[call.key];
       return is_answer_lost ? ToolOutcome(Doubtful{.why = "no answer"})
@@ -73,6 +75,7 @@ class MovedSession : public testing::TestWithParam<Backend> {
   std::map<std::string, int> charges;
   bool reaches_the_bank = true;
   bool is_answer_lost = true;
+  bool honours_key = false;
   const SessionId id = must(SessionId::parse("invoice 7"));
   StorePlace from_place{GetParam()};
   StorePlace to_place{Backend{"sqlite", Home::file}};
@@ -94,6 +97,38 @@ TEST_P(MovedSession, IsVerifiedThereAndItsEffectIsThereOnce) {
   EXPECT_EQ(resume(*to), CallState::succeeded);
   ASSERT_EQ(charges.size(), 1U);
   EXPECT_EQ(charges.begin()->second, 1);
+}
+
+TEST_P(MovedSession, IsRetriedThereUnderTheSameKey) {
+  honours_key = true;
+  const auto from = open(from_place);
+  const auto to = open(to_place);
+  play(*from);
+  const std::string key = charges.begin()->first;
+  must(copy_store(*from, *to));
+  is_answer_lost = false;
+
+  EXPECT_EQ(resume(*to), CallState::succeeded);
+
+  ASSERT_EQ(charges.size(), 1U);
+  EXPECT_EQ(charges[key], 2) << "the bank was asked twice, under one key";
+}
+
+// What is done once in its tree is done once, wherever the tree goes on.
+TEST_P(MovedSession, HasTheNonceOfItsTree) {
+  const auto from = open(from_place);
+  const auto to = open(to_place);
+  is_answer_lost = false;
+  const auto nonce_in = [&](Store& store) {
+    const auto runtime = start(store);
+    return must(runtime->origin_of(id)).value().nonce;
+  };
+  must(start(*from)->create({.id = id}));
+  const std::string nonce = nonce_in(*from);
+  must(copy_store(*from, *to));
+
+  EXPECT_FALSE(nonce.empty());
+  EXPECT_EQ(nonce_in(*to), nonce);
 }
 
 TEST_P(MovedSession, IsNotRunAgainBeforeTheOldRequestCanNoLongerLand) {

@@ -161,8 +161,13 @@ TEST_F(Check, CountsWhatPrunedEntriesAdded) {
 }
 
 TEST_F(Check, TakesAnErasedBodyForWhatItIs) {
-  edit("UPDATE entry SET body = NULL WHERE id & 0xFFFFFFFF = 7 AND id >> 32 = 1");
+  edit("UPDATE entry SET body = NULL, codec = -1 - codec WHERE id = (1 << 32) + 7");
   EXPECT_THAT(texts(check()), IsEmpty());
+}
+
+TEST_F(Check, FindsABodyThatIsMissingAndWasNotErased) {
+  edit("UPDATE entry SET body = NULL WHERE id = (1 << 32) + 7");
+  expect(Fault::chain, "has a body that does not match its hash");
 }
 
 TEST_F(Check, FindsAnEntryThatNoCommitPutThere) {

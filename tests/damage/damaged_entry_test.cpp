@@ -55,8 +55,24 @@ TEST_F(DamagedEntry, IsReturnedAsSuchAndDoesNotHideItsNeighbours) {
   EXPECT_EQ(entries[2].condition, Condition::intact);
 }
 
+TEST_F(DamagedEntry, IsNotTakenForOneThatWasErased) {
+  for (const char* damage :
+       {"body = NULL", "body = ''", "body = zeroblob(3)", "codec = -1 - codec",
+        "body = NULL, codec = -1 - codec, hash = zeroblob(32)",
+        "channel = '', kind = '', codec = 0, at = 0, hash = zeroblob(32), body = NULL"}) {
+    edit("UPDATE entry SET " + std::string(damage) + " WHERE id & 0xFFFFFFFF = 2");
+    EXPECT_EQ(read().at(1).condition, Condition::damaged) << damage;
+    edit(
+        "UPDATE entry SET channel = 'transcript', kind = 'message', codec = 0, body = 'two', hash "
+        "= "
+        "x'" +
+        to_hex(sha256("two")) + "' WHERE id & 0xFFFFFFFF = 2");
+    EXPECT_EQ(read().at(1).condition, Condition::intact) << damage;
+  }
+}
+
 TEST_F(DamagedEntry, OrOneErasedKeepsTheHashOfWhatItWas) {
-  edit("UPDATE entry SET body = NULL WHERE id & 0xFFFFFFFF = 2");
+  EXPECT_EQ(open_store(path).value()->retention().erase(session, {2}).value().items, 1U);
 
   const auto entries = read();
 

@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"(?<=<!-- postgres columns -->\n\n```\n).+?(?=^```$)", re.DOTALL | re.MULTILINE)
-TABLE = re.compile(r"CREATE TABLE (?:perdure\.)?(\w+) \((.*?)\)(?: WITHOUT ROWID| WITH \([^)]*\)| /\*by session\*/)?;", re.DOTALL)
+TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (?:perdure\.)?(\w+) \((.*?)\)(?: WITHOUT ROWID| WITH \([^)]*\)| /\*by session\*/)?;", re.DOTALL)
 
 
 def tables_of(text: str) -> dict[str, list[str]]:
@@ -36,8 +36,8 @@ def number_in(root: pathlib.Path, header: str) -> str:
 
 
 def findings(root: pathlib.Path, page: str) -> list[str]:
-    postgres = tables_of("".join(f.read_text(encoding="utf-8") for f in sorted(root.glob("src/store/postgres/sql/format_*.sql"))))
-    sqlite = tables_of("".join(f.read_text(encoding="utf-8") for f in sorted(root.glob("src/store/sqlite/format_*.cpp"))))
+    postgres = tables_of("".join(f.read_text(encoding="utf-8") for f in sorted(root.glob("src/store/postgres/sql/format*.sql"))))
+    sqlite = tables_of("".join(f.read_text(encoding="utf-8") for f in sorted(root.glob("src/store/sqlite/format*.cpp"))))
     found = []
     for backend, header in (("SQLite", "src/store/sqlite/schema.hpp"), ("PostgreSQL", "src/store/postgres/migration.hpp")):
         if f"{backend}: format {number_in(root, header)}." not in page:
@@ -63,7 +63,7 @@ def main() -> int:
     given = parser.parse_args()
     page = given.root / "docs/reference/store-format.md"
     if given.write:
-        scripts = sorted(given.root.glob("src/store/postgres/sql/format_*.sql"))
+        scripts = sorted(given.root.glob("src/store/postgres/sql/format*.sql"))
         text = columns_text(tables_of("".join(f.read_text(encoding="utf-8") for f in scripts)))
         page.write_text(BLOCK.sub(lambda _: text, page.read_text(encoding="utf-8"), count=1), encoding="utf-8")
     found = findings(given.root, page.read_text(encoding="utf-8"))

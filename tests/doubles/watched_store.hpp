@@ -22,6 +22,10 @@ class WatchedStore : public Store {
   [[nodiscard]] Result<Receipt> commit(const Lease& lease, const Batch& batch) override {
     return answer_ ? answer_(lease, batch) : behind_.commit(lease, batch);
   }
+  [[nodiscard]] Result<Created> create(const NewSession& session, const WorkerId& worker,
+                                       const Batch& first) override {
+    return behind_.create(session, worker, first);
+  }
   [[nodiscard]] Sessions& sessions() override { return behind_.sessions(); }
   [[nodiscard]] Ownership& ownership() override { return behind_.ownership(); }
   [[nodiscard]] Log& log() override { return behind_.log(); }

@@ -48,7 +48,7 @@ bool MemoryTrial::play(const Death& death) {
   try {
     const auto runtime =
         must(Runtime::start(store, {.renews_itself = false,
-                                    .tools = must(Tools::of(world::every_tool(client))),
+                                    .tools = must(Tools::of(unlucky(world::every_tool(client)))),
                                     .clock = &clock_}));
     ended = effects::play({.runtime = *runtime,
                            .session = session(),

@@ -16,12 +16,15 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
 #include "world/client.hpp"
 #include "world/script.hpp"
 #include "world/wire.hpp"
@@ -41,7 +44,15 @@ constexpr std::array<std::size_t, 4> portions = {1, 2, 1, 2};
 struct Seen {
   int asked = 0;
   bool is_done = false;
+  bool has_failed = false;  ///< It was told so, last: nothing happened.
 };
+
+// Whatever its manner, a model asks again for what it is told did not happen.
+bool asks_again(const Seen& seen, Manner manner) {
+  if (seen.asked == 0 || seen.is_done) return false;
+  if (seen.has_failed) return true;
+  return seen.asked == 1 && manner != Manner::goes_on;
+}
 
 std::string op_of(const ToolCallBlock& call) {
   const auto args = parse_json(call.args);
@@ -59,7 +70,10 @@ std::map<std::string, Seen> seen_in(const std::vector<Message>& history) {
         op_by_id[call->id] = op_of(*call);
         ++seen[op_of(*call)].asked;
       } else if (const auto* result = std::get_if<ToolResultBlock>(&block)) {
-        if (!result->is_error) seen[op_by_id[result->call_id]].is_done = true;
+        Seen& so_far = seen[op_by_id[result->call_id]];
+        const auto outcome = outcome_of(*result);
+        so_far.has_failed = outcome && outcome->state == CallState::failed;
+        if (!result->is_error) so_far.is_done = true;
       }
     }
   }
@@ -139,7 +153,7 @@ Message next_response(const std::vector<Message>& history, Manner manner,
   for (const std::size_t portion : portions) {
     for (std::size_t i = first; i < first + portion; ++i) {
       const Seen& so_far = seen[calls[i].op];
-      const bool again = so_far.asked == 1 && !so_far.is_done && manner != Manner::goes_on;
+      const bool again = asks_again(so_far, manner);
       if (so_far.asked > 0 && !again) continue;
       response.blocks.emplace_back(
           block_for(calls[i], again && manner == Manner::rewords, response.blocks.size()));
@@ -149,6 +163,16 @@ Message next_response(const std::vector<Message>& history, Manner manner,
   }
   response.blocks.emplace_back(TextBlock{.text = "The chair is on its way."});
   return response;
+}
+
+std::vector<Tool> unlucky(std::vector<Tool> tools) {
+  for (Tool& tool : tools) {
+    tool.run = [run = tool.run](const CallContext& call) -> ToolOutcome {
+      if (call.attempt == 2) return Failed{"the program did not start"};
+      return run(call);
+    };
+  }
+  return tools;
 }
 
 std::string response_op(std::size_t messages) { return fmt::format("response-{}", messages); }

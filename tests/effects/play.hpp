@@ -17,11 +17,13 @@
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "world/client.hpp"
 
 namespace perdure::effects {
 
-/// What the model does when a call did not succeed.
+/// What the model does when a call came to nothing that it knows of. For one that failed it always
+/// asks again.
 enum class Manner : std::uint8_t {
   goes_on,   ///< Never asks for it again.
   reissues,  ///< Asks once more, in the same words.
@@ -30,6 +32,10 @@ enum class Manner : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(Manner manner);
 [[nodiscard]] std::optional<Manner> manner_from(std::string_view text);
+
+/// The tools, whose second attempts do not start: what such a one says must not end a call of which
+/// the first may have taken effect.
+[[nodiscard]] std::vector<Tool> unlucky(std::vector<Tool> tools);
 
 /// What one response costs.
 inline constexpr std::int64_t response_micros = 100;

@@ -60,7 +60,7 @@ int run(const Words& words) {
   options.clock = &clock;
   auto store = kill_switch.open(words.location, options);
   if (!store) return stop(store.error());
-  auto tools = Tools::of(world::every_tool(world));
+  auto tools = Tools::of(effects::unlucky(world::every_tool(world)));
   if (!tools) return stop(tools.error());
   auto runtime = Runtime::start(
       **store, {.renews_itself = false, .tools = *std::move(tools), .clock = &clock});

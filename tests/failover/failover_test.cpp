@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <string>
 
 #include "crash/scale.hpp"
 #include "doubles/must.hpp"
@@ -29,6 +30,20 @@ TEST(FailOver, UnderLoadLosesNothingThatWasAcknowledged) {
     EXPECT_THAT(load.finish(), testing::IsEmpty());
   }
   tell("fail-over under load", rounds);
+}
+
+// What was to be synced later may not have reached the standby.
+TEST(FailOver, ChangesTheLossToken) {
+  PostgresPair pair;
+  const std::string before = must(must(open_store(pair.address()))->upkeep().loss_token());
+  ASSERT_NE(before, "");
+
+  pair.kill_primary();
+  pair.promote();
+
+  const std::string after = must(must(open_store(pair.address()))->upkeep().loss_token());
+  EXPECT_NE(after, "");
+  EXPECT_NE(after, before);
 }
 
 // The world's book: sessions that are in the middle of their calls.

@@ -118,7 +118,10 @@ TEST_F(FailedSync, IsMendedByOpeningAgainAndRepeatingTheBatch) {
   fail_next("sync wal");
   ASSERT_FALSE(take_turn(2));
 
+  const auto token = faulty.store().upkeep().loss_token();
   faulty.reopen();
+  EXPECT_NE(faulty.store().upkeep().loss_token().value(), token.value())
+      << "what was not synced may be gone";
   lease = faulty.own("s");
   const auto receipt = take_turn(2);
   const auto repeated = take_turn(2);

@@ -131,6 +131,104 @@ Behaviour failing(const Asked& asked, const SeenRequest& request) {
                   error_json(asked.is_chat, "some_error", "no, not with key " + key));
 }
 
+// A whole response as one object, and what servers call it.
+Behaviour object(const Asked& asked, Behaviour answer) {
+  answer.body = asked.is_chat ? chat_object() : anthropic_object();
+  answer.type = "application/json";
+  if (asked.name == "objecterror") {
+    const std::string_view none = R"("error":null)";
+    answer.body.replace(answer.body.find(none), none.size(),
+                        R"("error":{"message":"out of memory"})");
+    return answer;
+  }
+  if (asked.name == "objectother") answer.body = asked.is_chat ? anthropic_object() : chat_object();
+  if (asked.name == "objectcut") return cut(answer, asked.number, false);
+  answer.has_length = asked.name == "objectshort" || asked.number == 1;
+  if (asked.name == "objectshort") {
+    answer.bytes_max = asked.number;
+    return answer;
+  }
+  if (asked.number == 1) answer.type = "application/json; charset=utf-8";
+  if (asked.number == 2) {
+    answer.type = "APPLICATION/JSON";
+    answer.is_chunked = false;
+  }
+  if (asked.number == 3) answer.type.clear();
+  if (asked.number == 4) answer.type = "text/event-stream";
+  if (asked.number == 5) {
+    answer.body.insert(0, "\xEF\xBB\xBF \r\n\t");
+    answer.piece_bytes = 1;
+  }
+  return answer;
+}
+
+std::string times(std::size_t count, const std::string& text) {
+  std::string all;
+  while (count-- > 0) all += text;
+  return all;
+}
+
+// What does not end, by its name; the first event of a stream comes before it. Empty: it is none.
+std::string endless(const Asked& asked) {
+  const std::string chat = R"(data: {"id":"c","model":"m","choices":[{"index":0,"delta":{)";
+  const std::string delta =
+      "event: content_block_delta\ndata: "
+      R"({"type":"content_block_delta","index":0,"delta":{"type":)";
+  if (asked.name == "text") {
+    const std::string words = R"("on and on"}})"
+                              "\n\n";
+    return times(500, asked.is_chat ? chat + R"("content":"on and on"}}]})"
+                                             "\n\n"
+                                    : delta + R"("text_delta","text":)" + words);
+  }
+  if (asked.name == "joins") {
+    return times(500, asked.is_chat ? chat + R"("reasoning_details":[{"text":"hm"}]}}]})"
+                                             "\n\n"
+                                    : delta + R"("signature_delta","signature":"ab\ncd"}})"
+                                              "\n\n");
+  }
+  if (asked.name == "calls") {
+    return times(500, asked.is_chat
+                          ? chat + R"("tool_calls":[{"function":{"name":"f"}},{"function":)"
+                                   R"({"name":"g"}}]}}]})"
+                                   "\n\n"
+                          : "event: content_block_start\ndata: "
+                            R"({"type":"content_block_start","index":1,"content_block":)"
+                            R"({"type":"tool_use","id":"","name":"f","input":{}}})"
+                            "\n\n");
+  }
+  if (asked.name == "comments") return times(2000, ": ping\n\n");
+  if (asked.name == "line" || asked.name == "string") return std::string(30'000, 'x');
+  if (asked.name == "values") return times(10'000, "[0],");
+  if (asked.name == "headers") return times(500, "X-More: and more\r\n");
+  if (asked.name == "refusal400") return std::string(30'000, 'x');
+  return {};
+}
+
+Behaviour without_end(const Asked& asked, Behaviour answer) {
+  answer.repeated = endless(asked);
+  answer.body.clear();
+  if (!asked.is_chat) {
+    answer.body = anthropic_events(0).front() +
+                  "event: content_block_start\ndata: "
+                  R"({"type":"content_block_start","index":0,"content_block":)"
+                  R"({"type":"text","text":""}})"
+                  "\n\n";
+  }
+  if (asked.name == "line") answer.body += "data: ";
+  if (asked.name == "string") {
+    answer.body = asked.is_chat ? R"({"choices":[{"message":{"content":")"
+                                : R"({"role":"assistant","content":[{"type":"text","text":")";
+  }
+  if (asked.name == "values") answer.body = R"({"choices":[)";
+  if (asked.name == "headers") answer.status = 201;
+  if (asked.name == "refusal400") {
+    answer.status = 400;
+    answer.headers = "Connection: close\r\n\r\nno, and no, and ";
+  }
+  return answer;
+}
+
 // A stream that is not as it should be.
 Behaviour odd(const Asked& asked, const std::vector<std::string>& events, Behaviour answer) {
   const std::size_t half = events.size() / 2;
@@ -155,6 +253,8 @@ Behaviour odd(const Asked& asked, const std::vector<std::string>& events, Behavi
   }
   if (asked.name == "final") answer.body = text_only(asked.is_chat);
   if (asked.name == "nodone") answer.body = joined_events({events.begin(), events.end() - 1});
+  if (asked.name == "packed") answer.headers = "Content-Encoding: gzip\r\n";
+  if (asked.name == "packed") answer.body = "\x1F\x8B nothing that anybody can read";
   if (asked.name == "nousage") {
     answer.body = joined_events({events.begin(), events.end() - 2}) + events.back();
   }
@@ -193,6 +293,8 @@ Behaviour behaviour_of(const SeenRequest& request, int count) {
     answer.body.resize(asked.number);
     answer.is_left_open = true;
   }
+  if (asked.name.starts_with("object")) return object(asked, answer);
+  if (!endless(asked).empty()) return without_end(asked, answer);
   return odd(asked, events, answer);
 }
 

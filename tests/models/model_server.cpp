@@ -27,12 +27,14 @@
 namespace perdure::models {
 namespace {
 
-void send_all_of(int to, std::string_view bytes) {
+// False: the client is gone.
+bool send_all_of(int to, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = send(to, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return;
+    if (sent <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
+  return true;
 }
 
 std::string lower(std::string text) {
@@ -123,6 +125,13 @@ class ModelServer::Connection {
       send_plain(400, *refusal, "");
       return false;
     }
+    if (behaviour.status != 200 && !behaviour.repeated.empty()) {
+      send_all_of(socket_,
+                  "HTTP/1.1 " + std::to_string(behaviour.status) + " Told\r\n" + behaviour.headers);
+      while (send_all_of(socket_, behaviour.repeated)) {
+      }
+      return false;
+    }
     if (behaviour.status != 200) {
       send_plain(behaviour.status, behaviour.body, behaviour.headers);
       return false;
@@ -138,19 +147,27 @@ class ModelServer::Connection {
   }
 
   bool stream(const Behaviour& behaviour) {
-    send_all_of(socket_, "HTTP/1.1 200 OK\r\nContent-Type: " + behaviour.type + "\r\n" +
-                             "request-id: req_9\r\nx-request-id: req_9\r\n" +
-                             (behaviour.is_chunked ? "Transfer-Encoding: chunked\r\n\r\n"
-                                                   : "Connection: close\r\n\r\n"));
-    std::string_view body(behaviour.body);
+    const bool is_chunked = behaviour.is_chunked && !behaviour.has_length;
+    std::string head = "HTTP/1.1 200 OK\r\nrequest-id: req_9\r\nx-request-id: req_9\r\n";
+    if (!behaviour.type.empty()) head += "Content-Type: " + behaviour.type + "\r\n";
+    if (behaviour.has_length) {
+      head += "Content-Length: " + std::to_string(behaviour.body.size()) + "\r\n";
+    }
+    head += is_chunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n";
+    send_all_of(socket_, head + behaviour.headers + "\r\n");
+    const auto send_piece = [&](const std::string& piece) {
+      return send_all_of(socket_, is_chunked ? hex(piece.size()) + "\r\n" + piece + "\r\n" : piece);
+    };
+    std::string_view body = std::string_view(behaviour.body).substr(0, behaviour.bytes_max);
     while (!body.empty()) {
       const std::string piece(body.substr(0, behaviour.piece_bytes));
       body.remove_prefix(piece.size());
-      send_all_of(socket_,
-                  behaviour.is_chunked ? hex(piece.size()) + "\r\n" + piece + "\r\n" : piece);
+      send_piece(piece);
+    }
+    while (!behaviour.repeated.empty() && send_piece(behaviour.repeated)) {
     }
     if (behaviour.is_left_open) wait_for_the_end();
-    if (!behaviour.has_end) return false;
+    if (!behaviour.has_end || !is_chunked) return false;
     send_all_of(socket_, "0\r\n\r\n");
     return true;
   }

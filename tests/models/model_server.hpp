@@ -18,6 +18,13 @@
 // tired-K          whole K times, then closed instead of an answer
 // page             a page of HTML with status 200              refused-K   200 with an error instead of a response K times, then whole
 // later-K          429 K times, retry-after 7, then whole       length, refusal, pause (Anthropic)   a text that stops for that reason
+// object-K         one JSON object instead of a stream; K is how it is told: 0 as JSON, in chunks; 1 with a
+//                  character set and a length; 2 in capitals, until it closes; 3 not at all; 4 as a stream;
+//                  5 behind blanks and a byte order mark, byte by byte
+// objectcut-N      N bytes of it, then closed                   objectshort-N   the same, and a length that promised more
+// objecterror      (chat) such an object with an error in it    objectother     such an object of the other vendor
+// packed           a stream that is called gzip
+// text, joins, calls, comments, line, string, values, headers, refusal400: something of that kind without end
 
 #pragma once
 

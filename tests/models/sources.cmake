@@ -16,7 +16,13 @@ perdure_test(
           models/round_trip_test.cpp
           models/streaming_test.cpp
           models/tls_front.cpp
+          models/whole_test.cpp
           ${PERDURE_MODEL_SERVER}
+  LABELS models
+  TIMEOUT 300)
+perdure_test(
+  endless_answers_test
+  SOURCES models/client.cpp models/endless_test.cpp ${PERDURE_MODEL_SERVER}
   LABELS models
   TIMEOUT 300)
 target_link_libraries(models_test PRIVATE OpenSSL::SSL)

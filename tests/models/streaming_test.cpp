@@ -176,7 +176,9 @@ TEST_P(Streaming, AResponseBeyondTheLimitEnds) {
   small.response_bytes_max = 2000;
   const auto provider = GetParam().make(server.url("whole"), small, services());
   const ModelOutcome outcome = ask(*provider, listener);
-  EXPECT_EQ(std::get<CutOff>(outcome).error.message, "the response is too large");
+  EXPECT_EQ(std::get<CutOff>(outcome).error.message,
+            "the response is too large: it has more than 2000 bytes (model.response_bytes_max)");
+  EXPECT_FALSE(text_of(std::get<CutOff>(outcome).so_far.message).empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryFormat, Streaming, testing::ValuesIn(formats()),

@@ -153,6 +153,20 @@ std::vector<std::string> anthropic_events(std::size_t text_bytes) {
   return events;
 }
 
+std::string anthropic_object(std::size_t text_bytes) {
+  return R"({"id":"msg_01","type":"message","role":"assistant","model":"claude-test-1","content":[)"
+         R"({"type":"thinking","thinking":)" +
+         quote(joined({3, std::string(thought)})) + R"(,"signature":)" + quote(signature) +
+         R"(},{"type":"redacted_thinking","data":"b3Bh\/cXVl=="},{"type":"text","text":)" +
+         quote(joined(pieces_of(text_bytes))) +
+         R"(},{"type":"tool_use","id":"toolu_01","name":"read","input":)" + std::string(args_one) +
+         R"(},{"type":"tool_use","id":"toolu_02","name":"weather","input":)" +
+         std::string(args_two) +
+         R"(,"caller":{"type":"direct"}}],"stop_reason":"tool_use","stop_sequence":null,)"
+         R"("usage":{"input_tokens":20,"cache_creation_input_tokens":300,)"
+         R"("cache_read_input_tokens":4000,"output_tokens":577}})";
+}
+
 ModelResponse anthropic_response(std::size_t text_bytes) {
   ModelResponse response;
   Message& message = response.message;
@@ -203,6 +217,22 @@ std::vector<std::string> chat_events(std::size_t text_bytes) {
                 R"("completion_tokens_details":{"reasoning_tokens":64}})"));
   events.emplace_back("data: [DONE]\n\n");
   return events;
+}
+
+std::string chat_object(std::size_t text_bytes) {
+  const auto call_text = [](std::string_view id, std::string_view name, std::string_view args) {
+    return R"({"id":)" + quote(id) + R"(,"type":"function","function":{"name":)" + quote(name) +
+           R"(,"arguments":)" + quote(args) + "}}";
+  };
+  return R"({"id":"chatcmpl-7","object":"chat.completion","created":1,"model":"local-1",)"
+         R"("error":null,"choices":[{"index":0,"message":{"role":"assistant","reasoning_content":)" +
+         quote(joined({3, std::string(chat_thought)})) + R"(,"content":)" +
+         quote(joined(pieces_of(text_bytes))) + R"(,"tool_calls":[)" +
+         call_text("call_a", "read", args_one) + "," + call_text("call_b", "weather", args_two) +
+         R"(]},"logprobs":null,"finish_reason":"tool_calls"}],)"
+         R"("usage":{"prompt_tokens":4320,"completion_tokens":577,"total_tokens":4897,)"
+         R"("prompt_tokens_details":{"cached_tokens":4000},)"
+         R"("completion_tokens_details":{"reasoning_tokens":64}}})";
 }
 
 ModelResponse chat_response(std::size_t text_bytes) {

@@ -35,6 +35,10 @@ struct Voice {
     std::size_t text_bytes = text_bytes_default);
 [[nodiscard]] std::vector<std::string> chat_events(std::size_t text_bytes = text_bytes_default);
 
+/// The same response as the one object of a server that does not stream.
+[[nodiscard]] std::string anthropic_object(std::size_t text_bytes = text_bytes_default);
+[[nodiscard]] std::string chat_object(std::size_t text_bytes = text_bytes_default);
+
 /// What a client must make of them. The request id is the server's.
 [[nodiscard]] ModelResponse anthropic_response(std::size_t text_bytes = text_bytes_default);
 [[nodiscard]] ModelResponse chat_response(std::size_t text_bytes = text_bytes_default);

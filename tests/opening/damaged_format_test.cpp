@@ -2,13 +2,17 @@
 // what it is. It can be read, and nobody writes to it.
 
 #include <atomic>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 
+#include "doubles/next_format.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/schema.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
 namespace {
@@ -16,17 +20,22 @@ namespace {
 class DamagedFormat : public testing::Test {
  protected:
   DamagedFormat() {
-    const auto store = open_store(path, {}).value();
+    const auto store = open(path).value();
     EXPECT_TRUE(store->sessions().create({.id = kept}));
     EXPECT_TRUE(store->upkeep().backup(copy));
     incarnation = store->upkeep().info().incarnation;
   }
 
-  /// Says that the file has format 1.
+  /// As a build does that knows a format more.
+  static Result<std::unique_ptr<Store>> open(const std::string& file) {
+    return sqlite::open_sqlite({.path = file, .steps = next_sqlite_steps});
+  }
+
+  /// Says that the file has the format before the one it has.
   static void damage(const std::string& file) {
     std::atomic<std::uint64_t> rows_read = 0;
     sqlite::Connection db(file, "", SQLITE_OPEN_READWRITE, &rows_read);
-    db.execute("PRAGMA user_version = 1");
+    db.execute(fmt::format("PRAGMA user_version = {}", sqlite::format_number));
   }
 
   void expect_read_only(Store& store) {
@@ -49,7 +58,7 @@ class DamagedFormat : public testing::Test {
 
 TEST_F(DamagedFormat, LeavesAStoreToReadersOnly) {
   damage(path);
-  const auto store = open_store(path, {});
+  const auto store = open(path);
   ASSERT_TRUE(store) << store.error().message;
   expect_read_only(**store);
 }
@@ -57,7 +66,7 @@ TEST_F(DamagedFormat, LeavesAStoreToReadersOnly) {
 // Nobody may take it for the store that it is a copy of.
 TEST_F(DamagedFormat, LeavesABackupToReadersOnly) {
   damage(copy);
-  const auto store = open_store(copy, {});
+  const auto store = open(copy);
   ASSERT_TRUE(store) << store.error().message;
   EXPECT_EQ((*store)->upkeep().info().incarnation, incarnation);
   expect_read_only(**store);

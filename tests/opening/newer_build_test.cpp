@@ -40,7 +40,7 @@ TEST_F(NewerBuild, ThatMigratesTheStoreClosesItForOlderOnes) {
 
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, ErrorCode::closed);
-  EXPECT_NE(written.error().message.find("format 4 by a newer build"), std::string::npos)
+  EXPECT_NE(written.error().message.find("format 5 by a newer build"), std::string::npos)
       << written.error().message;
   EXPECT_EQ(create("again").error().code, ErrorCode::closed);
   EXPECT_EQ(store->upkeep().sync().error().code, ErrorCode::closed);

@@ -1,8 +1,11 @@
 // Who may read what a store's files say: whatever the umask is.
 
 #include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <sys/stat.h>
 
@@ -73,6 +76,39 @@ TEST_F(Rights, OfAStoreThatIsThereStayAndTheFilesBesideItFollow) {
   EXPECT_THAT(remark.what, testing::HasSubstr("group"));
   ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
   EXPECT_THAT(remark_of(*store).what, testing::HasSubstr("everybody"));
+}
+
+// Whoever may write to the folder could have us write to any file of ours.
+TEST_F(Rights, NoFileBesideAStoreIsOpenedThroughALink) {
+  const std::string precious = folder.file("precious");
+  const auto content = [&] {
+    std::ifstream file(precious);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  for (const bool was_there : {false, true}) {
+    for (const std::string end : {"-lock", "-wal", "-shm"}) {
+      for (const std::string left : {"", "-wal", "-shm", "-lock"}) fs::remove(path + left);
+      if (was_there) open().reset();
+      fs::remove(path + end);
+      std::ofstream(precious) << "kept";
+      fs::create_symlink(precious, path + end);
+      const auto opened = open_store(path);
+      EXPECT_FALSE(opened) << end;
+      EXPECT_EQ(content(), "kept") << end;
+      if (end == "-lock") {
+        EXPECT_THAT(opened.error().message, testing::HasSubstr("-lock is a link"));
+      }
+      fs::remove(path + end);
+    }
+  }
+  const auto store = open();
+  for (const std::string made : {".backup", ".bundle", ".salvaged"}) {
+    fs::create_symlink(precious, path + made);
+  }
+  EXPECT_FALSE(store->upkeep().backup(path + ".backup"));
+  EXPECT_FALSE(export_sessions(*store, path + ".bundle"));
+  EXPECT_FALSE(salvage_store(path, path + ".salvaged"));
+  EXPECT_EQ(content(), "kept");
 }
 
 }  // namespace

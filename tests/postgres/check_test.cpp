@@ -1,7 +1,9 @@
 // Each fault planted by itself, by hand: a check of a store in PostgreSQL names it. As
 // damage/check_test.cpp, where there is the same to be planted.
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +14,7 @@
 #include "damage/sample.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/store/open.hpp"
 #include "postgres/statements.hpp"
 
@@ -171,11 +174,67 @@ TEST_F(PostgresCheck, TakesWhatWasPrunedOrErasedForWhatItIs) {
       "sum(tokens_in), sum(tokens_out), sum(cost_micros) FROM perdure.entry "
       "WHERE session = 1 AND position IN (7, 8)");
   run("DELETE FROM perdure.entry WHERE session = 1 AND position IN (7, 8)");
-  run("UPDATE perdure.entry SET body = NULL, bytes = NULL WHERE session = 1 AND position = 9");
+  run("UPDATE perdure.entry SET body = NULL, bytes = NULL, codec = -1 - codec "
+      "WHERE session = 1 AND position = 9");
   EXPECT_THAT(texts(check()), IsEmpty());
 
   run("UPDATE perdure.pruned SET turns = 999");
   EXPECT_THAT(texts(check()), Contains(HasSubstr("totals")));
+}
+
+// Not only a check tells: whoever reads the log does.
+TEST_F(PostgresCheck, WhatIsMissingIsReadAsDamagedAndHidesNoNeighbour) {
+  const SessionId id = must(SessionId::parse(cluster().one(postgres::in_schema(
+      "SELECT id FROM perdure.session WHERE num = 1", postgres::quoted_name(schema.name())))));
+  const auto read = [&](const LogQuery& query) {
+    return must(must(open_store(schema.location()))->log().read(id, query));
+  };
+  const std::vector<Entry> whole = read({});
+  ASSERT_GT(whole.size(), 4U);
+  const std::size_t middle = whole.size() / 2;
+  const std::string there =
+      fmt::format(" WHERE session = 1 AND position = {}", whole[middle].position);
+  for (const char* damage :
+       {"UPDATE perdure.entry SET body = NULL, bytes = NULL",
+        "UPDATE perdure.entry SET body = '', bytes = NULL", "DELETE FROM perdure.entry"}) {
+    SCOPED_TRACE(damage);
+    run(damage + there);
+    for (const Order order : {Order::oldest_first, Order::newest_first}) {
+      for (const std::size_t limit : {whole.size(), middle + 1, whole.size() - middle}) {
+        std::vector<Entry> expected = whole;
+        if (order == Order::newest_first) std::ranges::reverse(expected);
+        expected.resize(limit);
+        std::vector<Entry> found = read({.order = order, .limit = limit});
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          if (found[i].position == whole[middle].position) {
+            EXPECT_EQ(found[i].condition, Condition::damaged);
+          } else {
+            EXPECT_EQ(found[i], expected[i]);
+          }
+        }
+      }
+    }
+    const State state = must(read_state(*must(open_store(schema.location())), id, Point::head()));
+    EXPECT_FALSE(state.skipped.empty());
+    restore();
+  }
+  EXPECT_EQ(read({}), whole);
+}
+
+TEST_F(PostgresCheck, AMissingLastEntryIsDamageAndNoShorterSession) {
+  const auto store = must(open_store(schema.location()));
+  const SessionId id = must(SessionId::parse(cluster().one(postgres::in_schema(
+      "SELECT id FROM perdure.session WHERE num = 1", postgres::quoted_name(schema.name())))));
+  const Position head = must(store->sessions().read(id)).head;
+  run(fmt::format("DELETE FROM perdure.entry WHERE session = 1 AND position = {}", head));
+
+  const auto state = read_state(*store, id, Point::head());
+
+  ASSERT_FALSE(state);
+  EXPECT_EQ(state.error().code, ErrorCode::corrupted);
+  EXPECT_NE(state.error().message.find(fmt::format("position {}", head)), std::string::npos);
+  EXPECT_EQ(must(store->log().read(id, {})).back().condition, Condition::damaged);
 }
 
 TEST_F(PostgresCheck, FindsWhatTheLogDoesNotBearOut) {

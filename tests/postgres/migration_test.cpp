@@ -2,6 +2,8 @@
 // transaction, under the feet of those who use it, with the grants that were given. Who may not is
 // told who must. A newer version's functions are left alone.
 
+#include "store/postgres/migration.hpp"
+
 #include <chrono>
 #include <fmt/format.h>
 #include <future>
@@ -12,6 +14,7 @@
 
 #include "crash/load.hpp"
 #include "doubles/must.hpp"
+#include "doubles/next_format.hpp"
 #include "doubles/pg_script.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_wait.hpp"
@@ -21,6 +24,7 @@
 #include "perdure/store/store.hpp"
 #include "postgres/aged.hpp"
 #include "postgres/proxied.hpp"
+#include "store/postgres/postgres_store.hpp"
 
 namespace perdure {
 namespace {
@@ -36,6 +40,19 @@ class Migrations : public testing::Test {
   [[nodiscard]] std::string noted_functions() const {
     return cluster().one(
         fmt::format("SELECT value FROM {}.meta WHERE key = 'functions'", schema.name()));
+  }
+  [[nodiscard]] std::string noted_format() const {
+    return cluster().one(
+        fmt::format("SELECT value FROM {}.meta WHERE key = 'format'", schema.name()));
+  }
+  void note_format(const std::string& format) const {
+    cluster().execute(
+        fmt::format("UPDATE {}.meta SET value = '{}' WHERE key = 'format'", schema.name(), format));
+  }
+  /// As a build does that knows a format more.
+  [[nodiscard]] Result<std::unique_ptr<Store>> open_next(const std::string& how = "",
+                                                         const OpenOptions& options = {}) const {
+    return postgres::open_postgres(schema.location(how), options, next_postgres_steps);
   }
   void note_functions(const std::string& version) const {
     cluster().execute(fmt::format("UPDATE {}.meta SET value = '{}' WHERE key = 'functions'",
@@ -69,18 +86,44 @@ TEST_F(Migrations, AStoreThatNotedNoFunctionsIsOne) {
   EXPECT_EQ(definitions_in(schema.name()), fresh);
 }
 
-// Format 2 added types, and the functions that take them.
-TEST_F(Migrations, AStoreOfFormat1IsTakenToThisOne) {
-  cluster().execute(fmt::format("DROP TYPE {0}.new_entry, {0}.rest CASCADE", schema.name()));
-  cluster().execute(
-      fmt::format("UPDATE {}.meta SET value = '1' WHERE key = 'format'", schema.name()));
-  note_functions("0.0.1 of somebody");
+TEST_F(Migrations, TakeAStoreToTheNextFormatStepByStep) {
+  const auto before = must(open_store(schema.location()));
+  const Lease lease = own_session(*before, "session");
+  must(before->commit(lease, turn_batch(lease.session, 1)));
 
-  const auto store = must(open_store(schema.location()));
+  const auto store = must(open_next());
 
+  EXPECT_EQ(store->upkeep().info().format, postgres::format_number + 1);
+  EXPECT_EQ(cluster().one(fmt::format("SELECT id FROM {}.future", schema.name())), "session");
   EXPECT_EQ(definitions_in(schema.name()), fresh);
-  const Lease lease = own_session(*store, "session");
-  EXPECT_TRUE(store->commit(lease, turn_batch(lease.session, 1)).has_value());
+  EXPECT_TRUE(store->commit(lease, turn_batch(lease.session, 2)).has_value());
+  EXPECT_EQ(find_wrong_turn(*store, lease.session, 2), "");
+  EXPECT_TRUE(open_next().has_value()) << "when opened again";
+  const auto older = open_store(schema.location());
+  ASSERT_FALSE(older.has_value());
+  EXPECT_EQ(older.error().code, ErrorCode::unsupported);
+}
+
+TEST_F(Migrations, ToANewFormatNeedThatTheAddressAllowsIt) {
+  const auto refused = open_next("migrate=verify");
+
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("needs format 5"), HasSubstr("migrate")));
+  EXPECT_EQ(noted_format(), "4");
+}
+
+TEST_F(Migrations, DoNotTakeUpAFormatThatWasNeverReleased) {
+  for (const char* const format : {"1", "2", "3"}) {
+    note_format(format);
+    const auto store = open_store(schema.location());
+
+    ASSERT_FALSE(store.has_value());
+    EXPECT_EQ(store.error().code, ErrorCode::unsupported);
+    EXPECT_THAT(store.error().message,
+                AllOf(HasSubstr(fmt::format("has format {},", format)), HasSubstr("export")));
+    EXPECT_EQ(noted_format(), format);
+  }
 }
 
 TEST_F(Migrations, SomebodyElsesFunctionsStay) {
@@ -93,7 +136,7 @@ TEST_F(Migrations, SomebodyElsesFunctionsStay) {
   EXPECT_EQ(cluster().one(fmt::format("SELECT {}.mine()", schema.name())), "mine");
 }
 
-// The functions are replaced, and `meta` is yet to say so, when the server's process is ended.
+// Tables and functions are changed, and `meta` is yet to say so, when the server's process is ended.
 TEST_F(Migrations, ThatAreCutOffChangeNothing) {
   age_functions(schema.name());
   const std::string aged = definitions_in(schema.name());
@@ -101,7 +144,7 @@ TEST_F(Migrations, ThatAreCutOffChangeNothing) {
   PostgresSql reader(cluster().address());
   reader.execute(fmt::format("BEGIN; LOCK TABLE {}.meta IN SHARE MODE", schema.name()));
   auto cut_off = std::async(std::launch::async, [&] {
-    return open_store(schema.location(), {.write_wait = std::chrono::seconds(2)}).has_value();
+    return open_next("", {.write_wait = std::chrono::seconds(2)}).has_value();
   });
   wait_for_answer(cluster().address(),
                   fmt::format("SELECT bool_or(pg_terminate_backend(pid)) FROM pg_stat_activity "
@@ -113,6 +156,7 @@ TEST_F(Migrations, ThatAreCutOffChangeNothing) {
   reader.execute("ROLLBACK");
   EXPECT_EQ(definitions_in(schema.name()), aged);
   EXPECT_EQ(noted_functions(), noted);
+  EXPECT_EQ(noted_format(), "4");
   make();
   EXPECT_EQ(definitions_in(schema.name()), fresh);
 }

@@ -46,7 +46,9 @@ perdure_test(
 set(PERDURE_PG_LOAD crash/main.cpp crash/load.cpp postgres/load.cpp contract/describe.cpp)
 perdure_test(
   pg_faults_test
-  SOURCES postgres/lost_replies_test.cpp
+  SOURCES agent/billed_agent.cpp
+          postgres/billed_crash_test.cpp
+          postgres/lost_replies_test.cpp
           postgres/refusals_test.cpp
           postgres/restarts_test.cpp
           postgres/terminated_test.cpp

@@ -8,6 +8,8 @@ perdure_test(
           crash/portrait.cpp
           crash/script.cpp
           crash/stored_file.cpp
+          agent/billed_agent.cpp
+          power/billed_turns_test.cpp
           power/group_cut_test.cpp
           power/power_cut_test.cpp
           power/recording.cpp

@@ -2,6 +2,7 @@
 
 #include "simulation/life.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 #include <memory>
@@ -40,6 +41,15 @@ Policy draw_policy(Dice& dice) {
   policy.cadence.at = static_cast<Cadence::At>(dice.below(3));
   policy.cadence.turns = 2;
   return policy;
+}
+
+// Each store has its own.
+std::string without_loss_token(const std::string& body) {
+  constexpr std::string_view key = "\"loss_token\":\"";
+  const std::size_t begin = body.find(key);
+  if (begin == std::string::npos) return body;
+  const std::size_t value = begin + key.size();
+  return body.substr(0, value) + body.substr(body.find('"', value));
 }
 
 }  // namespace
@@ -260,7 +270,7 @@ std::vector<std::string> Life::logs() {
     if (!entries) continue;
     for (const Entry& entry : *entries) {
       lines.push_back(fmt::format("{}:{} {} {} {}", actor->id.text(), entry.position, entry.channel,
-                                  entry.kind, entry.body.bytes()));
+                                  entry.kind, without_loss_token(entry.body.bytes())));
     }
   }
   return lines;

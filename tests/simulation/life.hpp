@@ -75,6 +75,7 @@ class Life {
   void answer(Actor& actor, Process& process);
   void run_calls(Actor& actor, Process& process);
   void find_out(Actor& actor, Process& process);
+  static bool drop_if_it_went_back(Process& process);
   void rest(Actor& actor, Process& process);
   void attend(Actor& actor, Process& process);
   void wait_until(Actor& actor, Process& process, Timestamp until);

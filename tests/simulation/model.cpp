@@ -12,8 +12,10 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"
+#include "perdure/store/ledger.hpp"
 #include "property/dice.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/kinds.hpp"
@@ -56,7 +58,7 @@ Model::Model(std::uint64_t seed) : seed_(seed) {
   if (tools_.empty()) tools_ = {"look", "ship", "ring"};
 }
 
-std::vector<Model::Asked> Model::unsuccessful(const std::vector<Message>& history) {
+std::vector<Model::Asked> Model::unsuccessful(const std::vector<Message>& history) const {
   std::map<std::string, Asked> open;
   std::vector<Asked> missed;
   for (const Message& message : history) {
@@ -65,7 +67,11 @@ std::vector<Model::Asked> Model::unsuccessful(const std::vector<Message>& histor
       if (const auto* call = std::get_if<ToolCallBlock>(&block)) {
         open[call->id] = {call->name, call->args};
       } else if (const auto* result = std::get_if<ToolResultBlock>(&block)) {
-        if (result->is_error) missed.push_back(open[result->call_id]);
+        // Whatever its manner, it asks again for what it is told did not happen.
+        const auto outcome = outcome_of(*result);
+        const bool has_failed = outcome && outcome->state == CallState::failed;
+        const bool asks_again = has_failed || manner_ != Manner::goes_on;
+        if (result->is_error && asks_again) missed.push_back(open[result->call_id]);
       }
     }
   }
@@ -73,7 +79,7 @@ std::vector<Model::Asked> Model::unsuccessful(const std::vector<Message>& histor
 }
 
 Model::Asked Model::next_call(Dice& dice, const std::vector<Asked>& missed) const {
-  if (!missed.empty() && manner_ != Manner::goes_on && dice.chance(60)) {
+  if (!missed.empty() && dice.chance(60)) {
     Asked again = missed[dice.below(missed.size())];
     if (manner_ == Manner::rewords) again.args = reworded(again.args);
     return again;

@@ -1,5 +1,5 @@
 // The model of a simulated life. It sees what a provider would be sent, asks for calls, is cut
-// off, and asks again for what did not work: in the same words, in others, or never.
+// off, and asks again for what did not work: in the same words, in others, or only if it failed.
 
 #pragma once
 
@@ -36,7 +36,7 @@ class Model {
     std::string args{};
   };
 
-  [[nodiscard]] static std::vector<Asked> unsuccessful(const std::vector<Message>& history);
+  [[nodiscard]] std::vector<Asked> unsuccessful(const std::vector<Message>& history) const;
   [[nodiscard]] Asked next_call(Dice& dice, const std::vector<Asked>& missed) const;
   void add_calls(Dice& dice, Message& message, const std::vector<Message>& history) const;
 

@@ -126,6 +126,10 @@ class MortalStore::MortalLedger final : public Ledger {
     if (store_.fails_to_read()) return away();
     return behind_.by_key(key);
   }
+  Result<std::vector<Call>> find_claims(const Digest& key) final {
+    if (store_.fails_to_read()) return away();
+    return behind_.find_claims(key);
+  }
   Result<std::vector<Call>> list(const CallQuery& query) final {
     if (store_.fails_to_read()) return away();
     return behind_.list(query);
@@ -185,21 +189,22 @@ Result<Receipt> MortalStore::commit_behind(const Lease& lease, const Batch& batc
   return receipt;
 }
 
-Result<Receipt> MortalStore::commit(const Lease& lease, const Batch& batch) {
+template <class Write>
+auto MortalStore::with_mishap(Write write) -> decltype(write()) {
   if (is_dead_) return away();
   const Mishap mishap = next_mishap();
   switch (mishap) {
     case Mishap::none:
-      return commit_behind(lease, batch);
+      return write();
     case Mishap::death_before:
       die();
       return away();
     case Mishap::death_after:
-      std::ignore = commit_behind(lease, batch);
+      std::ignore = write();
       die();
       return away();
     case Mishap::unknown_made:
-      if (auto receipt = commit_behind(lease, batch); !receipt) return receipt;
+      if (auto written = write(); !written) return written;
       return fail(ErrorCode::commit_unknown, "nobody knows");
     case Mishap::unknown_unmade:
       return fail(ErrorCode::commit_unknown, "nobody knows");
@@ -207,6 +212,15 @@ Result<Receipt> MortalStore::commit(const Lease& lease, const Batch& batch) {
       return away();
   }
   return away();
+}
+
+Result<Receipt> MortalStore::commit(const Lease& lease, const Batch& batch) {
+  return with_mishap([&] { return commit_behind(lease, batch); });
+}
+
+Result<Created> MortalStore::create(const NewSession& session, const WorkerId& worker,
+                                    const Batch& first) {
+  return with_mishap([&] { return behind_.create(session, worker, first); });
 }
 
 }  // namespace perdure::simulation

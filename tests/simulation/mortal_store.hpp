@@ -55,6 +55,8 @@ class MortalStore final : public Store {
   [[nodiscard]] bool has_intruded() const { return has_intruded_; }
 
   [[nodiscard]] Result<Receipt> commit(const Lease& lease, const Batch& batch) final;
+  [[nodiscard]] Result<Created> create(const NewSession& session, const WorkerId& worker,
+                                       const Batch& first) final;
   [[nodiscard]] Sessions& sessions() final;
   [[nodiscard]] Ownership& ownership() final;
   [[nodiscard]] Log& log() final { return behind_.log(); }
@@ -73,6 +75,9 @@ class MortalStore final : public Store {
 
   [[nodiscard]] Mishap next_mishap();
   [[nodiscard]] Result<Receipt> commit_behind(const Lease& lease, const Batch& batch);
+  /// `write`, with what is planned for it.
+  template <class Write>
+  [[nodiscard]] auto with_mishap(Write write) -> decltype(write());
   [[nodiscard]] bool fails_to_read();
 
   Store& behind_;

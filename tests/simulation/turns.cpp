@@ -82,7 +82,7 @@ void Life::advance(Actor& actor, Process& process) {
     run_calls(actor, process);
   } else if (process.bought) {
     answer(actor, process);
-  } else if (session.state().request) {
+  } else if (session.state().request && !session.state().request->request.is_ahead) {
     buy(actor, process);
   } else if (has_rested(session.state()) && session.state().totals.turns >= actor.turns) {
     rest(actor, process);
@@ -98,10 +98,18 @@ void Life::find_out(Actor& actor, Process& process) {
   process.is_unsure = false;
   process.refusals = 0;
   say("process {} knows again", process.number);
+  drop_if_it_went_back(process);
   // What was bought may have been in it.
   for (const auto& [position, message] : process.session->state().transcript) {
     if (process.bought && message.id == process.bought->message.id) process.bought.reset();
   }
+}
+
+// A rewind whose reply was lost may have ended the request that was answered.
+bool Life::drop_if_it_went_back(Process& process) {
+  if (!process.may_have_gone_back || process.session->state().request) return false;
+  process.bought.reset();
+  return true;
 }
 
 void Life::ask(Actor& actor, Process& process) {
@@ -115,7 +123,9 @@ void Life::ask(Actor& actor, Process& process) {
     say("{} is out of money", actor.id.text());
     return rest(actor, process);
   }
-  if (!asked && session.state().request) {
+  // One that was only written ahead says nothing of this one.
+  const auto& open = session.state().request;
+  if (!asked && open && !open->request.is_ahead) {
     say("process {} has asked already", process.number);
     process.is_unsure = false;
     return;
@@ -163,6 +173,11 @@ void Life::answer(Actor& actor, Process& process) {
     say("process {} finds {} in the log", process.number, response.message.id);
     process.is_unsure = false;
     process.bought.reset();
+    return;
+  }
+  if (!answered && answered.error().code == ErrorCode::conflict && drop_if_it_went_back(process)) {
+    say("process {} finds that it went back", process.number);
+    process.is_unsure = false;
     return;
   }
   if (!answered) return refused(actor, process, "answer", answered.error());

@@ -33,8 +33,9 @@ World::Fate World::fate_of(const Sent& sent) const {
   if (is_calm_) return Fate::answered;
   Dice dice = dice_for(seed_, "fate " + name_of(sent));
   const auto roll = dice.below(100);
-  if (roll < 55) return Fate::answered;
-  if (roll < 65) return Fate::refused;
+  if (roll < 50) return Fate::answered;
+  if (roll < 58) return Fate::refused;
+  if (roll < 65) return Fate::not_begun;
   if (roll < 75) return Fate::request_lost;
   if (roll < 86) return Fate::answer_lost;
   if (sent.kind->is_read() || sent.kind->is_local) return Fate::answer_lost;
@@ -99,6 +100,9 @@ ToolOutcome World::send(const Sent& sent) {
   deliver();
   const Fate fate = fate_of(sent);
   switch (fate) {
+    case Fate::not_begun:
+      tell(sent, "does not start");
+      return Failed{"the program did not start"};
     case Fate::request_lost:
       tell(sent, "is lost on the way");
       return Doubtful{"the connection was lost"};

@@ -60,7 +60,15 @@ class World {
   [[nodiscard]] std::vector<std::string> take_news();
 
  private:
-  enum class Fate : std::uint8_t { answered, refused, request_lost, answer_lost, late, doubled };
+  enum class Fate : std::uint8_t {
+    answered,
+    refused,
+    not_begun,
+    request_lost,
+    answer_lost,
+    late,
+    doubled
+  };
   struct Flight {
     Uptime due{};
     Sent sent{};

@@ -69,6 +69,7 @@ class ExecTest : public ::testing::Test {
       return (done->is_error ? "error: " : "done: ") + done->content;
     }
     if (const auto* failed = std::get_if<Failed>(&outcome)) return "failed: " + failed->why;
+    if (const auto* never = std::get_if<Never>(&outcome)) return "never: " + never->why;
     return "doubt: " + std::get<Doubtful>(outcome).why;
   }
   std::string run_words(const ExecSpec& exec) { return words(run(exec)); }
@@ -133,6 +134,7 @@ TEST_F(ExecTest, ItsExitCodeSaysWhatHappened) {
   exec.nothing_codes = {5};
   EXPECT_EQ(with_code(0), "done: out\n");
   EXPECT_EQ(with_code(75), "failed: out\n\n[stderr]\nerr\n");
+  EXPECT_EQ(with_code(76), "never: out\n\n[stderr]\nerr\n");
   EXPECT_EQ(with_code(5), "failed: out\n\n[stderr]\nerr\n");
   EXPECT_EQ(with_code(4), "error: exit code 4\nout\n\n[stderr]\nerr\n");
   EXPECT_EQ(with_code(1), "doubt: the program ended with code 1: err\n");
@@ -252,8 +254,10 @@ TEST_F(ExecTest, AToolThatCannotBeMadeIsRefusedAtOnce) {
   exec.environment = {{"PERDURE_KEY", "x"}};
   EXPECT_THAT(why(exec), HasSubstr("set by the dispatcher"));
   exec = shell("");
-  exec.error_codes = {0};
-  EXPECT_THAT(why(exec), HasSubstr("has its meaning"));
+  for (const int code : {0, 75, 76}) {
+    exec.error_codes = {code};
+    EXPECT_THAT(why(exec), HasSubstr("has its meaning"));
+  }
   exec = shell("");
   exec.state_folder = "";
   EXPECT_THAT(why(exec), HasSubstr("state folder"));

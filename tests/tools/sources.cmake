@@ -17,14 +17,17 @@ add_test(NAME schema_oracle
 set_tests_properties(schema_oracle PROPERTIES FIXTURES_REQUIRED ajv LABELS tools TIMEOUT 600)
 
 perdure_test_program(exec_session SOURCES tools/exec_session.cpp)
+perdure_test_program(paying_session SOURCES tools/paying_session.cpp)
 perdure_test(
   tools_test
-  SOURCES tools/exec_test.cpp
+  SOURCES crash/child_process.cpp
+          tools/exec_test.cpp
           tools/fifo.cpp
+          tools/later_attempt_test.cpp
           tools/leftovers_test.cpp
           tools/outliving_test.cpp
           tools/planted_secret_test.cpp
           tools/shell_test.cpp
   LABELS tools
-  PROGRAMS exec_session
+  PROGRAMS exec_session paying_session
   TIMEOUT 120)

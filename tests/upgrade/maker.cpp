@@ -1,17 +1,18 @@
-// Makes the small store that is kept of each released format:
+// Makes the small store that is kept of each format:
 //
 //   upgrade_maker <folder>
 //
 // writes format-<n>.store and format-<n>.golden.txt, where n is the format this build
-// writes. Run it once, when a format is released, into tests/upgrade; check both files
-// in, add the number to upgrade_test.cpp, and never write them again: they are what
-// that release wrote. Before the release of a new format, add what it brings to the
-// load below; what earlier files hold does not change by that.
+// writes. Until that format is released, whoever changes it in place runs this into
+// tests/upgrade, checks both files in, and adds what the change brings to the load below. Once
+// released they are never written again: they are what that release wrote. A new format gets a
+// number of its own here and in upgrade_test.cpp; what earlier files hold does not change by that.
 //
 // Time and ids are counted, and the one thing that comes from the machine, the boot
 // id of its workers, is replaced: the same build writes the same bytes.
 
 #include <atomic>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iostream>
@@ -20,9 +21,12 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
+#include "perdure/store/bundle.hpp"
+#include "perdure/store/copy.hpp"
 #include "perdure/store/open.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/schema.hpp"
@@ -66,7 +70,8 @@ NewCheckpoint named(std::string label, std::string metadata = "{}") {
 
 class Maker {
  public:
-  Maker(Store& store, FakeClock& clock) : store_(store), clock_(clock) {
+  Maker(Store& store, FakeClock& clock, std::string bundle)
+      : store_(store), clock_(clock), bundle_(std::move(bundle)) {
     must(store_.ownership().enroll({.id = worker_, .host = "a host", .pid = 4711}));
   }
 
@@ -77,6 +82,8 @@ class Maker {
     statuses();
     inbox();
     forget();
+    move_away();
+    come_in();
     must(store_.ownership().acquire_resource("printer", worker_));
     must(store_.ownership().release_resource(
         must(store_.ownership().acquire_resource("mailbox", worker_))));
@@ -204,7 +211,7 @@ class Maker {
     commit(main_, {.entries = {said("yes")}, .consumed = {message_named("m1")}});
   }
 
-  // What format 2 brought: what was pruned, what forks keep of a removed session, its claim.
+  // What upkeep leaves: what was pruned, what forks keep of a removed session, its claim.
   void forget() {
     const SessionId trimmed = session_named("trimmed");
     create({.id = trimmed, .annotation = {}});
@@ -238,8 +245,52 @@ class Maker {
     must(store_.blobs().put(std::string(3000, 'b')));
   }
 
+  // What a move leaves here: a session that says where it went.
+  void move_away() {
+    const SessionId moved = session_named("moved");
+    create({.id = moved, .annotation = {}});
+    commit(moved, {.entries = {said("farewell")}, .checkpoint = named("")});
+    must(store_.ownership().release(must(store_.ownership().acquire(moved, worker_))));
+    OpenOptions options;
+    options.clock = &clock_;
+    options.ids = &other_ids_;
+    const auto other = must(open_store("memory:", options));
+    must(copy_store(store_, *other, {.sessions = {moved}, .place = "another store"}));
+  }
+
+  // What a bundle brings: a call that only claims its key, and a removed session's claim of one.
+  void come_in() {
+    OpenOptions options;
+    options.clock = &clock_;
+    options.ids = &other_ids_;
+    const auto other = must(open_store("memory:", options));
+    Maker strange(*other, clock_, bundle_);
+    for (const char* const name : {"stranger", "gone_stranger"}) {
+      const SessionId id = session_named(name);
+      strange.create({.id = id, .annotation = {}});
+      strange.commit(id, {.entries = {said("pay")},
+                          .calls = {Intend{.call = 1,
+                                           .args = 1,
+                                           .tool = "send",
+                                           .provider_id = {},
+                                           .key = sha256(fmt::format("key of the {}", name))},
+                                    Dispatch{.call = 1, .deadline = {}}}});
+      strange.commit(
+          id, {.entries = {said("paid")},
+               .calls = {Settle{
+                   .call = 1, .state = CallState::succeeded, .result = 2, .who = {}, .why = {}}}});
+      must(other->ownership().release(must(other->ownership().acquire(id, worker_))));
+    }
+    must(other->retention().remove(session_named("gone_stranger")));
+    must(export_sessions(*other, bundle_));
+    must(import_bundle(store_, bundle_));
+    std::filesystem::remove(bundle_);
+  }
+
   Store& store_;
   FakeClock& clock_;
+  const std::string bundle_;
+  CountingIds other_ids_{99};
   int batches_ = 0;
   const WorkerId worker_ = must(WorkerId::parse("worker"));
   const SessionId main_ = session_named("main");
@@ -263,13 +314,14 @@ void make(const std::string& folder) {
   options.ids = &ids;
   {
     const auto store = must(open_store("sqlite:" + path, options));
-    Maker(*store, clock).make();
+    Maker(*store, clock, path + ".bundle").make();
   }
   forget_machine(path);
   FakeClock later{Timestamp(std::chrono::sys_days{std::chrono::year{2026} / 6 / 1})};
   options.clock = &later;
   std::ofstream golden(fmt::format("{}/format-{}.golden.txt", folder, sqlite::format_number));
   golden << tell(*must(open_store("sqlite:" + path, options)));
+  std::filesystem::remove(path + "-lock");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Opens a store, and dies around the write call it is told:
+// Opens a store as the next build would, and dies around the write call it is told:
 //
 //   upgrade_opener <store file> <before|during|after> <write to die at>
 //
@@ -10,6 +10,7 @@
 
 #include "doubles/counting_vfs.hpp"
 #include "doubles/fake_clock.hpp"
+#include "doubles/next_format.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 int main(int count, char** words) {
@@ -24,8 +25,8 @@ int main(int count, char** words) {
   FakeClock clock;
   OpenOptions options;
   options.clock = &clock;
-  const auto store =
-      sqlite::open_sqlite({.path = arguments[1], .open = options, .vfs = vfs.name()});
+  const auto store = sqlite::open_sqlite(
+      {.path = arguments[1], .open = options, .vfs = vfs.name(), .steps = next_sqlite_steps});
   if (!store) return 1;
   return write(STDOUT_FILENO, "opened\n", 7) == 7 ? 0 : 3;
 }

@@ -77,14 +77,15 @@ std::string told(const Receipt& value) {
 
 std::string told(const Call& value) {
   return fmt::format(
-      "{}:{} args={} result={} tool={} provider_id={} effect={} key={} state={} attempts={} "
+      "{}:{} args={} result={} tool={} provider_id={} effect={} key={} claimed={} state={} "
+      "attempts={} "
       "failures={} fence={} intended_at={} dispatched_at={} deadline={} settled_at={} who={} "
       "why={}",
       value.session.text(), value.position, value.args, told(value.result), describe(value.tool),
-      describe(value.provider_id), to_string(value.effect), told(value.key), describe(value.state),
-      value.attempts, value.failures, value.fence, describe(value.intended_at),
-      describe(value.dispatched_at), describe(value.deadline), describe(value.settled_at),
-      describe(value.who), describe(value.why));
+      describe(value.provider_id), to_string(value.effect), told(value.key), told(value.claimed),
+      describe(value.state), value.attempts, value.failures, value.fence,
+      describe(value.intended_at), describe(value.dispatched_at), describe(value.deadline),
+      describe(value.settled_at), describe(value.who), describe(value.why));
 }
 
 std::string told(const InboxMessage& value) {

@@ -1,4 +1,4 @@
-// What a store tells about itself, field by field as of format 1: what a file of any
+// What a store tells about itself, field by field as of format 4: what a file of any
 // format must still tell when a later Perdure has opened it.
 //
 // Not contract/describe.hpp: that grows with the interfaces, and a golden text must

@@ -59,6 +59,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/policy.hpp"
@@ -129,7 +130,7 @@ class AgentSession {
   const AgentSpec* spec_;
   AgentServices services_;
   Session session_;
-  std::unique_ptr<Conversation> conversation_;
+  OwnProcessPtr<Conversation> conversation_;
 };
 
 struct ResumeOptions {
@@ -137,6 +138,8 @@ struct ResumeOptions {
   /// Who accepts that the session goes on under a changed agent, where OnChange::ask says that
   /// somebody must; the log keeps the name. Empty: nobody does.
   std::string accepted_by{};
+  /// Goes on although entries of it are damaged: the model is asked without them.
+  bool accepts_damage = false;
 };
 
 struct ResumedAgent {
@@ -157,14 +160,16 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  /// Setup, budget and digest are the spec's, unless `session` has its own.
+  /// Setup, budget and digest are the spec's, unless `session` has its own. Its input is recorded
+  /// with it, and answered by `run` without input.
   /// Fails: as Runtime::create.
   [[nodiscard]] Result<AgentSession> begin(SessionSpec session = {});
   /// Takes the session up. Calls that an earlier process left are made or found out about by the
   /// next `run`.
   /// Fails: as Runtime::open and Runtime::recover; `conflict` if its agent has changed, about
   /// "agent_changed" if somebody may accept that, about "agent_refused" if not; the message names the
-  /// parts. Then nothing was taken over: not even a dead owner's lease.
+  /// parts. Then nothing was taken over: not even a dead owner's lease. `corrupted`, about "damage",
+  /// if the model would be asked without what it said or was told (find_damage).
   [[nodiscard]] Result<ResumedAgent> resume(const SessionId& id, const ResumeOptions& options = {});
 
   [[nodiscard]] Runtime& runtime() { return *runtime_; }

@@ -49,6 +49,7 @@ struct ModelSpec {
   std::string ca_file{};
   HttpTimeouts timeouts{};
   Duration retry_for = RetryOptions{}.total;
+  std::size_t response_bytes_max = HttpProviderOptions{}.response_bytes_max;
   std::vector<std::pair<std::string, std::string>> headers{};
   std::int64_t tokens_out_max = HttpProviderOptions{}.tokens_out_max;
   bool cache_hints = AnthropicOptions{}.cache_hints;

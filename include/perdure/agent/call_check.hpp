@@ -24,6 +24,9 @@ namespace perdure {
 /// The third of so many is refused.
 inline constexpr std::size_t identical_calls_max = 3;
 
+/// A turn ends when the same call was refused so often.
+inline constexpr std::size_t refusals_max = 3;
+
 /// It may be made.
 struct CallGo {
   Json args{};
@@ -52,5 +55,11 @@ using CallCheck = std::variant<CallGo, CallAsk, CallRefused>;
 /// The same for a message that is about to be recorded, after all of the state.
 [[nodiscard]] std::size_t times_in_a_row(const State& state, const Message& next,
                                          std::size_t block);
+
+/// The call that a model repeats though it is not made, for whatever reason: responses one after the
+/// other, of which no call was made, asked for the same one (name and arguments, as values)
+/// refusals_max times. Null: there is none. Looks back to `since` and to the last word of a user; a
+/// response without calls, or one call that was made, ends it; what was cut off is passed over.
+[[nodiscard]] const ToolCallBlock* refused_again_and_again(const State& state, Position since);
 
 }  // namespace perdure

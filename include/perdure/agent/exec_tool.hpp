@@ -4,7 +4,10 @@
 // came of it:
 //
 //   0      done; stdout is the result
-//   75     nothing happened (EX_TEMPFAIL); stderr says why. It may be run again
+//   75     this run did nothing (EX_TEMPFAIL); stderr says why. An earlier attempt of the call may
+//          have taken effect all the same: then it is tried again with the same key, or in doubt
+//   76     the operation did not happen and will not, whatever became of earlier attempts; stderr
+//          says why. The call has failed
 //   other  as the spec declares it; else of a tool that only reads an error that the model is told,
 //          and of any other unknown: verified, or in doubt
 //
@@ -12,8 +15,8 @@
 // arguments: 0 is "it took effect" (stdout is the result), 75 "it did not", anything else "cannot
 // tell". Not 1: a script that breaks exits with 1, and would be run twice for it.
 //
-// In the environment: PERDURE_KEY (the same for every attempt until one has failed; not set for
-// tools that only read), PERDURE_ATTEMPT, PERDURE_MARK; for a run PERDURE_SESSION, PERDURE_CALL
+// In the environment: PERDURE_KEY (the same for every attempt of a call; not set for tools that
+// only read), PERDURE_ATTEMPT, PERDURE_MARK; for a run PERDURE_SESSION, PERDURE_CALL
 // and PERDURE_FENCE; for verify PERDURE_DISPATCHED_AT. Besides these PATH, LANG and what the spec
 // says. Nothing is inherited.
 //
@@ -51,7 +54,7 @@ struct ExecSpec {
   /// store runs.
   std::string state_folder{};
   std::vector<int> error_codes{};    ///< Done, and the answer is an error.
-  std::vector<int> nothing_codes{};  ///< Nothing happened, as 75.
+  std::vector<int> nothing_codes{};  ///< This run did nothing, as 75.
   std::size_t output_bytes_max = std::size_t{256} << 10U;
   std::size_t errors_bytes_max = std::size_t{16} << 10U;
   Duration grace{2000};  ///< Between SIGTERM and SIGKILL.

@@ -58,4 +58,9 @@ class Prices {
 /// to it, all of the answer used.
 [[nodiscard]] std::int64_t reservation_for(const Price& price, const PreparedRequest& request);
 
+/// The most that the request may have cost of whose usage only a part is known: what was sent, as it
+/// was told if it was, and all that the answer may have.
+[[nodiscard]] std::int64_t most_of(const Price& price, const ModelUsage& told,
+                                   const PreparedRequest& request);
+
 }  // namespace perdure

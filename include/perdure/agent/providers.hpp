@@ -56,7 +56,8 @@ struct HttpProviderOptions {
   std::string ca_file{};
   HttpTimeouts timeouts{};
   RetryOptions retry{};
-  std::size_t response_bytes_max = std::size_t{64} << 20U;
+  /// Of one response's body, as it comes. What passes it is cut off there.
+  std::size_t response_bytes_max = std::size_t{32} << 20U;
   /// Sent as they are: a beta's name, an organisation.
   std::vector<std::pair<std::string, std::string>> headers{};
   /// Where the setup's parameters do not say how long a response may be: Anthropic is told this; Chat

@@ -21,6 +21,7 @@ enum class TurnStop : std::uint8_t {
   deadline,         ///< Limits::time.
   budget,           ///< The next request could cost more than there is.
   incomplete_plan,  ///< It answered for the third time with an unfinished plan.
+  loop,             ///< The same call was refused refusals_max times (call_check.hpp).
   needs_attention,  ///< A call is in doubt: somebody has to resolve it.
   waiting,          ///< For an approval, an answer, or a time.
   interrupted,      ///< Stopped, paused or cancelled by somebody.

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <expected>
 #include <optional>
 #include <string>
@@ -52,8 +53,32 @@ struct Error {
   bool operator==(const Error&) const = default;
 };
 
+/// A value, or the Error that came instead of it: a std::expected that may not be dropped.
 template <class T>
-using Result = std::expected<T, Error>;
+class [[nodiscard]] Result : public std::expected<T, Error> {
+ public:
+  using std::expected<T, Error>::expected;
+
+  Result(const Result&) = default;
+  Result(Result&&) noexcept = default;
+  /// Without it a Result<bool> that is copied would convert to bool instead.
+  Result(Result& other) : Result(std::as_const(other)) {}
+  Result& operator=(const Result&) = default;
+  Result& operator=(Result&&) noexcept = default;
+  ~Result() = default;
+
+  friend bool operator==(const Result& left, const Result& right) {
+    return left.base() == right.base();
+  }
+  template <class Value>
+    requires(!std::derived_from<Value, Result>)
+  friend bool operator==(const Result& left, const Value& right) {
+    return left.base() == right;
+  }
+
+ private:
+  [[nodiscard]] const std::expected<T, Error>& base() const { return *this; }
+};
 
 /// `return fail(ErrorCode::not_found, "no session ses_1");`
 [[nodiscard]] std::unexpected<Error> fail(ErrorCode code, std::string message,
@@ -63,7 +88,7 @@ using Result = std::expected<T, Error>;
 /// `if (!lease) return forward(lease);`. `failed` must hold an error, which is moved out of it.
 template <class T>
 [[nodiscard]] std::unexpected<Error> forward(Result<T>& failed) {
-  return std::unexpected<Error>(std::move(failed).error());
+  return std::unexpected<Error>(std::move(failed.error()));
 }
 
 /// The code's name as it is written everywhere: "lease_held".

@@ -15,9 +15,11 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -40,7 +42,41 @@ class Json {
  public:
   enum class Kind { null, boolean, number, string, array, object };
 
-  using Array = std::vector<Json>;
+  /// The elements. In braces stand their values, and one Array in braces is a copy of it, by every
+  /// compiler: an array of one array is `Json::Array::of(Json::Array{1, 2})`.
+  class Array : public std::vector<Json> {
+   public:
+    Array() noexcept {}
+    template <class Value>
+      requires(!std::derived_from<std::remove_cvref_t<Value>, Array>) &&
+              std::convertible_to<Value, Json>
+    explicit Array(Value&& value) {
+      append(std::forward<Value>(value));
+    }
+    template <std::convertible_to<Json> First, std::convertible_to<Json> Second,
+              std::convertible_to<Json>... Rest>
+    Array(First&& first, Second&& second, Rest&&... rest) {
+      append(std::forward<First>(first), std::forward<Second>(second), std::forward<Rest>(rest)...);
+    }
+    template <std::input_iterator Iterator>
+      requires(!std::convertible_to<Iterator, Json>)
+    Array(Iterator first, Iterator last) : std::vector<Json>(first, last) {}
+
+    /// An array of exactly these values, also if the only one is an array.
+    template <std::convertible_to<Json>... Values>
+    [[nodiscard]] static Array of(Values&&... values) {
+      Array array;
+      array.append(std::forward<Values>(values)...);
+      return array;
+    }
+
+   private:
+    template <class... Values>
+    void append(Values&&... values) {
+      reserve(sizeof...(values));
+      (emplace_back(std::forward<Values>(values)), ...);
+    }
+  };
   using Member = std::pair<std::string, Json>;
   using Object = std::vector<Member>;
 

@@ -1,8 +1,9 @@
 // Money of a session, in millionths of a dollar, never a fraction.
 //
-// A request is reserved before it is made. Its response turns the reservation into what
-// was spent; if the response was lost, the reservation is `unconfirmed`: it counts as
-// spent until a later `spend` says what it cost, or a `release` says that it cost
+// A request is reserved before it is made: the most that it can cost, which may be set anew until it
+// is sent. Its response turns the reservation into what was spent. Where nobody knows all of that (the
+// response was lost or cut off, or its provider does not tell), the rest of it is `unconfirmed`: it
+// counts as spent until a later `spend` says what it cost, or a `release` says that it cost
 // nothing. A child session gets a grant; what it did not spend returns with its result.
 //
 // What is recorded (spent + unconfirmed + reserved + granted) is never below what was
@@ -76,8 +77,9 @@ struct BudgetEntry {
   /// The reservation's id (reserve, spend, unconfirmed, release; a spend may have none), or
   /// the child session (grant, return).
   std::string subject{};
-  /// limit: the limit, empty for none. spend: what was paid. return: what was not spent.
-  /// Without meaning for unconfirmed and release.
+  /// limit: the limit, empty for none. reserve: all of the reservation, also of one that is open.
+  /// spend: what was paid. unconfirmed: what may have been paid; empty for all that was reserved.
+  /// return: what was not spent. Without meaning for release.
   std::optional<std::int64_t> micros{};
   std::string what{};                   ///< What for, or who says so and why.
   std::optional<BudgetTotals> after{};  ///< The totals once this is done.
@@ -89,7 +91,7 @@ struct BudgetEntry {
 /// reservation is not there counts all the same: it was paid. The budget is unchanged if
 /// this fails.
 /// Fails: `invalid_argument` below zero or beyond 64 bits; `already_exists` for a
-/// reservation; `not_found` for an unknown reservation or grant.
+/// reservation that is unconfirmed; `not_found` for an unknown reservation or grant.
 [[nodiscard]] Result<void> apply(Budget& budget, const BudgetEntry& entry);
 
 /// For whoever writes: applies `wanted` and returns it with the totals after it.

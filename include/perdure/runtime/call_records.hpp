@@ -31,6 +31,7 @@ struct Intent {
   Digest args_digest{};
   std::string repeat{};  ///< The tool's repeat rule, as a word.
   std::string scope{};   ///< What the rule made of it.
+  std::string nonce{};   ///< Makes the call another one than that of an earlier life of the id.
   Unknown unknown{};
   bool operator==(const Intent&) const = default;
 };
@@ -40,6 +41,10 @@ struct Attempted {
   Position call = 0;
   std::int64_t number = 1;
   std::string worker{};
+  /// How many calls had failed under the key when the first attempt began: part of the vendor's key.
+  std::int64_t key_generation = 0;
+  /// A verify said that no earlier attempt took effect, when none could any more.
+  bool none_landed = false;
   Unknown unknown{};
   bool operator==(const Attempted&) const = default;
 };
@@ -77,7 +82,10 @@ struct Resolution {
 struct Request {
   std::string reservation{};  ///< Its id in the budget; empty if nothing was reserved.
   std::string model{};
-  Digest digest{};  ///< Of what is sent.
+  Digest digest{};  ///< Of what is sent; nothing is said of one that is written ahead.
+  /// Written before what it is to tell is known; it is written once more before it is sent.
+  bool is_ahead = false;
+  std::string loss_token{};  ///< Of one that is written ahead: the store's word then (upkeep.hpp).
   Unknown unknown{};
   bool operator==(const Request&) const = default;
 };

@@ -31,6 +31,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -139,11 +140,12 @@ class Checkpointer {
   /// used with other arguments; `invalid_argument` for a bad name or arguments without a key.
   Result<Issued> record_tool_call_issued(const SessionId& session, const ToolCall& call);
 
-  /// Says what became of a call. `Failed` states that nothing happened: then, and only then, it
-  /// may be issued again. An exception or a timeout is `Doubtful`. Also resolves a call in
+  /// Says what became of a call. `Failed` and `Never` state that nothing happened: then, and only
+  /// then, it may be issued again. An exception or a timeout is `Doubtful`. Also resolves a call in
   /// doubt, with `who` decided. The same outcome twice is not an error.
-  /// Fails: `not_found`; `conflict` for another outcome than it has, or if the session was not
-  /// started or loaded here; `invalid_argument` if `who` is no name.
+  /// Fails: `not_found`; `conflict` for another outcome than it has, for `Failed` without `who` of a
+  /// call in doubt (a later run that did nothing says nothing of the first), or if the session was
+  /// not started or loaded here; `invalid_argument` if `who` is no name.
   Result<void> record_tool_call_result(const SessionId& session, Position call,
                                        const ToolOutcome& outcome, const std::string& who = {});
 
@@ -170,7 +172,7 @@ class Checkpointer {
   [[nodiscard]] static const RawJson& no_messages();
 
   struct Parts;
-  std::unique_ptr<Parts> parts_;
+  OwnProcessPtr<Parts> parts_;
 };
 
 /// What a session held at a point, also one that another process has. Its calls are not in it.

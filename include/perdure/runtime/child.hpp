@@ -26,6 +26,8 @@
 
 namespace perdure {
 
+struct OpenCall;
+
 /// A child to be spawned.
 struct ChildSpec {
   std::optional<SessionId> id{};  ///< Empty: a fresh one. From a call: see child_of.
@@ -35,13 +37,15 @@ struct ChildSpec {
   std::string agent_digest{};
 };
 
-/// The id of the child that a call spawns: the same however often the call is made.
-[[nodiscard]] SessionId child_of(const SessionId& parent, Position call);
+/// The id of the child that a call spawns: the same however often the call is made, and no other
+/// call's, also if the parent's id is used again.
+[[nodiscard]] SessionId child_of(const SessionId& parent, const OpenCall& call);
 
 /// What the parent's log says of a child.
 struct ChildSpawn {
   std::string child{};
-  std::string root{};  ///< Of the effect scope.
+  std::string root{};   ///< Of the effect scope.
+  std::string nonce{};  ///< Of that root.
   std::string agent_digest{};
   std::optional<std::int64_t> limit_micros{};  ///< Its grant; empty: no limit.
   std::optional<Setup> setup{};
@@ -54,7 +58,8 @@ struct ChildEnd {
   std::string child{};
   std::int64_t number = 1;  ///< Its how manieth end: it may have been reopened.
   Status status = Status::completed;
-  std::int64_t spent_micros = 0;  ///< All that its budget had recorded.
+  std::int64_t spent_micros = 0;        ///< All that its budget had recorded.
+  std::int64_t unconfirmed_micros = 0;  ///< Of that: so much may have been paid, or not.
   std::string result{};
   Unknown unknown{};
   bool operator==(const ChildEnd&) const = default;

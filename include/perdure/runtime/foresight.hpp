@@ -24,8 +24,8 @@ enum class Prospect : std::uint8_t {
   verify,      ///< Its tool is asked whether it took effect.
   ask,         ///< Somebody has to decide, or to allow it.
   tell_model,  ///< The model is told that nobody knows, or was told before.
-  refuse,  ///< It was not made, and must not or can no longer be: it is forbidden, or its tool or
-           ///< its arguments are gone.
+  refuse,  ///< It was not made or only reads, and must not or can no longer be: it is forbidden, at
+           ///< its limit of attempts, or its tool or its arguments are gone.
 };
 
 class Foresight {
@@ -46,8 +46,9 @@ class Foresight {
 };
 
 /// Whether the model may have been asked, and what it answered is not recorded: it is asked again,
-/// and what was reserved counts as spent. `row` and `state` are of one session.
-/// Fails: as Ledger::read.
+/// and what was reserved counts as spent. One that was written ahead of calls was not asked if the log
+/// does not say so, and the store lost nothing since. `row` and `state` are of one session, just read.
+/// Fails: as Upkeep::loss_token.
 [[nodiscard]] Result<bool> has_lost_a_response(Store& store, const SessionSummary& row,
                                                const State& state);
 

@@ -1,8 +1,8 @@
 // Where a session comes from: the scope of its effects, and the agent that it is of.
 //
-// On channel `origin`. Its beginning is of kind `origin`, `{"root", "agent_digest"}`; each time that
-// it goes on under another agent there is an entry of kind `agent`, `{"agent_digest", "parts",
-// "who"}`.
+// On channel `origin`. Its beginning is of kind `origin`, `{"root", "nonce", "agent_digest"}`; each
+// time that it goes on under another agent there is an entry of kind `agent`, `{"agent_digest",
+// "parts", "who"}`.
 
 #pragma once
 
@@ -11,14 +11,20 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
 #include "perdure/runtime/message.hpp"
 
 namespace perdure {
 
 struct Origin {
-  /// The scope of `once_per_session`: the id of the oldest session of the tree, or a fresh one
-  /// for a fork that was told to have effects of its own.
+  /// The scope of `once_per_session`: the id of the oldest session of the tree, or that of a fork
+  /// that was told to have effects of its own.
   std::string root{};
+  /// Minted with the root and inherited by its forks, branches and children: an id may be used
+  /// again, by another session or in another store. Empty: it cannot be read any more, so nothing
+  /// can be done once in the tree.
+  std::string nonce{};
   std::string agent_digest{};  ///< Of the agent's definition, as whoever wrote it forms it.
   Unknown unknown{};
   bool operator==(const Origin&) const = default;
@@ -32,6 +38,9 @@ struct AgentChange {
   Unknown unknown{};
   bool operator==(const AgentChange&) const = default;
 };
+
+/// Of a session whose effects are its own.
+[[nodiscard]] Origin root_origin(const SessionId& session, IdSource& ids);
 
 [[nodiscard]] std::string to_json(const Origin& origin);
 [[nodiscard]] std::string to_json(const AgentChange& change);

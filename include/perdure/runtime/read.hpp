@@ -29,6 +29,12 @@ namespace perdure {
 /// Fails: as Log::read.
 [[nodiscard]] Result<State> read_state(Store& store, const SessionId& session, Point as_of);
 
+/// Positions of what the state lacks because the store is damaged: entries that cannot be read, and
+/// calls of the session whose record in the ledger is gone. What was erased is not damaged.
+/// Fails: as Ledger::read.
+[[nodiscard]] Result<std::vector<Position>> find_damage(Store& store, const SessionId& session,
+                                                        const State& state);
+
 /// Calls of the session that took or may have taken effect, whose outcome lies after the position or
 /// is not known, and that a fork made there would make again. Of a fork also those that it has of its
 /// parents.

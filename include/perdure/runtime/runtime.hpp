@@ -18,6 +18,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/origin.hpp"
@@ -55,6 +56,9 @@ struct SessionSpec {
   std::optional<Setup> setup{};
   std::optional<std::int64_t> budget_micros{};  ///< The most it may spend; empty: no limit.
   std::string agent_digest{};                   ///< Of the agent's definition.
+  /// What it begins with. Given here, it is there from the session's first moment; it gets an id and
+  /// a time if it has none.
+  std::optional<Message> input{};
 };
 
 struct ForkSpec {
@@ -101,14 +105,14 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// A session that has nothing in its log, because whoever created it died before its first
-  /// commit, is begun as if it were not there.
-  /// Fails: `already_exists`; `lease_held` while another worker is about to begin it;
-  /// `invalid_argument`.
+  /// All that the spec says is one commit, and the first: a session that is there is whole, whatever
+  /// became of the process that began it.
+  /// Fails: as Store::create.
   [[nodiscard]] Result<Session> create(const SessionSpec& spec = {});
 
   /// Takes the session up where its log ends. A dead owner is no obstacle; for a living one it
-  /// waits as long as told.
+  /// waits as long as told, also for another object of this process. Code of the session itself (a
+  /// tool, a policy, an observer) would wait for itself: it is refused at once.
   /// Fails: `not_found`; `lease_held`, and says who holds it, where and since when.
   [[nodiscard]] Result<Session> open(const SessionId& id, Duration wait = Duration(0));
 
@@ -133,9 +137,8 @@ class Runtime {
   /// Fails: as Log::find_value.
   [[nodiscard]] Result<bool> is_of(const SessionId& id, std::string_view agent_digest);
 
-  /// A new session that shares everything up to the point, at no cost; needs no lease. One that
-  /// changes anything is `failed` until all its changes are committed, as one: a process that dies
-  /// before leaves a fork that never goes on, not one that goes on without them.
+  /// A new session that shares everything up to the point, at no cost; needs no lease. What it
+  /// changes is there from its first moment.
   /// Fails: `not_found`; `already_exists`.
   [[nodiscard]] Result<Forked> fork(const SessionId& from, Point at, const ForkSpec& spec = {});
 
@@ -145,13 +148,18 @@ class Runtime {
  private:
   Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker);
 
-  [[nodiscard]] std::unique_ptr<SessionParts> parts_of(Lease lease, std::optional<Holder> before);
-  [[nodiscard]] Result<Session> hold(Lease lease, SessionSummary row);
-  [[nodiscard]] Result<void> begin_fork(const SessionId& id, const ForkSpec& spec);
+  struct Grip;
+  /// Fails: as Ownership::acquire; `lease_held` while another object of this runtime has it.
+  [[nodiscard]] Result<Grip> grip(const SessionId& id);
+  [[nodiscard]] std::unique_ptr<SessionParts> parts_of(Grip grip, std::optional<Holder> before);
+  [[nodiscard]] Result<Session> hold(Grip grip, SessionSummary row);
+  /// Fails: `already_exists` while this runtime has a session by that id.
+  [[nodiscard]] Result<std::unique_ptr<SessionParts>> parts_of_new(const SessionId& id);
+  [[nodiscard]] Result<Position> begin_fork(NewSession fork, const ForkSpec& spec);
 
   Store& store_;
   const RuntimeOptions options_;
-  std::unique_ptr<Worker> worker_;
+  OwnProcessPtr<Worker> worker_;
 };
 
 }  // namespace perdure

@@ -1,13 +1,16 @@
 // A session that this process holds: its state, and the only way to change it.
 //
-// Whoever has the object has the session's lease; the runtime renews it in the
-// background (runtime.hpp). Every method that writes is one commit: what it says is in
+// Whoever has the object has the session's lease, and there is no other object of it under its
+// runtime; the runtime renews the lease in the background (runtime.hpp). Every method that writes is one commit: what it says is in
 // the log when it returns, or nothing of it. The state is a fold over the log, the same
 // here as after a resume.
 //
 // When another worker has taken over, a write gives `lease_lost` and nothing happens;
 // drop the object then. When a commit's answer was lost it is repeated under the same
 // batch id; if it stays `commit_unknown`, every further write first finds out.
+//
+// After fork(2) the child's copy is of no use: every write gives `closed`, and nothing is given up
+// with it. The parent's goes on.
 //
 // Threads: one at a time. Any write also fails as Store::commit does.
 
@@ -23,6 +26,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/child.hpp"
@@ -54,14 +58,17 @@ struct Usage {
   std::int64_t tokens_in = 0;
   std::int64_t tokens_out = 0;
   std::int64_t cost_micros = 0;
+  /// What it may have cost beyond that, and nobody knows. Stays unconfirmed of what was reserved;
+  /// of a request without a reservation nothing does.
+  std::int64_t unconfirmed_micros = 0;
 };
 
 /// What else belongs to the commit of a response.
 struct AnswerExtras {
   std::optional<Plan> plan{};
   /// The request that follows once its calls are answered: written where it costs no sync of its
-  /// own, and not at all beyond the budget. `ask` finds it, and writes it anew if more is to be
-  /// reserved, or there is input.
+  /// own, and not at all beyond the budget. `ask` finds it, and says what is really sent and how much
+  /// of it stays reserved: for no sync of its own, unless more is to be reserved or there is input.
   std::optional<RequestSpec> then{};
   /// The turn is not over, although no call is asked for: the model is asked again.
   bool goes_on = false;
@@ -126,7 +133,7 @@ class Session {
 
   /// The user's message, if there is one, and the request about to be made, with its reserved
   /// cost; and what others changed in the scratchpad's folder. Make the request when this has
-  /// returned, not before.
+  /// returned, not before. May be synced later only where what is on disk already reserves enough.
   /// Fails: `conflict`, about "budget", beyond what is available; `conflict` while a request is
   /// open, or a call has no outcome that the model may be told; `conflict` in a session that is
   /// paused or has ended.
@@ -214,7 +221,7 @@ class Session {
   [[nodiscard]] SessionParts& parts() { return *parts_; }
 
  private:
-  std::unique_ptr<SessionParts> parts_;
+  OwnProcessPtr<SessionParts> parts_;
 };
 
 }  // namespace perdure

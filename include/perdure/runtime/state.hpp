@@ -51,7 +51,10 @@ struct OpenCall {
   Digest args_digest{};
   std::string repeat{};
   std::string scope{};
+  std::string nonce{};
   std::int64_t attempts = 0;
+  std::int64_t not_landed = 0;  ///< So many of them, the first ones, did nothing: verify said so.
+  std::int64_t key_generation = 0;  ///< Of the vendor's key, from the first attempt on.
   std::optional<Timestamp> first_attempt{};
   std::string worker{};                ///< Who made the last attempt.
   std::optional<std::string> doubt{};  ///< Why it is in doubt; empty: nobody said that it is.

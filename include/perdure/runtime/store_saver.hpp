@@ -27,6 +27,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/saver.hpp"
@@ -79,7 +80,7 @@ class StoreSaver : public CheckpointSaver {
 
  private:
   struct Parts;
-  std::unique_ptr<Parts> parts_;
+  OwnProcessPtr<Parts> parts_;
 };
 
 /// Lost with the object.

@@ -50,7 +50,8 @@ struct CallContext {
   SessionId session{};
   Position call = 0;
   const Json& args;
-  /// For the vendor's Idempotency-Key: the same for every attempt, until one has failed.
+  /// For the vendor's Idempotency-Key: the same for every attempt of a call. After a call has failed,
+  /// the next one under its key has another.
   std::string key{};
   Fence fence = 0;
   std::int64_t attempt = 1;
@@ -63,15 +64,22 @@ struct Succeeded {
   std::string content{};  ///< Any bytes.
   bool is_error = false;  ///< It ran, and its answer is that of an error.
 };
-/// States that nothing happened; a call that failed may be run again.
+/// States that this run did nothing. If no earlier attempt of the call may have taken effect, the call
+/// has failed, and may be made again. Else it is tried again with the same key where its effect class
+/// allows that, and is in doubt at its limit of attempts.
 struct Failed {
+  std::string why{};
+};
+/// States that the operation did not happen and will not, whatever became of earlier attempts: the
+/// call has failed.
+struct Never {
   std::string why{};
 };
 /// Nobody knows: timed out, connection lost.
 struct Doubtful {
   std::string why{};
 };
-using ToolOutcome = std::variant<Succeeded, Failed, Doubtful>;
+using ToolOutcome = std::variant<Succeeded, Failed, Never, Doubtful>;
 
 /// What a settled call with the same key came to: evidence for `verify`.
 struct Twin {
@@ -130,6 +138,7 @@ struct Tool {
   Duration verify_timeout{10'000};
   /// How long a request may be under way after it was sent; for tools with `network`.
   Duration in_flight_max{120'000};
+  /// Then somebody is asked; a tool that only reads has failed.
   std::int64_t attempts_max = 3;
   Blocking blocking = Blocking::same_tool;
 

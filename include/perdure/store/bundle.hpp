@@ -8,7 +8,8 @@
 //
 // Whoever made a bundle wrote the metadata of its sessions, and programs obey metadata: which
 // server is asked with one's key, which folder notes are written to. So it is set aside: what was
-// M is `{"imported": M}`, which nobody obeys.
+// M is `{"imported": M}`, which nobody obeys. The same goes for what its calls say they did: see
+// `accept_claims`.
 //
 // docs/reference/bundle-format.md is the format, byte by byte.
 
@@ -46,6 +47,10 @@ struct ImportOptions {
   bool with_damage = false;
   /// Take the metadata of sessions as it was: for bundles of one's own, that nobody else could write.
   bool with_metadata = false;
+  /// Believe what the bundle says was done: its calls hold their keys here, and what they did is
+  /// replayed and never done again. For bundles of one's own. Else they only claim their keys
+  /// (Call::claimed): a call that meets such a claim is neither replayed nor made until a person decides.
+  bool accept_claims = false;
 };
 
 struct BundleReport {

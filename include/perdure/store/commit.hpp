@@ -12,6 +12,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {
@@ -70,6 +71,14 @@ struct Receipt {
   Digest chain{};  ///< Hash over this commit and all before it in the session.
 
   bool operator==(const Receipt&) const = default;
+};
+
+/// A session that was created with its first batch, and is owned by whoever did.
+struct Created {
+  Lease lease{};
+  Receipt receipt{};
+
+  bool operator==(const Created&) const = default;
 };
 
 }  // namespace perdure

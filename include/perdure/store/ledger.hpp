@@ -92,6 +92,9 @@ struct Call {
   std::string provider_id{};
   EffectClass effect = EffectClass::unsafe;
   std::optional<Digest> key{};
+  /// The key that it says it holds, if it came in a bundle that nobody accepted (bundle.hpp). It holds
+  /// nothing then, and `key` is empty; an attempt that is made here takes the key like any other.
+  std::optional<Digest> claimed{};
   CallState state = CallState::intended;
   std::int64_t attempts = 0;  ///< How often it was dispatched.
   std::int64_t failures = 0;  ///< How often it ended in `failed`.
@@ -138,6 +141,10 @@ class Ledger {
   /// All calls that were ever intended under the key, oldest first. Of removed sessions
   /// only one that holds it.
   [[nodiscard]] virtual Result<std::vector<Call>> by_key(const Digest& key) = 0;
+
+  /// Calls that claim the key and hold nothing (Call::claimed), oldest first: what a bundle says was
+  /// done. Of sessions that were removed where the bundle comes from the payload is gone.
+  [[nodiscard]] virtual Result<std::vector<Call>> find_claims(const Digest& key) = 0;
 
   /// Matching calls by the age of their session, then by position: fewer than `limit` only at
   /// the end. A page of open calls costs what it holds, however many calls are settled.

@@ -22,6 +22,8 @@
 namespace perdure {
 
 using Fence = std::uint64_t;
+/// Of the worker that creates a session.
+inline constexpr Fence first_fence = 1;
 enum class Sync : std::uint8_t;  // In commit.hpp, which builds on this header.
 
 /// Says of a session: `worker` is the only one to write, until outdated.

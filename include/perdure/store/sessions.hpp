@@ -85,8 +85,8 @@ struct SessionSummary {
   bool operator==(const SessionSummary&) const = default;
 };
 
-/// A session to be created. The caller mints the id, so that repeating a
-/// creation whose reply was lost answers `already_exists`, not a second session.
+/// A session to be created. The caller mints the id, so that repeating a creation whose reply was
+/// lost does not make a second session.
 struct NewSession {
   SessionId id{};
   Annotation annotation{};
@@ -135,7 +135,8 @@ class Sessions {
   virtual ~Sessions() = default;
 
   /// Creates a session with an empty log, or, as a fork, with everything its
-  /// parent has up to the origin's point, at no cost in bytes.
+  /// parent has up to the origin's point, at no cost in bytes. One that is to begin with anything of
+  /// its own is created with it, by Store::create: between two transactions a process may die.
   /// Fails: `already_exists`, also for one that is on its way here; `not_found` if the origin does
   /// not exist; `conflict` if that is moved, with the place as subject; `invalid_argument` for a bad id, name, tag or metadata.
   [[nodiscard]] virtual Result<SessionSummary> create(const NewSession& session) = 0;

@@ -56,6 +56,14 @@ class Store {
   /// not on the line, a blob that was not put.
   [[nodiscard]] virtual Result<Receipt> commit(const Lease& lease, const Batch& batch) = 0;
 
+  /// Creates a session, grants it to `worker` and commits its first batch, all in one transaction:
+  /// whoever sees the session sees what it began with. `first` expects the position that the session
+  /// is forked at as its head, or 0. The same `first` sent again returns the same lease and receipt,
+  /// and does nothing else; the lease may be outdated by then.
+  /// Fails: as Sessions::create; `lease_lost` if `worker` is not live; as commit.
+  [[nodiscard]] virtual Result<Created> create(const NewSession& session, const WorkerId& worker,
+                                               const Batch& first) = 0;
+
   [[nodiscard]] virtual Sessions& sessions() = 0;
   [[nodiscard]] virtual Ownership& ownership() = 0;
   [[nodiscard]] virtual Log& log() = 0;

@@ -68,6 +68,11 @@ class Upkeep {
   /// nothing is ever synced, and this does nothing either.
   /// Fails: `closed` if the sync failed, now or before.
   [[nodiscard]] virtual Result<void> sync() = 0;
+
+  /// The same word now as once: of all that was committed since, synced or not, nothing was lost. A
+  /// machine or a server that crashes changes it, and so does a store that becomes another (a restored
+  /// backup, a copy); the death of processes and a proper restart do not. Empty: nobody can tell.
+  [[nodiscard]] virtual Result<std::string> loss_token() = 0;
 };
 
 }  // namespace perdure

@@ -66,6 +66,7 @@ TEST(AgentDigestTest, IsTheSameWhereOnlyTheMeansAreMoreOrLess) {
   }
   EXPECT_EQ(digest_of(with("name: a", "name: b")), digest);
   EXPECT_EQ(digest_of(with("id: m", "id: m, key: {env: K}, retry_for: 1s")), digest);
+  EXPECT_EQ(digest_of(with("id: m", "id: m, response_bytes_max: 1000")), digest);
 }
 
 TEST(AgentDigestTest, SaysWhichPartsChanged) {

@@ -43,6 +43,7 @@ model:
   key: {env: OPENAI_API_KEY}
   timeouts: {connect: 500ms, first_byte: 2m, idle: 30s}
   retry_for: 1h
+  response_bytes_max: 1000000
   headers: {X-Team: money}
   tokens_out_max: 777
   sends_reasoning: false
@@ -152,6 +153,7 @@ TEST(AgentFileTest, TheModelIsRead) {
   EXPECT_EQ(model.timeouts.connect, 500ms);
   EXPECT_EQ(model.timeouts.first_byte, 2min);
   EXPECT_EQ(model.retry_for, 1h);
+  EXPECT_EQ(model.response_bytes_max, 1'000'000U);
   EXPECT_EQ(model.headers.at(0).second, "money");
   EXPECT_EQ(model.tokens_out_max, 777);
   EXPECT_FALSE(model.sends_reasoning);

@@ -164,6 +164,7 @@ Result<std::unique_ptr<Provider>> make_provider(const AgentFile& file,
   HttpProviderOptions http{.base_url = model.base_url,
                            .key = *std::move(key),
                            .timeouts = model.timeouts,
+                           .response_bytes_max = model.response_bytes_max,
                            .headers = model.headers};
   if (!model.ca_file.empty()) http.ca_file = whole_path(file, model.ca_file);
   http.retry.total = model.retry_for;

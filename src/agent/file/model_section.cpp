@@ -49,6 +49,7 @@ ModelSpec read_model(Reading& reading) {
   timeouts.read("first_byte", model.timeouts.first_byte);
   timeouts.read("idle", model.timeouts.idle);
   fields.read("retry_for", model.retry_for);
+  fields.read("response_bytes_max", model.response_bytes_max);
   for (const auto& [name, value] : fields.members("headers")) {
     model.headers.emplace_back(name, *value.as_string());
   }

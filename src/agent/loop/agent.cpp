@@ -2,6 +2,7 @@
 
 #include "perdure/agent/agent.hpp"
 
+#include <fmt/format.h>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -17,12 +18,16 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -44,6 +49,18 @@ class Attached {
   const SessionId session_;
 };
 
+Result<void> check_whole(Store& store, const SessionId& id, const State& state) {
+  auto damage = find_damage(store, id, state);
+  if (!damage) return forward(damage);
+  if (damage->empty()) return {};
+  return fail(ErrorCode::corrupted,
+              fmt::format("session {} is damaged at {} {}: the model would be asked without what "
+                          "was there",
+                          id.text(), damage->size() == 1 ? "position" : "positions",
+                          fmt::join(*damage, ", ")),
+              "damage");
+}
+
 }  // namespace
 
 AgentSession::AgentSession(const AgentSpec& spec, AgentServices services, Session session)
@@ -54,13 +71,15 @@ AgentSession::~AgentSession() = default;
 
 Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver& observer,
                                      const std::stop_token& stop) {
+  if (auto here = conversation_.get_deleter().process.check(); !here) return forward(here);
+  const OnBehalf on_behalf(session_.lease());
   if (!session_.state().setup) {
     if (auto set = session_.set(spec_->setup); !set) return forward(set);
   }
   if (conversation_ == nullptr) {
     auto provider = spec_->make_provider(*session_.state().setup);
     if (!provider) return forward(provider);
-    conversation_ = std::make_unique<Conversation>(*std::move(provider));
+    conversation_ = of_own_process(std::make_unique<Conversation>(*std::move(provider)));
   }
   if (input) {
     // Before it is sent for the first time: it must not change by being recorded.
@@ -126,6 +145,10 @@ Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& opt
   if (auto agreed = agree(id, options); !agreed) return forward(agreed);
   auto session = runtime_->open(id, options.wait);
   if (!session) return forward(session);
+  if (!options.accepts_damage) {
+    auto whole = check_whole(*services_.store, session->id(), session->state());
+    if (!whole) return forward(whole);
+  }
   // As it is now that nobody else can change it.
   auto changed = loop::agreed_changes(*spec_, *session->state().origin, options);
   if (!changed) return forward(changed);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <fmt/format.h>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "doubles/must.hpp"
 #include "loop/loop_fixture.hpp"
@@ -17,6 +19,7 @@
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -30,9 +33,53 @@ using ::testing::HasSubstr;
 // A scripted request reserves its bytes / 4 and 8192 tokens; a response here costs 15.
 constexpr std::int64_t one_request = 9'000;
 
+/// A scripted model between two hooks: what is recorded when a request is sent, and what comes back.
+class Watched final : public Provider {
+ public:
+  using Sent = std::function<void(const PreparedRequest&)>;
+  using Came = std::function<ModelOutcome(ModelResponse)>;
+
+  Watched(std::unique_ptr<Provider> inner, const Sent& sent, const Came& came)
+      : inner_(std::move(inner)), sent_(sent), came_(came) {}
+  [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override {
+    auto prepared = inner_->prepare(request);
+    if (prepared) prepared_ = *prepared;
+    return prepared;
+  }
+  [[nodiscard]] ModelOutcome send(ModelObserver& observer, std::stop_token stop) override {
+    if (sent_) sent_(prepared_);
+    ModelOutcome outcome = inner_->send(observer, std::move(stop));
+    auto* const response = std::get_if<ModelResponse>(&outcome);
+    return response != nullptr && came_ ? came_(std::move(*response)) : outcome;
+  }
+
+ private:
+  std::unique_ptr<Provider> inner_;
+  const Sent& sent_;
+  const Came& came_;
+  PreparedRequest prepared_;
+};
+
 class LoopMoneyTest : public LoopTest {
  protected:
+  /// As script(), between the hooks.
+  void watch(const std::string& responses) {
+    script(responses);
+    spec.make_provider = [this, all = fmt::format(R"({{"responses": [{}]}})", responses)](
+                             const perdure::Setup&) -> Result<std::unique_ptr<Provider>> {
+      return std::make_unique<Watched>(must(make_scripted(all)), on_sent, on_came);
+    };
+  }
+
   [[nodiscard]] std::int64_t recorded() const { return state().budget.totals.recorded(); }
+  [[nodiscard]] const BudgetTotals& money() const { return state().budget.totals; }
+  /// The most that it can cost, at a micro for a token.
+  static std::int64_t most_of(const PreparedRequest& request) {
+    return request.tokens_in + request.tokens_out;
+  }
+
+  Watched::Sent on_sent;
+  Watched::Came on_came;
 };
 
 TEST_F(LoopMoneyTest, WhatIsSpentIsWhatTheResponsesCost) {
@@ -93,6 +140,86 @@ TEST_F(LoopMoneyTest, LargeResultsReserveMoreThanWasForeseen) {
   EXPECT_EQ(recorded(), 30);
 }
 
+// Whether it was written ahead of reads, of a change, or not at all.
+TEST_F(LoopMoneyTest, WhatIsReservedWhenARequestIsSentIsWhatItCanCostAndItsDigestIsIts) {
+  watch(asking_for({"look", "look"}) + "," + asking_for({"pay"}, 3) + "," + saying("Done."));
+  begin(1'000'000);
+  int requests = 0;
+  on_sent = [&](const PreparedRequest& request) {
+    ++requests;
+    EXPECT_EQ(money().reserved, most_of(request)) << "request " << requests;
+    ASSERT_TRUE(state().request);
+    EXPECT_EQ(state().request->request.digest, request.digest) << "request " << requests;
+  };
+
+  run("go");
+
+  EXPECT_EQ(requests, 3);
+  EXPECT_EQ(recorded(), 45);
+}
+
+TEST_F(LoopMoneyTest, AServerThatTellsNoUsageIsChargedWhatItsRequestsCanCost) {
+  watch(asking_for({"look"}) + "," + asking_for({"pay"}, 2) + "," + saying("Done."));
+  begin(1'000'000);
+  std::int64_t most = 0;
+  on_sent = [&](const PreparedRequest& request) { most += most_of(request); };
+  on_came = [](ModelResponse response) -> ModelOutcome {
+    response.usage = {};
+    return response;
+  };
+
+  run("go");
+
+  EXPECT_EQ(recorded(), most);
+  EXPECT_EQ(money().unconfirmed, most) << "nobody knows that it was spent";
+}
+
+TEST_F(LoopMoneyTest, ALostRequestThatWasWrittenAheadCountsAsWhatItCanCost) {
+  watch(asking_for({"look", "look", "look"}) + "," +
+        R"({"text": "Done.", "fails": [{"message": "timed out", "may_be_paid": true}]})");
+  begin(1'000'000);
+  std::int64_t most = 0;
+  on_sent = [&](const PreparedRequest& request) { most = most_of(request); };
+
+  EXPECT_FALSE(try_run("go"));
+
+  EXPECT_EQ(money().spent, 15);
+  EXPECT_EQ(money().unconfirmed, most);
+}
+
+// The provider told what was sent, and not yet what was written.
+TEST_F(LoopMoneyTest, OfAResponseThatWasStoppedTheRestStaysUnconfirmedLessWhatIsKnown) {
+  watch(saying("Hello"));
+  begin(1'000'000);
+  on_came = [](ModelResponse response) -> ModelOutcome {
+    response.usage = {.tokens_in = 10, .tokens_out = 1};
+    return CutOff{.so_far = std::move(response), .error = {}, .was_stopped = true};
+  };
+
+  EXPECT_EQ(run("go").stop, TurnStop::interrupted);
+
+  EXPECT_EQ(money().spent, 11);
+  EXPECT_EQ(money().unconfirmed, 10 + 8'192 - 11);
+  EXPECT_EQ(money().reserved, 0);
+  EXPECT_EQ(row().tally.cost_micros, 11);
+}
+
+TEST_F(LoopMoneyTest, OfAResponseThatWasStoppedBeforeAnyUsageAllStaysUnconfirmed) {
+  watch(saying("Hello"));
+  begin(1'000'000);
+  std::int64_t most = 0;
+  on_sent = [&](const PreparedRequest& request) { most = most_of(request); };
+  on_came = [](ModelResponse response) -> ModelOutcome {
+    response.usage = {};
+    return CutOff{.so_far = std::move(response), .error = {}, .was_stopped = true};
+  };
+
+  EXPECT_EQ(run("go").stop, TurnStop::interrupted);
+
+  EXPECT_EQ(money().spent, 0);
+  EXPECT_EQ(money().unconfirmed, most);
+}
+
 TEST_F(LoopMoneyTest, AWarningComesOnceForALimitAlsoAcrossRestarts) {
   script(R"({"text": "a", "usage": {"in": 70000, "out": 5}}, {"text": "b", "usage": {"in": 10000,
              "out": 5}}, {"text": "c", "usage": {"in": 10, "out": 5}})");
@@ -122,7 +249,7 @@ TEST_F(LoopMoneyTest, ARequestThatMayBePaidCountsAndOneThatIsNotDoesNot) {
   EXPECT_EQ(recorded(), unconfirmed + 15);
 }
 
-TEST_F(LoopMoneyTest, WhatACutOffResponseCostIsTakenToBeAllThatWasReserved) {
+TEST_F(LoopMoneyTest, WhatACutOffResponseCostIsTakenToBeAllThatItCan) {
   script(R"({"text": "I", "cut_off": "reset", "usage": {"in": 10, "out": 1}},)" + saying("Hi."));
   begin(1'000'000);
 

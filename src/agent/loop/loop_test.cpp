@@ -264,9 +264,10 @@ TEST_F(LoopTest, TheObserverHearsOfEverythingInItsOrder) {
 
   run("pay");
 
-  EXPECT_THAT(order,
-              ElementsAre("recorded", "told denied", "recorded", "pay starts", "pay returned",
-                          "told succeeded", "recorded", "text", "recorded", "completed"));
+  EXPECT_THAT(
+      order, ElementsAre("recorded", "told denied", "recorded", "pay starts", "pay returned",
+                         "told succeeded", "recorded", "recorded", "text", "recorded", "completed"))
+      << "the request that was written ahead is recorded once more when it is sent";
   EXPECT_EQ(heard.all<Recorded>().back().head, state().head);
 }
 

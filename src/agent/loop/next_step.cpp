@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "loop/marks.hpp"
+#include "perdure/agent/call_check.hpp"
 #include "perdure/agent/limits.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/turn_report.hpp"
@@ -103,6 +104,12 @@ NextStep step_after(const State& state, const Message& response) {
 }
 
 std::string words_on_rest(const State& state, TurnStop rest, const Message& response) {
+  if (rest == TurnStop::loop) {
+    const ToolCallBlock* call = refused_again_and_again(state, last_stop(state));
+    return fmt::format(
+        "{} was asked for again and again with the same arguments, and refused {} times",
+        call != nullptr ? call->name : "a call", refusals_max);
+  }
   if (rest != TurnStop::incomplete_plan || !state.plan) return words_on_stop(response);
   return fmt::format("the plan is not finished: {}", fmt::join(missing_of(*state.plan), "; "));
 }
@@ -112,6 +119,7 @@ NextStep next_step(const State& state) {
       state.transcript.rbegin(), state.transcript.rend(),
       [](const PlacedMessage& placed) { return placed.message.role != Role::system; });
   if (last == state.transcript.rend()) return {.rest = TurnStop::completed};
+  if (refused_again_and_again(state, last_stop(state)) != nullptr) return {.rest = TurnStop::loop};
   if (last->message.role == Role::user) return {};
   return step_after(state, last->message);
 }

@@ -3,7 +3,8 @@
 // The rules, by the last message:
 //
 //   none, or the system's alone   rest
-//   a user's, results, a nudge    ask
+//   a user's, a nudge             ask
+//   results                       ask; if the same call was refused three times, rest: loop
 //   a response
 //     that refuses                rest: refused
 //     cut off, with text          tell it so, and ask

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -20,9 +21,11 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/runtime/tool_progress.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/ownership.hpp"
 #include "tools/text_cut.hpp"
 
 namespace perdure {
@@ -37,7 +40,8 @@ class RunProgress {
       : watch_(std::move(watch)),
         session_(std::move(session)),
         call_(call),
-        tool_(std::move(tool)) {}
+        tool_(std::move(tool)),
+        lease_(OnBehalf::current()) {}
 
   void tell(std::string_view line) {
     const std::lock_guard lock(mutex_);
@@ -68,6 +72,8 @@ class RunProgress {
   }
 
   void tell_all() {
+    std::optional<OnBehalf> on_behalf;
+    if (lease_) on_behalf.emplace(*lease_);
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [&] { return is_over_ || !lines_.empty(); });
@@ -85,6 +91,7 @@ class RunProgress {
   const SessionId session_;
   const Position call_;
   const std::string tool_;
+  const std::optional<Lease> lease_;  ///< Of the thread that runs the tool.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::string> lines_;  ///< No more than may be told at all.

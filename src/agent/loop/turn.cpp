@@ -75,7 +75,8 @@ std::string answer_in(const State& state) {
 
 // Reasons that the runtime, or the commit of the answer, has not written down.
 bool is_written_here(TurnStop stop) {
-  return stop == TurnStop::max_iterations || stop == TurnStop::deadline || stop == TurnStop::budget;
+  return stop == TurnStop::max_iterations || stop == TurnStop::deadline ||
+         stop == TurnStop::budget || stop == TurnStop::loop;
 }
 
 }  // namespace

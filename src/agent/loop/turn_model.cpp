@@ -35,17 +35,11 @@ namespace perdure::loop {
 namespace {
 
 // What a result is taken to have, at most, when the request that tells it is reserved before it is
-// there. If it has more, more is reserved, for one more sync.
+// there. Once it is, what the request can cost stays reserved: for no sync if that is less.
 constexpr std::int64_t result_tokens_ahead = 8192;
 
 /// A value of the session: which limit it was warned of.
 constexpr std::string_view warning_channel = "agent_warning";
-
-std::int64_t reserved_by(const State& state) {
-  if (!state.request) return 0;
-  const auto found = state.budget.reservations.find(state.request->request.reservation);
-  return found == state.budget.reservations.end() ? 0 : found->second.micros;
-}
 
 std::int64_t calls_in(const Message& message) {
   return std::ranges::count_if(message.blocks, [](const Block& block) {
@@ -107,13 +101,15 @@ Turn::Stepped Turn::ask_model(std::optional<Message> say) {
   return std::visit([&](const auto& came) { return take(came, *prepared); }, outcome);
 }
 
-// Never below what was paid: what the provider did not tell is taken to be all that was reserved.
-Usage Turn::usage_of(const ModelUsage& usage) const {
+// Never below what was paid: of what the provider did not tell, all that it can be is unconfirmed.
+Usage Turn::usage_of(const ModelUsage& usage, const PreparedRequest& prepared) const {
   Usage used{.tokens_in = countable(usage.tokens_in), .tokens_out = countable(usage.tokens_out)};
   const auto known = price();
   if (!known) return used;
   used.cost_micros = countable(cost_of(*known, usage));
-  if (!usage.is_known) used.cost_micros = std::max(used.cost_micros, reserved_by(state()));
+  if (usage.is_known) return used;
+  const std::int64_t most = countable(most_of(*known, usage, prepared));
+  used.unconfirmed_micros = std::max<std::int64_t>(0, most - used.cost_micros);
   return used;
 }
 
@@ -140,10 +136,10 @@ AnswerExtras Turn::extras_for(const Message& message, const ModelUsage& usage,
   return extras;
 }
 
-Result<void> Turn::record(Message message, const ModelUsage& usage, const AnswerExtras& extras) {
+Result<void> Turn::record(Message message, const Usage& usage, const AnswerExtras& extras) {
   ++report_.responses;
   if (!price()) report_.has_unknown_cost = true;
-  auto recorded = parts_.session.answer(std::move(message), usage_of(usage), extras);
+  auto recorded = parts_.session.answer(std::move(message), usage, extras);
   if (!recorded) return forward(recorded);
   tell_news();
   return warn_of_budget();
@@ -160,7 +156,7 @@ Turn::Stepped Turn::take(const ModelResponse& response, const PreparedRequest& p
   if (response.stop == StopReason::refusal && asks_for_calls(message)) message.is_partial = true;
   report_.is_cut_short = response.stop == StopReason::length && !asks_for_calls(message);
   const AnswerExtras extras = extras_for(message, response.usage, prepared);
-  auto recorded = record(std::move(message), response.usage, extras);
+  auto recorded = record(std::move(message), usage_of(response.usage, prepared), extras);
   if (!recorded) return forward(recorded);
   if (response.stop == StopReason::refusal) {
     return Ending{TurnStop::refused, words_on(TurnStop::refused)};
@@ -168,12 +164,11 @@ Turn::Stepped Turn::take(const ModelResponse& response, const PreparedRequest& p
   return std::nullopt;
 }
 
-Turn::Stepped Turn::take(const CutOff& cut, const PreparedRequest& /*prepared*/) {
+Turn::Stepped Turn::take(const CutOff& cut, const PreparedRequest& prepared) {
   Message message = marked(cut.so_far, asked_as());
   message.is_partial = true;
-  if (auto recorded = record(std::move(message), cut.so_far.usage, {}); !recorded) {
-    return forward(recorded);
-  }
+  const Usage used = usage_of(cut.so_far.usage, prepared);
+  if (auto recorded = record(std::move(message), used, {}); !recorded) return forward(recorded);
   if (cut.was_stopped) return stopped();
   const bool goes_on = cut_offs_of(state()) <= parts_.spec.limits.cut_offs;
   tell(ModelFailed{cut.error.message, goes_on});

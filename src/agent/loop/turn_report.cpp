@@ -21,6 +21,7 @@ constexpr std::array turn_stops = {
     std::pair{TurnStop::deadline, std::string_view("deadline")},
     std::pair{TurnStop::budget, std::string_view("budget")},
     std::pair{TurnStop::incomplete_plan, std::string_view("incomplete_plan")},
+    std::pair{TurnStop::loop, std::string_view("loop")},
     std::pair{TurnStop::needs_attention, std::string_view("needs_attention")},
     std::pair{TurnStop::waiting, std::string_view("waiting")},
     std::pair{TurnStop::interrupted, std::string_view("interrupted")},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <iterator>
@@ -18,6 +19,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_text.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/message.hpp"
 
@@ -45,7 +47,8 @@ StopReason stop_reason_from(std::string_view word) {
   return StopReason::other;
 }
 
-// Two strings are joined; anything else is replaced; a list takes the new element.
+// Two strings are joined, as texts: the first loses its last quote, and the second its first. Anything
+// else is replaced.
 void join_member(AnthropicDraft& draft, std::string_view key, std::string_view value) {
   const auto found =
       std::ranges::find(draft.members, key, &std::pair<std::string, std::string>::first);
@@ -53,15 +56,12 @@ void join_member(AnthropicDraft& draft, std::string_view key, std::string_view v
     draft.members.emplace_back(key, value);
     return;
   }
-  const auto before = parse_json(found->second);
-  const auto after = parse_json(value);
-  if (!before || !after || !before->is_string() || !after->is_string()) {
+  if (!found->second.starts_with('"') || !value.starts_with('"')) {
     found->second = value;
     return;
   }
-  std::string text = *before->as_string();
-  wire::append(text, *after->as_string());
-  found->second = wire::quoted(text);
+  found->second.pop_back();
+  found->second += value.substr(1);
 }
 
 void add_citation(AnthropicDraft& draft, std::string_view citation) {
@@ -72,11 +72,10 @@ void add_citation(AnthropicDraft& draft, std::string_view citation) {
     draft.members.emplace_back("citations", "[" + std::string(citation) + "]");
     return;
   }
-  const auto before = split_array(found->second);
-  if (!before) found->second = "[]";
+  if (!found->second.starts_with('[')) found->second = "[]";
   found->second.pop_back();
-  if (before && !before->empty()) found->second += ',';
-  found->second += std::string(citation) + "]";
+  if (found->second.find_last_not_of(" \t\r\n[") != std::string::npos) found->second += ',';
+  found->second.append(citation).append("]");
 }
 
 }  // namespace
@@ -87,7 +86,7 @@ Result<void> AnthropicStream::take(const SseEvent& event) {
   if (is_named && std::ranges::find(known_events, event.name) == known_events.end()) return {};
   std::string room;
   const std::string_view data = wire::as_text(event.data, room);
-  const auto json = parse_json(data);
+  const auto json = parse_foreign_json(data);
   if (!json) return not_understood("has an event that is no JSON: " + json.error().message);
   const std::string type = is_named ? std::string(event.name) : wire::text_in(*json, "type");
   return take_known(type, *json, data);
@@ -100,26 +99,51 @@ Result<void> AnthropicStream::take_known(std::string_view type, const Json& json
     return fail(ErrorCode::unavailable, wire::error_words(data));
   }
   has_begun_ = has_begun_ || type != "ping";
-  if (type == "message_start") begin_message(json);
-  if (type == "content_block_start") return begin_block(json, data);
+  const std::int64_t index = wire::number_in(json, "index");
+  if (type == "message_start") {
+    if (const Json* const message = json.find("message")) begin_message(*message);
+  }
+  if (type == "content_block_start") {
+    return begin_block(index, json.find("content_block"), wire::raw_in(data, "content_block"));
+  }
   if (type == "content_block_delta") return take_delta(json, data);
-  if (type == "content_block_stop") end_block(json);
-  if (type == "message_delta") take_message_delta(json);
+  if (type == "content_block_stop") end_block(index);
+  if (type == "message_delta") take_end(json, json.find("delta"));
   if (type == "message_stop") has_ended_ = true;
   return {};
 }
 
-void AnthropicStream::begin_message(const Json& json) {
-  const Json* const message = json.find("message");
-  if (message == nullptr) return;
-  response_.response_id = wire::text_in(*message, "id");
-  response_.model = wire::text_in(*message, "model");
-  take_usage(*message);
+Result<void> AnthropicStream::take_whole(const Json& json, std::string_view raw) {
+  const auto blocks = split_array(wire::raw_in(raw, "content"));
+  has_begun_ = blocks && wire::text_in(json, "role") == "assistant";
+  if (has_begun_) begin_message(json);
+  for (std::size_t i = 0; has_begun_ && i < blocks->size(); ++i) {
+    const auto index = static_cast<std::int64_t>(i);
+    auto begun = begin_block(index, &(*json.find("content")->as_array())[i], (*blocks)[i]);
+    if (!begun) return begun;
+    const AnthropicDraft& draft = *draft_at(index);
+    if (draft.type == "text") observer_.on_text(draft.text);
+    if (draft.type == "thinking") observer_.on_reasoning(draft.text);
+    end_block(index);
+  }
+  if (has_begun_) take_end(json, &json);
+  if (const Json* const error = json.find("error"); error != nullptr && !error->is_null()) {
+    was_refused_ = !has_begun_;
+    return fail(ErrorCode::unavailable, wire::error_words(raw));
+  }
+  has_ended_ = has_begun_;
+  return {};
 }
 
-Result<void> AnthropicStream::begin_block(const Json& json, std::string_view data) {
-  const Json* const block = json.find("content_block");
-  const auto members = split_object(wire::raw_in(data, "content_block"));
+void AnthropicStream::begin_message(const Json& message) {
+  response_.response_id = wire::text_in(message, "id");
+  response_.model = wire::text_in(message, "model");
+  take_usage(message);
+}
+
+Result<void> AnthropicStream::begin_block(std::int64_t index, const Json* block,
+                                          std::string_view raw) {
+  const auto members = split_object(raw);
   if (block == nullptr || !members) return not_understood("begins a block that is none");
   AnthropicDraft draft{.type = wire::text_in(*block, "type")};
   const bool is_call = draft.type == "tool_use";
@@ -136,22 +160,22 @@ Result<void> AnthropicStream::begin_block(const Json& json, std::string_view dat
       draft.members.emplace_back(member.key, member.value);
     }
   }
-  AnthropicDraft* const before = draft_of(json);
+  AnthropicDraft* const before = draft_at(index);
   if (is_call && before != nullptr && !draft.id.empty() && before->id == draft.id) {
     *before = std::move(draft);
   } else {
-    drafts_.emplace(wire::number_in(json, "index"), std::move(draft));
+    drafts_.emplace(index, std::move(draft));
   }
   return {};
 }
 
-AnthropicDraft* AnthropicStream::draft_of(const Json& json) {
-  const auto [first, end] = drafts_.equal_range(wire::number_in(json, "index"));
+AnthropicDraft* AnthropicStream::draft_at(std::int64_t index) {
+  const auto [first, end] = drafts_.equal_range(index);
   return first == end ? nullptr : &std::prev(end)->second;
 }
 
 Result<void> AnthropicStream::take_delta(const Json& json, std::string_view data) {
-  AnthropicDraft* const draft = draft_of(json);
+  AnthropicDraft* const draft = draft_at(wire::number_in(json, "index"));
   const Json* const delta = json.find("delta");
   if (draft == nullptr || delta == nullptr) {
     return not_understood("goes on with a block that has not begun");
@@ -181,25 +205,24 @@ void AnthropicStream::apply(AnthropicDraft& draft, const Json& delta, std::strin
   }
 }
 
-void AnthropicStream::end_block(const Json& json) {
-  const AnthropicDraft* const draft = draft_of(json);
+void AnthropicStream::end_block(std::int64_t index) {
+  const AnthropicDraft* const draft = draft_at(index);
   if (draft == nullptr || draft->type != "tool_use") return;
   const Block block = block_of(*draft);
   if (const auto* const call = std::get_if<ToolCallBlock>(&block)) observer_.on_call(*call);
 }
 
-void AnthropicStream::take_message_delta(const Json& json) {
-  take_usage(json);
+void AnthropicStream::take_end(const Json& counted, const Json* stopped) {
+  take_usage(counted);
   // What the beginning says of the output is not all of it.
-  const Json* const usage = json.find("usage");
+  const Json* const usage = counted.find("usage");
   has_output_ = has_output_ || (usage != nullptr && wire::has_count(*usage, "output_tokens"));
-  const Json* const delta = json.find("delta");
-  if (delta == nullptr) return;
-  const std::string word = wire::text_in(*delta, "stop_reason");
+  if (stopped == nullptr) return;
+  const std::string word = wire::text_in(*stopped, "stop_reason");
   if (word.empty()) return;
   response_.stop = stop_reason_from(word);
   response_.stop_text = word;
-  const Json* const details = delta->find("stop_details");
+  const Json* const details = stopped->find("stop_details");
   if (details == nullptr) return;
   const std::string explanation = wire::text_in(*details, "explanation");
   if (!explanation.empty()) response_.stop_text += ": " + explanation;

@@ -38,6 +38,7 @@ class AnthropicStream final : public ResponseStream {
   explicit AnthropicStream(ModelObserver& observer) : observer_(observer) {}
 
   [[nodiscard]] Result<void> take(const SseEvent& event) override;
+  [[nodiscard]] Result<void> take_whole(const Json& json, std::string_view raw) override;
   [[nodiscard]] bool has_ended() const override { return has_ended_; }
   [[nodiscard]] bool is_whole() const override { return has_ended_; }
   [[nodiscard]] bool has_begun() const override { return has_begun_; }
@@ -47,14 +48,15 @@ class AnthropicStream final : public ResponseStream {
  private:
   [[nodiscard]] Result<void> take_known(std::string_view type, const Json& json,
                                         std::string_view data);
-  void begin_message(const Json& json);
-  [[nodiscard]] Result<void> begin_block(const Json& json, std::string_view data);
-  /// The last one of the event's index; null if there is none.
-  [[nodiscard]] AnthropicDraft* draft_of(const Json& json);
+  void begin_message(const Json& message);
+  [[nodiscard]] Result<void> begin_block(std::int64_t index, const Json* block,
+                                         std::string_view raw);
+  /// The last one of the index; null if there is none.
+  [[nodiscard]] AnthropicDraft* draft_at(std::int64_t index);
   [[nodiscard]] Result<void> take_delta(const Json& json, std::string_view data);
   void apply(AnthropicDraft& draft, const Json& delta, std::string_view raw);
-  void end_block(const Json& json);
-  void take_message_delta(const Json& json);
+  void end_block(std::int64_t index);
+  void take_end(const Json& counted, const Json* stopped);
   void take_usage(const Json& holder);
 
   ModelObserver& observer_;

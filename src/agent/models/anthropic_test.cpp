@@ -157,6 +157,14 @@ TEST(Anthropic, ThinkingGoesBackWithItsSignature) {
             R"({"type":"thinking","thinking":"Hm\n so.","signature":"Ab+/="})");
 }
 
+TEST(Anthropic, PiecesOfASignatureAreJoinedAsTheyAreWritten) {
+  EXPECT_EQ(
+      block_again({begun(R"({"type":"thinking","thinking":"","signature":"\u0041\/"})"),
+                   delta(R"("type":"signature_delta","signature":"\ud83d")"),
+                   delta(R"("type":"signature_delta","signature":"\ude00\n")"), std::string(stop)}),
+      R"({"type":"thinking","thinking":"","signature":"\u0041\/\ud83d\ude00\n"})");
+}
+
 TEST(Anthropic, OmittedThinkingGoesBackToo) {
   EXPECT_EQ(block_again({begun(R"({"type":"thinking","thinking":"","signature":"Zz"})"),
                          std::string(stop)}),

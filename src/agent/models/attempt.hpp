@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,10 +35,15 @@ class Attempt final : public HttpReader {
 
  private:
   [[nodiscard]] bool is_response() const { return head_ && head_->status == 200; }
+  /// What the body is shows with its first character, whatever the server calls it.
+  enum class Form : std::uint8_t { unknown, events, object };
+
+  [[nodiscard]] Result<void> take(std::string_view bytes);
   [[nodiscard]] ModelOutcome response(const HttpEnd& end);
+  [[nodiscard]] ModelOutcome whole_response(HttpEnd end);
   /// An error came in the place of a response.
   [[nodiscard]] bool was_refused() const { return is_response() && stream_->was_refused(); }
-  [[nodiscard]] NotAnswered in_its_words(const HttpEnd& end) const;
+  [[nodiscard]] NotAnswered in_its_words(std::string_view words) const;
   [[nodiscard]] NotAnswered no_stream() const;
   [[nodiscard]] NotAnswered refusal() const;
   [[nodiscard]] NotAnswered nothing(const HttpEnd& end) const;
@@ -48,7 +54,9 @@ class Attempt final : public HttpReader {
   std::unique_ptr<ResponseStream> stream_;
   SseParser parser_;
   std::optional<HttpHead> head_;
-  std::string error_body_;
+  Form form_ = Form::unknown;
+  std::string
+      body_;  // Of an error its beginning, of one object all; of events what comes before them.
 };
 
 }  // namespace perdure

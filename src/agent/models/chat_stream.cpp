@@ -15,6 +15,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_text.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/message.hpp"
 
@@ -24,6 +25,11 @@ namespace {
 std::vector<std::string_view> raw_elements(std::string_view array) {
   auto elements = split_array(array);
   return elements ? *std::move(elements) : std::vector<std::string_view>();
+}
+
+bool is_error(const Json& json) {
+  const Json* const error = json.find("error");
+  return error != nullptr && !error->is_null();
 }
 
 RawJson chats_own(std::string members) {
@@ -44,33 +50,48 @@ Result<void> ChatStream::take(const SseEvent& event) {
 }
 
 Result<void> ChatStream::take_chunk(std::string_view data) {
-  const auto json = parse_json(data);
+  const auto json = parse_foreign_json(data);
   if (!json) {
     return fail(ErrorCode::unavailable,
                 "the response's stream has an event that is no JSON: " + json.error().message);
   }
-  if (const Json* const error = json->find("error"); error != nullptr && !error->is_null()) {
-    was_refused_ = !has_begun_;
-    return fail(ErrorCode::unavailable, wire::error_words(data));
-  }
-  has_begun_ = true;
-  if (response_.response_id.empty()) response_.response_id = wire::text_in(*json, "id");
-  if (response_.model.empty()) response_.model = wire::text_in(*json, "model");
-  if (const Json* const usage = json->find("usage"); usage != nullptr && usage->is_object()) {
-    take_usage(*usage);
-  }
-  const Json* const choices = json->find("choices");
-  if (choices == nullptr || choices->as_array() == nullptr || choices->as_array()->empty())
-    return {};
-  const auto raw = raw_elements(wire::raw_in(data, "choices"));
-  if (!raw.empty()) take_choice(choices->as_array()->front(), raw.front());
+  if (is_error(*json)) return refuse(data);
+  take_object(*json, data, "delta");
   return {};
 }
 
-void ChatStream::take_choice(const Json& choice, std::string_view raw) {
+Result<void> ChatStream::take_whole(const Json& json, std::string_view raw) {
+  const Json* const choices = json.find("choices");
+  const Json::Array* const list = choices != nullptr ? choices->as_array() : nullptr;
+  const bool is_response =
+      list != nullptr && !list->empty() && list->front().find("message") != nullptr;
+  if (is_response) take_object(json, raw, "message");
+  if (is_error(json)) return refuse(raw);
+  has_ended_ = is_response;
+  return {};
+}
+
+Result<void> ChatStream::refuse(std::string_view raw) {
+  was_refused_ = !has_begun_;
+  return fail(ErrorCode::unavailable, wire::error_words(raw));
+}
+
+void ChatStream::take_object(const Json& json, std::string_view raw, std::string_view part) {
+  has_begun_ = true;
+  if (response_.response_id.empty()) response_.response_id = wire::text_in(json, "id");
+  if (response_.model.empty()) response_.model = wire::text_in(json, "model");
+  if (const Json* const usage = json.find("usage"); usage != nullptr && usage->is_object()) {
+    take_usage(*usage);
+  }
+  const Json* const choices = json.find("choices");
+  if (choices == nullptr || choices->as_array() == nullptr || choices->as_array()->empty()) return;
+  const auto raws = raw_elements(wire::raw_in(raw, "choices"));
+  if (!raws.empty()) take_choice(choices->as_array()->front(), raws.front(), part);
+}
+
+void ChatStream::take_choice(const Json& choice, std::string_view raw, std::string_view part) {
   if (wire::number_in(choice, "index") != 0) return;
-  if (const Json* const delta = choice.find("delta"))
-    take_delta(*delta, wire::raw_in(raw, "delta"));
+  if (const Json* const said = choice.find(part)) take_delta(*said, wire::raw_in(raw, part));
   const std::string word = wire::text_in(choice, "finish_reason");
   if (!word.empty()) finish_word_ = word;
 }
@@ -86,7 +107,7 @@ void ChatStream::take_delta(const Json& delta, std::string_view raw) {
   const Json* const calls = delta.find("tool_calls");
   if (calls == nullptr || calls->as_array() == nullptr) return;
   const auto raws = raw_elements(wire::raw_in(raw, "tool_calls"));
-  for (std::size_t i = 0; i < raws.size(); ++i) take_call((*calls->as_array())[i], raws[i], i);
+  for (std::size_t i = 0; i < raws.size(); ++i) take_call((*calls->as_array())[i], raws[i], i == 0);
 }
 
 void ChatStream::take_reasoning(const Json& delta, std::string_view raw) {
@@ -105,30 +126,42 @@ void ChatStream::take_reasoning(const Json& delta, std::string_view raw) {
   }
 }
 
-// By its index, unless another call has it: some servers say 0 of each. Without one, a new id is a new call, and what has no id goes on with the last. A list
-// of calls that have neither is one of whole calls.
-ChatStream::DraftCall& ChatStream::draft_for(const Json& call, std::size_t place) {
-  const Json* const index = call.find("index");
-  const std::string id = wire::text_in(call, "id");
-  const auto next = calls_.empty() ? 0 : calls_.rbegin()->first + 1;
-  if (index != nullptr && index->is_number()) {
-    std::int64_t& at =
-        places_.try_emplace(wire::number_in(call, "index"), wire::number_in(call, "index"))
-            .first->second;
-    const auto found = calls_.find(at);
-    const bool is_another =
-        found != calls_.end() && !id.empty() && !found->second.id.empty() && found->second.id != id;
-    if (is_another) at = next;
-    return calls_[at];
+// Some servers say 0 of each: another id at the same index is another call, or one of before.
+ChatStream::Place ChatStream::place_by_index(Place index, const std::string& id) {
+  Place& place = by_index_.try_emplace(index, index).first->second;
+  const auto found = calls_.find(place);
+  if (id.empty() || found == calls_.end() || found->second.id.empty() || found->second.id == id) {
+    return place;
   }
-  const bool goes_on =
-      !calls_.empty() && place == 0 && (id.empty() || id == calls_.rbegin()->second.id);
-  return goes_on ? calls_.rbegin()->second : calls_[next];
+  const auto known = by_id_.find(id);
+  place = known != by_id_.end() ? known->second : calls_.rbegin()->first + 1;
+  return place;
 }
 
-void ChatStream::take_call(const Json& call, std::string_view raw, std::size_t place) {
-  DraftCall& draft = draft_for(call, place);
+// By its index; by its id; what has neither goes on with the last one, unless another name says that
+// it begins a call. A list of calls that have neither is one of whole calls.
+ChatStream::Place ChatStream::place_of(const Json& call, bool is_first) {
+  const std::string id = wire::text_in(call, "id");
+  const Json* const index = call.find("index");
+  if (index != nullptr && index->is_number()) {
+    return place_by_index(wire::number_in(call, "index"), id);
+  }
+  const Place next = calls_.empty() ? 0 : calls_.rbegin()->first + 1;
+  const auto known = id.empty() ? by_id_.end() : by_id_.find(id);
+  const bool goes_on = id.empty() ? is_first && !calls_.empty() : known != by_id_.end();
+  if (!goes_on) return next;
+  const Place place = id.empty() ? last_ : known->second;
+  const Json* const function = call.find("function");
+  const std::string name = function != nullptr ? wire::text_in(*function, "name") : std::string();
+  const std::string& before = calls_[place].name;
+  return name.empty() || before.empty() || name == before ? place : next;
+}
+
+void ChatStream::take_call(const Json& call, std::string_view raw, bool is_first) {
+  last_ = place_of(call, is_first);
+  DraftCall& draft = calls_[last_];
   if (draft.id.empty()) draft.id = wire::text_in(call, "id");
+  if (!draft.id.empty()) by_id_.insert_or_assign(draft.id, last_);
   if (const Json* const function = call.find("function")) {
     if (draft.name.empty()) draft.name = wire::text_in(*function, "name");
     const Json* const args = function->find("arguments");
@@ -178,13 +211,14 @@ void ChatStream::add_reasoning() {
   metadata.add_raw("chat", chats_own(std::move(own)).text());
   auto raw = RawJson::from_text(metadata.finish());
   response_.message.blocks.emplace_back(
-      ReasoningBlock{.text = reasoning_, .metadata = raw ? *std::move(raw) : RawJson()});
+      ReasoningBlock{.text = std::move(reasoning_), .metadata = raw ? *std::move(raw) : RawJson()});
 }
 
 void ChatStream::add_calls() {
   for (const auto& [index, draft] : calls_) {
     ToolCallBlock call{.id = draft.id, .name = draft.name, .args = draft.args};
     if (call.id.empty()) call.id = "call_" + std::to_string(index);
+    while (draft.id.empty() && by_id_.contains(call.id)) call.id += '_';
     if (call.args.empty()) call.args = "{}";
     if (!draft.own.empty()) call.unknown = {{"chat", chats_own(draft.own)}};
     if (is_whole()) observer_.on_call(call);
@@ -206,7 +240,7 @@ ModelResponse ChatStream::finish() {
   // Some servers count as they go.
   response_.usage.is_known = response_.usage.is_known && is_whole();
   add_reasoning();
-  if (!text_.empty()) response_.message.blocks.emplace_back(TextBlock{.text = text_});
+  if (!text_.empty()) response_.message.blocks.emplace_back(TextBlock{.text = std::move(text_)});
   if (!refusal_.empty()) {
     response_.message.blocks.emplace_back(
         TextBlock{.text = refusal_, .unknown = {{"chat", chats_own(R"("refusal":true)")}}});

@@ -1,7 +1,8 @@
 // OpenAI Chat Completions: how a response is read, from OpenAI and from servers that are nearly it.
 //
 // A reason to finish says that the answer is whole; tokens are counted after it, by servers that count.
-// Calls come in pieces, joined by their index; ids may be missing, and a call may come at once.
+// Calls come in pieces, joined by their index, or by their id where they have none; ids may be missing
+// too, and a call may come at once.
 // Reasoning comes in fields that no specification has: reasoning_content, reasoning, and
 // reasoning_details, a list that its server must get back as it was.
 
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -27,6 +29,7 @@ class ChatStream final : public ResponseStream {
   explicit ChatStream(ModelObserver& observer) : observer_(observer) {}
 
   [[nodiscard]] Result<void> take(const SseEvent& event) override;
+  [[nodiscard]] Result<void> take_whole(const Json& json, std::string_view raw) override;
   [[nodiscard]] bool has_ended() const override { return has_ended_; }
   [[nodiscard]] bool is_whole() const override { return has_ended_ || !finish_word_.empty(); }
   [[nodiscard]] bool has_begun() const override { return has_begun_; }
@@ -34,6 +37,8 @@ class ChatStream final : public ResponseStream {
   [[nodiscard]] ModelResponse finish() override;
 
  private:
+  using Place = std::int64_t;  // Among the calls.
+
   struct DraftCall {
     std::string id{};
     std::string name{};
@@ -42,12 +47,17 @@ class ChatStream final : public ResponseStream {
   };
 
   [[nodiscard]] Result<void> take_chunk(std::string_view data);
-  void take_choice(const Json& choice, std::string_view raw);
+  /// `part` is what its choice has: a "delta", or the whole "message".
+  void take_object(const Json& json, std::string_view raw, std::string_view part);
+  void take_choice(const Json& choice, std::string_view raw, std::string_view part);
+  [[nodiscard]] Result<void> refuse(std::string_view raw);
   void take_delta(const Json& delta, std::string_view raw);
   void take_reasoning(const Json& delta, std::string_view raw);
-  void take_call(const Json& call, std::string_view raw, std::size_t place);
+  void take_call(const Json& call, std::string_view raw, bool is_first);
   void take_usage(const Json& usage);
-  [[nodiscard]] DraftCall& draft_for(const Json& call, std::size_t place);
+  /// `is_first` of those that came together.
+  [[nodiscard]] Place place_of(const Json& call, bool is_first);
+  [[nodiscard]] Place place_by_index(Place index, const std::string& id);
   void add_reasoning();
   void add_calls();
   [[nodiscard]] StopReason stop_reason() const;
@@ -59,8 +69,10 @@ class ChatStream final : public ResponseStream {
   std::string reasoning_;
   std::string reasoning_field_;
   std::string reasoning_details_;  // Elements, with commas between.
-  std::map<std::int64_t, DraftCall> calls_;
-  std::map<std::int64_t, std::int64_t> places_;  // Of the call that has an index now.
+  std::map<Place, DraftCall> calls_;
+  std::map<Place, Place> by_index_;  // The call that has an index now.
+  std::map<std::string, Place, std::less<>> by_id_;
+  Place last_ = 0;  // That something came of.
   std::string finish_word_;
   bool has_begun_ = false;
   bool has_ended_ = false;

@@ -95,6 +95,90 @@ TEST(Chat, PiecesWithoutAnIndexGoOnUntilANewId) {
                                                {.id = "b", .name = "two", .args = "{}"}}));
 }
 
+// The deltas of one response, each a list of calls.
+std::vector<ToolCallBlock> calls_in(const std::vector<std::string>& lists) {
+  std::vector<std::string> events;
+  for (const std::string& list : lists) events.push_back(chunk("\"tool_calls\":[" + list + "]"));
+  events.push_back(finished);
+  return calls_of(read_chat(events));
+}
+
+const std::vector<ToolCallBlock> two_calls = {{.id = "a", .name = "one", .args = R"({"x":1})"},
+                                              {.id = "b", .name = "two", .args = R"({"y":2})"}};
+
+TEST(Chat, PiecesOfParallelCallsWithoutAnIndexAreToldApartByTheirIds) {
+  const std::string a = R"({"id":"a","function":{"arguments":)";
+  const std::string b = R"({"id":"b","function":{"arguments":)";
+  const std::string begin_a = R"({"id":"a","function":{"name":"one","arguments":""}})";
+  const std::string begin_b = R"({"id":"b","function":{"name":"two","arguments":""}})";
+  EXPECT_EQ(calls_in({begin_a, begin_b, a + R"("{\"x\""}})", b + R"("{\"y\""}})", a + R"(":1}"}})",
+                      b + R"(":2}"}})"}),
+            two_calls);
+  EXPECT_EQ(calls_in({begin_a + "," + begin_b, a + R"("{\"x\""}},)" + b + R"("{\"y\""}})",
+                      b + R"(":2}"}},)" + a + R"(":1}"}})"}),
+            two_calls)
+      << "many in one delta";
+  EXPECT_EQ(calls_in({begin_a, begin_b, a + R"("{\"x\""}})", R"({"function":{"arguments":":1}"}})",
+                      b + R"("{\"y\":2}"}})"}),
+            two_calls)
+      << "a piece without an id is of the call that was spoken of last";
+}
+
+TEST(Chat, AnIdThatIsRepeatedWithEachPieceIsTheSameCall) {
+  const auto piece = [](const std::string& place, const std::string& id, const std::string& name,
+                        const std::string& args) {
+    return "{" + place + R"("id":)" + id + R"(,"function":{"name":")" + name +
+           R"(","arguments":")" + args + "\"}}";
+  };
+  for (const std::string zero : {R"("index":0,)", ""}) {
+    for (const std::string one : {R"("index":1,)", R"("index":0,)", ""}) {
+      if (zero.empty() != one.empty()) continue;
+      EXPECT_EQ(calls_in({piece(zero, R"("a")", "one", R"({\"x\")"),
+                          piece(one, R"("b")", "two", R"({\"y\")"),
+                          piece(zero, R"("a")", "one", ":1}"), piece(one, R"("b")", "two", ":2}")}),
+                two_calls)
+          << zero << one;
+    }
+  }
+  for (const std::string none : {R"("")", "null"}) {
+    EXPECT_EQ(calls_in({piece(R"("index":0,)", R"("a")", "one", ""),
+                        piece(R"("index":1,)", R"("b")", "two", ""),
+                        piece(R"("index":0,)", none, "", R"({\"x\":1})"),
+                        piece(R"("index":1,)", none, "", R"({\"y\":2})")}),
+              two_calls)
+        << "an empty id is none";
+    EXPECT_EQ(calls_in({piece("", R"("a")", "one", R"({\"x\")"), piece("", none, "", ":1}"),
+                        piece("", R"("b")", "two", R"({\"y\":2})")}),
+              two_calls);
+  }
+}
+
+TEST(Chat, OneIdForTwoCallsMakesTwoWhereTheirNamesOrIndexesDiffer) {
+  const std::vector<ToolCallBlock> both = {{.id = "a", .name = "one", .args = "{}"},
+                                           {.id = "a", .name = "two", .args = "{}"}};
+  const std::string one = R"("id":"a","function":{"name":"one","arguments":"{}"}})";
+  const std::string two = R"("id":"a","function":{"name":"two","arguments":"{}"}})";
+  EXPECT_EQ(calls_in({"{" + one, "{" + two}), both);
+  EXPECT_EQ(calls_in({R"({"index":0,)" + one, R"({"index":1,)" + two}), both);
+}
+
+TEST(Chat, ACallWithoutAnIdGetsOneThatNoOtherHas) {
+  const auto calls = calls_in({R"({"index":0,"id":"call_1","function":{"name":"one"}})",
+                               R"({"index":1,"function":{"name":"two"}})"});
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls[0].id, "call_1");
+  EXPECT_EQ(calls[1].id, "call_1_");
+}
+
+TEST(Chat, MembersThatAreThereTwiceCountAsOne) {
+  const auto calls =
+      calls_of(read_chat({chunk(R"("tool_calls":[{"function":{"name":"one"}},{},{}],)"
+                                R"("tool_calls":[{"id":"b","function":{"name":"two"}}])"),
+                          finished}));
+  ASSERT_EQ(calls.size(), 1U) << "the last, as everywhere";
+  EXPECT_EQ(calls[0].name, "two");
+}
+
 TEST(Chat, ReasoningGoesBackInItsField) {
   for (const std::string field : {"reasoning_content", "reasoning"}) {
     const auto response =

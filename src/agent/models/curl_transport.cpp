@@ -47,8 +47,8 @@ HeaderList header_list(const HttpRequest& request) {
 }
 
 std::size_t on_header(char* data, std::size_t size, std::size_t count, void* exchange) {
-  static_cast<Exchange*>(exchange)->take_header_line({data, size * count});
-  return size * count;
+  return static_cast<Exchange*>(exchange)->take_header_line({data, size * count}) ? size * count
+                                                                                  : 0;
 }
 
 std::size_t on_body(char* data, std::size_t size, std::size_t count, void* exchange) {
@@ -108,8 +108,8 @@ HttpEnd end_of(CURLcode code, std::string_view detail, const Exchange& exchange)
   if (exchange.failure()) {
     return {.ending = HttpEnding::refused, .why = exchange.failure()->message, .was_sent = true};
   }
-  if (exchange.is_too_large()) {
-    return {.ending = HttpEnding::cut, .why = "the response is too large", .was_sent = true};
+  if (const std::string& why = exchange.what_is_too_large(); !why.empty()) {
+    return {.ending = HttpEnding::cut, .why = why, .was_sent = true};
   }
   HttpEnd end{.ending = ending_of(code, exchange), .was_sent = exchange.was_sent()};
   if (end.ending == HttpEnding::whole) return end;
@@ -177,10 +177,14 @@ void CurlTransport::expect() { expect_libcurl(); }
 
 HttpEnd CurlTransport::post(const HttpRequest& request, HttpReader& reader,
                             const std::stop_token& stop) {
+  // A child of fork(2) shares the connection; what it says there cuts off the parent.
+  if (auto here = handles_.get_deleter().process.check(); !here) {
+    return {.ending = HttpEnding::unequipped, .why = here.error().message, .was_sent = false};
+  }
   if (auto loaded = load_libcurl(); !loaded) {
     return {.ending = HttpEnding::unequipped, .why = loaded.error().message, .was_sent = false};
   }
-  if (!handles_) handles_ = std::make_unique<Handles>();
+  if (!handles_) handles_ = of_own_process(std::make_unique<Handles>());
   CURL* const easy = handles_->easy.get();
   CURLM* const multi = handles_->multi.get();
   if (easy == nullptr || multi == nullptr) {

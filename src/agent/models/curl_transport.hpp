@@ -12,6 +12,7 @@
 #include <stop_token>
 
 #include "models/http.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {
@@ -28,7 +29,7 @@ class CurlTransport final : public HttpTransport {
  private:
   struct Handles;
   const Clock& clock_;
-  std::unique_ptr<Handles> handles_;  ///< From the first request on.
+  OwnProcessPtr<Handles> handles_;  ///< From the first request on.
 };
 
 }  // namespace perdure

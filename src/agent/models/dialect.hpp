@@ -16,18 +16,22 @@
 #include "models/sse.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/setup.hpp"
 
 namespace perdure {
 
-/// Reads one response, event by event.
+/// Reads one response: event by event, or at once.
 class ResponseStream {
  public:
   virtual ~ResponseStream() = default;
   /// Fails: `unavailable` for an error that the provider sends in the stream, in its words, or for
   /// what cannot be understood.
   [[nodiscard]] virtual Result<void> take(const SseEvent& event) = 0;
+  /// The one object that a server answers with which does not stream; `raw` is its text. If it is no
+  /// response, nothing has begun. Fails: as take().
+  [[nodiscard]] virtual Result<void> take_whole(const Json& json, std::string_view raw) = 0;
   /// The provider said that nothing follows.
   [[nodiscard]] virtual bool has_ended() const = 0;
   /// The model's answer is all there. True once it has ended; earlier in a format whose last

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@ namespace {
 // Once all came that matters, the end is waited for so long, because a connection that ended well
 // can be used again.
 constexpr Duration end_patience = std::chrono::seconds(1);
+
+// Of all that come, those after the body too. Vendors send one or two thousand bytes.
+constexpr std::size_t header_bytes_max = std::size_t{256} << 10U;
 
 std::string_view without_spaces(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\r\n");
@@ -55,43 +59,45 @@ std::size_t Exchange::body_bytes() const {
   return bytes;
 }
 
-void Exchange::take_header_line(std::string_view line) {
+bool Exchange::take_header_line(std::string_view line) {
   move();
-  if (has_head_) return;  // What follows a body is of no interest.
+  header_bytes_ += line.size();
+  if (header_bytes_ > header_bytes_max) {
+    too_large_ = fmt::format("the response has more than {} bytes of headers", header_bytes_max);
+    return false;
+  }
+  if (has_head_) return true;  // What follows a body is of no interest.
+  const std::string_view text = without_spaces(line);
   if (line.starts_with("HTTP/")) {
     head_ = {};
-    const auto space = line.find(' ');
-    if (space == std::string_view::npos) return;
-    const char* const digits = line.data() + space + 1;
-    std::from_chars(digits, line.data() + line.size(), head_.status);
-    return;
-  }
-  const std::string_view text = without_spaces(line);
-  if (text.empty()) {
-    if (head_.status < 200) return;  // "Continue" and its like announce the answer.
+    const std::string_view status = text.substr(std::min(text.find(' '), text.size()));
+    if (!status.empty()) {
+      std::from_chars(status.data() + 1, status.data() + status.size(), head_.status);
+    }
+  } else if (text.empty() && head_.status >= 200) {  // Others announce the answer: "Continue".
     has_head_ = true;
     reader_.on_head(std::move(head_));
-    return;
+  } else if (const auto colon = text.find(':'); colon != std::string_view::npos) {
+    std::string name(text.substr(0, colon));
+    std::ranges::transform(name, name.begin(), to_lower);
+    head_.headers.emplace_back(std::move(name), without_spaces(text.substr(colon + 1)));
   }
-  const auto colon = text.find(':');
-  if (colon == std::string_view::npos) return;
-  std::string name(text.substr(0, colon));
-  std::ranges::transform(name, name.begin(), to_lower);
-  head_.headers.emplace_back(std::move(name), without_spaces(text.substr(colon + 1)));
+  return true;
 }
 
 bool Exchange::take_body(std::string_view bytes) {
   move();
-  received_ += bytes.size();
-  if (received_ > request_.response_bytes_max) {
-    is_too_large_ = true;
-    return false;
-  }
-  if (auto taken = reader_.on_bytes(bytes); !taken) {
+  const std::size_t room = request_.response_bytes_max - received_;
+  received_ += std::min(room, bytes.size());
+  if (auto taken = reader_.on_bytes(bytes.substr(0, room)); !taken) {
     failure_ = std::move(taken).error();
     return false;
   }
-  return true;
+  if (bytes.size() <= room) return true;
+  too_large_ =
+      fmt::format("the response is too large: it has more than {} bytes (model.response_bytes_max)",
+                  request_.response_bytes_max);
+  return false;
 }
 
 Duration Exchange::patience() const {

@@ -20,8 +20,8 @@ class Exchange {
 
   /// The next bytes of the body, at most `room`; how many there were.
   [[nodiscard]] std::size_t give(char* to, std::size_t room);
-  void take_header_line(std::string_view line);
-  /// False: the exchange must end.
+  // Each false: the exchange must end.
+  [[nodiscard]] bool take_header_line(std::string_view line);
   [[nodiscard]] bool take_body(std::string_view bytes);
 
   [[nodiscard]] bool was_sent() const { return was_sent_; }
@@ -32,9 +32,10 @@ class Exchange {
   [[nodiscard]] std::optional<Duration> time_left() const;
   /// What ran out, once time_left() is zero.
   [[nodiscard]] std::string what_ran_out() const;
-  /// Why take_body said no.
+  /// Why take_body said no, in the reader's words; or
   [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
-  [[nodiscard]] bool is_too_large() const { return is_too_large_; }
+  /// because there is too much of it. Empty: there is not.
+  [[nodiscard]] const std::string& what_is_too_large() const { return too_large_; }
 
  private:
   [[nodiscard]] Duration patience() const;
@@ -49,7 +50,8 @@ class Exchange {
   HttpHead head_;
   bool was_sent_ = false;
   bool has_head_ = false;
-  bool is_too_large_ = false;
+  std::string too_large_;
+  std::size_t header_bytes_ = 0;
   std::size_t received_ = 0;
   std::optional<Error> failure_;
 };

@@ -120,7 +120,7 @@ std::string call_id(std::string_view id) {
 }
 
 std::string call_args(std::string_view args) {
-  if (split_object(args)) return std::string(args);
+  if (!has_too_many_values(args) && split_object(args)) return std::string(args);
   if (const auto read = parse_args(args); read && read->is_object()) return read->text();
   ObjectWriter writer;
   writer.add("malformed_arguments", args);
@@ -200,10 +200,12 @@ bool has_count(const Json& json, std::string_view key) {
 std::string_view raw_in(std::string_view object, std::string_view key) {
   const auto members = split_object(object);
   if (!members) return {};
+  // Of several the last, as Json::find has it.
+  std::string_view value;
   for (const RawMember& member : *members) {
-    if (member.key == key) return member.value;
+    if (member.key == key) value = member.value;
   }
-  return {};
+  return value;
 }
 
 std::string vendors_own(const RawJson& metadata, std::string_view vendor) {
@@ -228,7 +230,7 @@ std::string_view inside(std::string_view object) {
 
 std::string error_words(std::string_view body) {
   std::string words;
-  if (const auto json = parse_json(body)) words = words_of(*json).value_or("");
+  if (const auto json = parse_foreign_json(body)) words = words_of(*json).value_or("");
   return words.empty() ? std::string(body) : words;
 }
 

@@ -27,7 +27,8 @@
 namespace perdure {
 namespace {
 
-constexpr int nothing_happened = 75;
+constexpr int nothing_happened = 75;  // In this run.
+constexpr int never_happens = 76;     // In no run.
 
 std::string with_errors(std::string text, const std::string& errors) {
   if (errors.empty()) return text;
@@ -123,6 +124,9 @@ class ExecTool {
   [[nodiscard]] ToolOutcome outcome_of(const ProgramEnd& end) const {
     const bool has_exited = end.how == ProgramEnd::How::exited;
     if (has_exited && end.code == 0) return Succeeded{.content = end.output};
+    if (has_exited && end.code == never_happens) {
+      return Never{with_errors(end.output, end.errors)};
+    }
     if (has_exited && (end.code == nothing_happened || is_among(spec_.nothing_codes, end.code))) {
       return Failed{with_errors(end.output, end.errors)};
     }
@@ -152,7 +156,7 @@ std::string problem_of(const ExecSpec& spec) {
   for (const int code : spec.error_codes) {
     if (is_among(spec.nothing_codes, code)) return fmt::format("code {} is declared twice", code);
   }
-  for (const int code : {0, nothing_happened}) {
+  for (const int code : {0, nothing_happened, never_happens}) {
     if (is_among(spec.error_codes, code) || is_among(spec.nothing_codes, code)) {
       return fmt::format("code {} has its meaning already", code);
     }

@@ -128,6 +128,8 @@ ToolOutcome scrubbed_outcome(ToolOutcome outcome, const SecretValues& values) {
     done->content = scrubbed(std::move(done->content), values);
   } else if (auto* failed = std::get_if<Failed>(&outcome)) {
     failed->why = scrubbed(std::move(failed->why), values);
+  } else if (auto* never = std::get_if<Never>(&outcome)) {
+    never->why = scrubbed(std::move(never->why), values);
   } else {
     auto& doubt = std::get<Doubtful>(outcome);
     doubt.why = scrubbed(std::move(doubt.why), values);

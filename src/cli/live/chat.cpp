@@ -30,6 +30,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "screen/screen.hpp"
+#include "screen/text.hpp"
 #include "screen/words.hpp"
 #include "verbs/live_options.hpp"
 
@@ -48,6 +49,7 @@ Result<void> Chat::prepare(AgentSource source) {
 }
 
 Result<void> Chat::take_up(const SessionSummary& row) {
+  signals_.hold();
   auto taken = cli::take_up(desk_, store_, row);
   if (!taken) return forward(taken);
   tell_recovery(desk_, *taken);
@@ -63,6 +65,7 @@ Result<void> Chat::take_up(const SessionSummary& row) {
 
 void Chat::remember_lines() {
   if (editor_ == nullptr) return;
+  if (!make_state_folder(desk_.world())) return;
   const std::filesystem::path folder = state_folder(desk_.world()) + "/history";
   std::error_code ignored;  // Without a history one can still talk.
   std::filesystem::create_directories(folder, ignored);
@@ -75,7 +78,8 @@ Result<void> Chat::begin(const std::string& line) {
   auto begun = agent_->begin({.annotation = {.title = desk_.given().find("title").value_or(""),
                                              .opening = opening_of(line),
                                              .metadata = with_source("{}", source_)},
-                              .budget_micros = *budget});
+                              .budget_micros = *budget,
+                              .input = user_says(line)});
   if (!begun) return forward(begun);
   session_.emplace(*std::move(begun));
   remember_lines();
@@ -86,13 +90,13 @@ Result<void> Chat::begin(const std::string& line) {
 Result<void> Chat::say(const std::string& line) {
   if (!session_) {
     if (auto begun = begin(line); !begun) return begun;
+    return go_on(std::nullopt);
   }
   if (waiting_) desk_.talk().line(kept_words(*waiting_));
   return go_on(user_says(line));
 }
 
 Result<void> Chat::go_on(std::optional<Message> input) {
-  signals_.renew();
   const TurnEnd end = play(std::move(input));
   if (end.error && end.error->code == ErrorCode::lease_lost) return std::unexpected(*end.error);
   return {};
@@ -108,9 +112,9 @@ Result<void> Chat::give(const GivenWord& word) {
 TurnEnd Chat::play(std::optional<Message> input) {
   const LiveSession live{.store = store_, .agent = *session_, .signals = signals_};
   TurnEnd end = play_turn(desk_, live, std::move(input), false);
+  end.signal = signals_.renew();  // The one that stopped the turn is not the one that leaves.
   is_leaving_ = end.signal != 0;
   is_terminated_ = end.signal == SIGTERM;
-  signals_.renew();  // The one that stopped the turn is not the one that leaves.
   waiting_ = waits_for_a_word(end) ? end.report.waiting : std::nullopt;
   tell_turn(end);
   return end;
@@ -124,7 +128,7 @@ void Chat::tell_turn(const TurnEnd& end) {
   if (end.error || end.report.stop != TurnStop::completed) {
     return tell_end(desk_, end, session_->session());
   }
-  if (!desk_.is_terminal()) desk_.screen().text(end.report.answer);
+  if (!desk_.is_terminal()) desk_.screen().text(end.report.answer, Lines::prose);
 }
 
 void Chat::tell_cost() {
@@ -161,8 +165,7 @@ LineEditor::Line Chat::read() {
 
 // Ctrl-C while nothing runs; an exit code if it leaves.
 std::optional<Exit> Chat::interrupted() {
-  const int signal = signals_.caught();
-  signals_.renew();
+  const int signal = signals_.renew();
   if (signal == SIGTERM) return Exit::terminated;
   if (std::exchange(is_leaving_, true)) return Exit::interrupted;
   desk_.talk().line("");

@@ -25,9 +25,9 @@ namespace perdure::cli {
 
 class Chat {
  public:
-  Chat(Desk& desk, Store& store, SignalWatch& signals)
-      : desk_(desk), store_(store), signals_(signals) {
-    if (desk.world().catches_signals) editor_ = std::make_unique<LineEditor>(signals.descriptor());
+  Chat(Desk& desk, Store& store) : desk_(desk), store_(store), signals_(desk.signals()) {
+    if (desk.world().signals != nullptr)
+      editor_ = std::make_unique<LineEditor>(signals_.descriptor());
   }
 
   /// A session that is there is taken up, and what is left of its last turn is done first.

@@ -3,6 +3,7 @@
 
 #include "live/left_open.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -103,7 +104,11 @@ Result<std::vector<Call>> read_inherited_doubts(Store& store, const SessionSumma
                                                 const State& state) {
   std::vector<Call> inherited;
   std::optional<Parent> parent = fork.parent;
-  while (parent && parent->lineage == Lineage::fork) {
+  std::vector<SessionId> seen{fork.id};
+  // An id may be used again, also by a fork of its own descendant.
+  while (parent && parent->lineage == Lineage::fork &&
+         std::ranges::find(seen, parent->session) == seen.end()) {
+    seen.push_back(parent->session);
     auto calls = store.ledger().list(unsettled_calls(parent->session));
     if (!calls) return forward(calls);
     for (Call& call : *calls) {

@@ -3,6 +3,7 @@
 #include "live/live_agent.hpp"
 
 #include <cstddef>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
@@ -10,7 +11,9 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <sys/stat.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -31,6 +34,7 @@
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
@@ -139,6 +143,26 @@ std::string state_folder(const World& world) {
   return world.environment("HOME").value_or("/tmp") + "/.local/state/perdure";
 }
 
+Result<void> make_state_folder(const World& world) {
+  const std::filesystem::path folder = state_folder(world);
+  std::error_code ignored;  // Whoever needs it says so.
+  std::filesystem::create_directories(folder.parent_path(), ignored);
+  ::mkdir(folder.c_str(), S_IRWXU);
+  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) return {};
+  struct stat status{};
+  const bool is_known = ::fstat(opened, &status) == 0;
+  const bool is_ours = is_known && status.st_uid == world.user_id;
+  if (is_ours && (status.st_mode & 07777U) != S_IRWXU) ::fchmod(opened, S_IRWXU);
+  ::close(opened);
+  if (!is_known || is_ours) return {};
+  return fail(ErrorCode::unavailable,
+              fmt::format("{} belongs to another user, who could have us end and write what they "
+                          "like: XDG_STATE_HOME names another place",
+                          folder.string()),
+              "authority");
+}
+
 std::string opening_of(const std::string& prompt) {
   return clipped(visible(prompt.substr(0, prompt.find('\n'))), opening_columns);
 }
@@ -148,10 +172,11 @@ Result<std::unique_ptr<Agent>> start_agent(Desk& desk, Store& store, const Agent
   const ModelServices services{.clock = *world.clock, .ids = *world.ids};
   if (auto key = check_key(file, world, services); !key) return forward(key);
   const std::string folder = state_folder(world);
-  std::error_code ignored;  // Whoever needs it says so.
-  std::filesystem::create_directories(folder, ignored);
+  if (auto made = make_state_folder(world); !made) return forward(made);
   const std::string programs = programs_folder(world, desk.location(), store);
-  if (runs_programs(file)) make_programs_folder(programs);
+  if (runs_programs(file)) {
+    if (auto made = make_programs_folder(programs); !made) return forward(made);
+  }
   auto spec = make_agent_spec(file,
                               {.environment = world.environment,
                                .state_folder = folder,
@@ -171,8 +196,12 @@ Result<std::unique_ptr<Agent>> start_agent(Desk& desk, Store& store, const Agent
 TurnEnd play_turn(Desk& desk, const LiveSession& live, std::optional<Message> input, bool ends) {
   TurnEnd end;
   const auto observer = observer_for(desk, live);
+  const BudgetTotals& totals = live.agent.session().state().budget.totals;
+  const BudgetTotals before = totals;
   auto report = live.agent.run(std::move(input), *observer, live.signals.token());
   end.signal = live.signals.caught();
+  end.spent_micros = totals.spent - before.spent;
+  end.unconfirmed_micros = totals.unconfirmed - before.unconfirmed;
   if (!report) {
     end.error = std::move(report).error();
     return end;

@@ -22,6 +22,9 @@ namespace perdure::cli {
 
 /// What belongs to this machine alone: $XDG_STATE_HOME/perdure.
 [[nodiscard]] std::string state_folder(const World& world);
+/// Makes it, for its owner alone whatever the umask says, also if it was there with other rights.
+/// Fails: `unavailable` about "authority" if it is another user's.
+[[nodiscard]] Result<void> make_state_folder(const World& world);
 
 /// What a list of sessions shows of the words that one began with.
 [[nodiscard]] std::string opening_of(const std::string& prompt);

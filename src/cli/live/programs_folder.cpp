@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "live/live_agent.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "world.hpp"
@@ -24,11 +25,15 @@ std::string programs_folder(const World& world, const std::string& location, Sto
   return (file.parent_path() / ("." + file.filename().string() + ".programs")).string();
 }
 
-void make_programs_folder(const std::string& folder) {
+Result<void> make_programs_folder(const std::string& folder) {
   std::error_code ignored;
-  if (!fs::create_directories(folder, ignored)) return;
+  if (fs::is_symlink(folder, ignored)) {
+    return fail(ErrorCode::unavailable, folder + " is a link, and is not followed: remove it");
+  }
+  if (!fs::create_directories(folder, ignored)) return {};
   const fs::perms beside = fs::status(fs::path(folder).parent_path(), ignored).permissions();
   fs::permissions(folder, (beside & fs::perms::group_all) | fs::perms::owner_all, ignored);
+  return {};
 }
 
 }  // namespace perdure::cli

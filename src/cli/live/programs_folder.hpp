@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "perdure/core/error.hpp"
 #include "perdure/store/store.hpp"
 #include "world.hpp"
 
@@ -17,6 +18,7 @@ namespace perdure::cli {
                                           Store& store);
 
 /// Whoever may write beside it may write there. Whoever needs it says what it lacks.
-void make_programs_folder(const std::string& folder);
+/// Fails: `unavailable` for a link.
+[[nodiscard]] Result<void> make_programs_folder(const std::string& folder);
 
 }  // namespace perdure::cli

@@ -1,11 +1,14 @@
-// signalfd gives a signal to whoever reads it, like any other input.
+// signalfd gives a signal to whoever reads it, like any other input. It is read only as far as there is
+// something: poll may be wrong about that, and a thread that sleeps in read() could not be ended.
 
 #include "live/signal_watch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <poll.h>
 #include <signal.h>
 #include <stop_token>
@@ -13,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "perdure/core/time.hpp"
 
@@ -29,16 +33,29 @@ void raise_event(int descriptor) {
   [[maybe_unused]] const auto written = ::write(descriptor, &one, sizeof one);
 }
 
-}  // namespace
+// nohup(1) has it ignored, and means it.
+bool is_ignored(int signal) {
+  struct sigaction action{};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
-SignalWatch::SignalWatch(bool is_on, const Clock& clock) : clock_(clock) {
-  if (!is_on) return;
+sigset_t signals_to_watch() {
   sigset_t watched;
   sigemptyset(&watched);
   sigaddset(&watched, SIGINT);
   sigaddset(&watched, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &watched, &before_);
-  signals_ = ::signalfd(-1, &watched, SFD_CLOEXEC);
+  if (!is_ignored(SIGHUP)) sigaddset(&watched, SIGHUP);
+  return watched;
+}
+
+}  // namespace
+
+SignalWatch::SignalWatch(std::optional<Duration> patience, const Clock& clock)
+    : clock_(clock), patience_(patience.value_or(Duration(0))) {
+  if (!patience) return;
+  watched_ = signals_to_watch();
+  pthread_sigmask(SIG_BLOCK, &watched_, &before_);
+  signals_ = ::signalfd(-1, &watched_, SFD_CLOEXEC | SFD_NONBLOCK);
   told_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   ends_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
@@ -49,8 +66,8 @@ SignalWatch::~SignalWatch() {
   thread_.request_stop();
   raise_event(ends_);
   thread_.join();
+  // They stay blocked: one that comes now would end a program that has done what it had to.
   for (const int descriptor : {signals_, told_, ends_}) ::close(descriptor);
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 void SignalWatch::hold() {
@@ -58,9 +75,9 @@ void SignalWatch::hold() {
   is_held_ = true;
 }
 
-void SignalWatch::let_go() {
+bool SignalWatch::let_go() {
   const std::lock_guard lock(mutex_);
-  is_held_ = false;
+  return std::exchange(is_held_, false);
 }
 
 std::stop_token SignalWatch::token() {
@@ -68,28 +85,50 @@ std::stop_token SignalWatch::token() {
   return source_.get_token();
 }
 
-void SignalWatch::renew() {
+int SignalWatch::renew() {
   const std::lock_guard lock(mutex_);
   source_ = std::stop_source();
-  caught_ = 0;
+  const int caught = caught_.exchange(0);
+  if (told_ < 0) return caught;
   std::uint64_t count = 0;
   // Nothing to read: nothing was told.
-  if (told_ < 0) return;
   [[maybe_unused]] const auto forgotten = ::read(told_, &count, sizeof count);
+  return caught;
 }
 
+void SignalWatch::unblock() {
+  if (signals_ >= 0) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void SignalWatch::block_again() {
+  if (signals_ >= 0) pthread_sigmask(SIG_BLOCK, &watched_, nullptr);
+}
+
+// What is asked to stop runs code of others, which may ask us something: so not under the lock.
 void SignalWatch::take(int signal) {
-  const std::lock_guard lock(mutex_);
-  if (!is_held_) ::_exit(exit_by_signal + signal);
-  const Uptime now = clock_.uptime();
-  if (caught_ != 0) {
-    if (now - caught_at_ >= one_moment) ::_exit(exit_by_signal + signal);
-    return;
+  std::stop_source asked(std::nostopstate);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_held_) ::_exit(exit_by_signal + signal);
+    const Uptime now = clock_.uptime();
+    if (caught_ != 0) {
+      if (now - caught_at_ >= one_moment) ::_exit(exit_by_signal + signal);
+      return;
+    }
+    caught_ = signal;
+    caught_at_ = now;
+    raise_event(told_);
+    asked = source_;
   }
-  caught_ = signal;
-  caught_at_ = now;
-  raise_event(told_);
-  source_.request_stop();
+  asked.request_stop();
+}
+
+int SignalWatch::wait_ms() const {
+  const std::lock_guard lock(mutex_);
+  if (caught_ == 0 || !is_held_) return -1;
+  const Duration left = caught_at_ + patience_ - clock_.uptime();
+  if (left <= Duration(0)) ::_exit(exit_by_signal + caught_);
+  return static_cast<int>(std::min(left, patience_).count());
 }
 
 void SignalWatch::watch(const std::stop_token& stop) {
@@ -98,12 +137,11 @@ void SignalWatch::watch(const std::stop_token& stop) {
   events[1].fd = ends_;
   for (pollfd& event : events) event.events = POLLIN;
   while (!stop.stop_requested()) {
-    if (::poll(events.data(), events.size(), -1) <= 0 || (events[0].revents & POLLIN) == 0)
-      continue;
-    signalfd_siginfo caught{};
-    if (::read(signals_, &caught, sizeof caught) == sizeof caught) {
-      take(static_cast<int>(caught.ssi_signo));
-    }
+    if (::poll(events.data(), events.size(), wait_ms()) <= 0) continue;
+    signalfd_siginfo read{};
+    if (::read(signals_, &read, sizeof read) != sizeof read) continue;
+    const int signal = static_cast<int>(read.ssi_signo);
+    take(signal == SIGHUP ? SIGTERM : signal);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "live/taken_up.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <expected>
@@ -18,6 +19,7 @@
 #include "live/call_words.hpp"
 #include "live/left_open.hpp"
 #include "live/live_agent.hpp"
+#include "live/signal_watch.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/call_policy.hpp"
 #include "perdure/core/error.hpp"
@@ -51,6 +53,7 @@ Result<ResumeOptions> options_of(Desk& desk) {
     options.wait = *span;
   }
   if (desk.given().has("accept-changes")) options.accepted_by = desk.world().user;
+  options.accepts_damage = desk.given().has("accept-damage");
   return options;
 }
 
@@ -58,12 +61,34 @@ bool is_about(const Error& error, std::string_view subject) {
   return error.code == ErrorCode::conflict && error.subject == subject;
 }
 
+// A signal ends the wait for a living owner: so it is done in short ones.
+Result<ResumedAgent> resume_patiently(Desk& desk, Agent& agent, const SessionId& id,
+                                      ResumeOptions options) {
+  constexpr Duration wait_max{300};
+  const Clock& clock = *desk.world().clock;
+  const Uptime deadline = clock.uptime() + options.wait;
+  for (;;) {
+    const Uptime now = clock.uptime();
+    options.wait = std::clamp(deadline - now, Duration(0), wait_max);
+    auto resumed = agent.resume(id, options);
+    const bool is_held = !resumed && resumed.error().code == ErrorCode::lease_held;
+    if (!is_held || now + options.wait >= deadline || desk.signals().caught() != 0) return resumed;
+  }
+}
+
 // Whoever finds it in use is told how to get it.
 Result<ResumedAgent> resume_or_advise(Desk& desk, Agent& agent, const SessionId& id,
                                       const ResumeOptions& options) {
-  auto resumed = agent.resume(id, options);
-  if (resumed || resumed.error().code != ErrorCode::lease_held) return resumed;
+  auto resumed = resume_patiently(desk, agent, id, options);
+  if (resumed) return resumed;
   Error error = std::move(resumed).error();
+  if (error.code == ErrorCode::corrupted && error.subject == "damage") {
+    error.message += fmt::format(
+        ". {} says more. To go on from before it, fork it there; to go on without: {}",
+        desk.command("check"),
+        desk.command(fmt::format("resume {} --accept-damage", desk.short_id(id.text()))));
+  }
+  if (error.code != ErrorCode::lease_held) return std::unexpected(std::move(error));
   error.message +=
       fmt::format("; {}. To stop it: {}",
                   options.wait > Duration(0)
@@ -89,7 +114,12 @@ Result<ResumedAgent> resume_agent(Desk& desk, Agent& agent, const SessionId& id)
   if (resumed || !is_about(resumed.error(), "agent_changed")) return resumed;
   const std::string changed = resumed.error().message;
   const bool can_ask = desk.world().is_in_terminal && desk.world().is_err_terminal;
-  if (!can_ask || !desk.confirms(changed + ". Go on with the agent as it is now?")) {
+  // Nothing is taken over yet: whoever is asked may leave.
+  const bool was_held = can_ask && desk.signals().let_go();
+  const bool is_confirmed =
+      can_ask && desk.confirms(changed + ". Go on with the agent as it is now?");
+  if (was_held) desk.signals().hold();
+  if (!is_confirmed) {
     return fail(ErrorCode::conflict,
                 changed + "; to go on with it as it is now, say --accept-changes", "agent_changed");
   }
@@ -221,12 +251,6 @@ Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
                 fmt::format("{} was moved; it goes on there: perdure resume {} --store {}",
                             row.id.text(), row.id.text(), shell_word(row.moved_to)),
                 row.moved_to);
-  }
-  if (row.head == 0) {
-    return fail(ErrorCode::not_found,
-                fmt::format("nothing of {} was recorded: the process that began it died before. "
-                            "Begin anew with perdure run; {} removes it",
-                            row.id.text(), desk.command("delete " + row.id.text())));
   }
   auto source = source_for(desk, row);
   if (!source) return forward(source);

@@ -113,13 +113,13 @@ void tell_headline(Desk& desk, const TurnEnd& end, const Session& session) {
 }
 
 // An answer is told with its totals, and these say it.
-void tell_unconfirmed(Desk& desk, const TurnEnd& end, const Session& session) {
-  const std::int64_t micros = session.state().budget.totals.unconfirmed;
-  if (micros == 0 || (!end.error && end.report.stop == TurnStop::completed)) return;
-  desk.talk().line({{"Unconfirmed: ", Ink::dim},
-                    {fmt::format("{} may have been paid for an answer that did not come; it counts "
-                                 "as spent.",
-                                 dollars(micros))}});
+void tell_unconfirmed(Desk& desk, const TurnEnd& end) {
+  if (end.unconfirmed_micros == 0) return;
+  if (!end.error && end.report.stop == TurnStop::completed) return;
+  desk.talk().line({{"Cost: ", Ink::dim},
+                    {fmt::format("{} spent in this turn, up to {} more unconfirmed: an answer did "
+                                 "not come whole. The budget counts both.",
+                                 dollars(end.spent_micros), dollars(end.unconfirmed_micros))}});
 }
 
 void tell_what_is_asked(Desk& desk, const TurnEnd& end, const Session& session) {
@@ -160,6 +160,7 @@ Exit exit_of(const TurnEnd& end, const Session& session) {
     case TurnStop::deadline:
     case TurnStop::budget:
     case TurnStop::incomplete_plan:
+    case TurnStop::loop:
     case TurnStop::waiting:
       return Exit::resting;
   }
@@ -180,8 +181,9 @@ std::string next_command(Desk& desk, const TurnEnd& end, const Session& session)
   if (!end.error && end.report.stop == TurnStop::budget) {
     return desk.command(fmt::format("resume {} --budget DOLLARS", id));
   }
-  const bool needs_words =
-      end.report.stop == TurnStop::incomplete_plan || end.report.stop == TurnStop::refused;
+  const bool needs_words = end.report.stop == TurnStop::incomplete_plan ||
+                           end.report.stop == TurnStop::loop ||
+                           end.report.stop == TurnStop::refused;
   if (!end.error && needs_words) return desk.command(fmt::format("resume {} \"…\"", id));
   return desk.command("resume " + id);
 }
@@ -196,7 +198,7 @@ std::string doubt_of(const LeftCall& left, const Session& session) {
 void tell_stop(Desk& desk, const TurnEnd& end, const Session& session) {
   const bool has_answer = !end.error && end.report.stop == TurnStop::completed;
   if (has_answer && !desk.is_terminal() && !end.report.answer.empty()) {
-    desk.screen().text(end.report.answer);
+    desk.screen().text(end.report.answer, Lines::prose);
   }
   desk.screen().flush();
   tell_headline(desk, end, session);
@@ -207,7 +209,7 @@ void tell_stop(Desk& desk, const TurnEnd& end, const Session& session) {
                                    doubt_of(end.in_doubt.front(), session)),
                        Ink::yellow}});
   }
-  tell_unconfirmed(desk, end, session);
+  tell_unconfirmed(desk, end);
   if (end.report.is_cut_short) desk.talk().line("The answer ran into its limit of tokens.");
 }
 

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct TurnEnd {
   TurnReport report{};
   std::optional<Error> error{};  ///< Instead of a report.
   int signal = 0;                ///< That stopped it; 0: none did.
+  /// What the turn spent, and what it may have paid beyond that.
+  std::int64_t spent_micros = 0;
+  std::int64_t unconfirmed_micros = 0;
   /// What only somebody can settle, of a turn that was stopped.
   std::vector<LeftCall> in_doubt{};
 };

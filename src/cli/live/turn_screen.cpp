@@ -86,7 +86,7 @@ void TurnScreen::break_line() {
   if (shows_running_) desk_.talk().bytes("\r\x1b[K");
   shows_running_ = false;
   if (const std::string rest = text_.rest(); streams_ && !rest.empty()) {
-    desk_.screen().bytes(visible(rest, Lines::many));
+    desk_.screen().bytes(visible(rest, Lines::prose));
   }
   if (is_in_line_) desk_.screen().bytes("\n");
   is_in_line_ = false;
@@ -108,7 +108,7 @@ void TurnScreen::on_text(std::string_view piece) {
   const std::string whole = text_.take(piece);
   if (!streams_ || whole.empty()) return;
   if (shows_running_) break_line();
-  desk_.screen().bytes(visible(whole, Lines::many));
+  desk_.screen().bytes(visible(whole, Lines::prose));
   desk_.screen().flush();
   is_in_line_ = !whole.ends_with('\n');
 }

@@ -39,6 +39,13 @@ bool is_asked(const Call& call, const SessionSummary& session, const State* stat
   return word != nullptr && word->decision == ApprovalDecision::asked;
 }
 
+// It was not made, because a bundle says that it was.
+bool is_claimed(const Call& call, const SessionSummary& session, const State* state) {
+  if (has_ended(session.status) || state == nullptr) return false;
+  const auto open = state->open_calls.find(call.position);
+  return open != state->open_calls.end() && open->second.doubt;
+}
+
 std::optional<Position> position_in(const std::string& text) {
   Position position = 0;
   const char* const end = text.data() + text.size();
@@ -99,6 +106,7 @@ std::optional<Need> need_of(const Call& call, const SessionSummary& session, con
     const bool has_owner = session.holder && session.holder->alive;
     return has_owner ? std::nullopt : std::optional(Need::resume);
   }
+  if (call.state == CallState::intended && is_claimed(call, session, state)) return Need::decision;
   if (call.state != CallState::intended || !is_asked(call, session, state)) return std::nullopt;
   return asks_people(call.tool) ? Need::answer : Need::approval;
 }

@@ -1,5 +1,7 @@
 // The order is: flag, environment, project, user, default. An unknown key is an error: a setting that
-// is silently not obeyed is worse than none.
+// is silently not obeyed is worse than none. What was found, and not named, is obeyed only if nobody else
+// could have put it there (trust.hpp), and else named on stderr. One's own settings are read first: they
+// say whom to trust.
 
 #include "place/settings.hpp"
 
@@ -9,8 +11,11 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <ostream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -20,6 +25,8 @@
 #include "command/command.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/location.hpp"
+#include "place/trust.hpp"
+#include "screen/text.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {
@@ -28,7 +35,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 2> setting_keys = {"store", "color"};
+constexpr std::string_view trusted_key = "trusted_folders";
 using Values = std::map<std::string, Setting, std::less<>>;
+
+struct Line {
+  int number = 0;
+  std::string key{};
+  std::string value{};
+};
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
@@ -36,41 +50,101 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// Values of the file, for keys that nobody closer has set. `base`: what paths are relative to.
-Result<void> add_file(Values& values, const fs::path& path, const fs::path& base) {
-  std::ifstream file(path);
+Result<std::vector<Line>> lines_of(const std::string& text, const fs::path& path) {
+  std::vector<Line> lines;
+  std::istringstream file(text);
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
-    const std::string_view text = trimmed(std::string_view(line).substr(0, line.find('#')));
-    if (text.empty()) continue;
-    const auto equals = text.find('=');
-    const std::string key(trimmed(text.substr(0, equals)));
-    if (equals == std::string_view::npos ||
-        std::ranges::find(setting_keys, key) == setting_keys.end()) {
+    const std::string_view words = trimmed(std::string_view(line).substr(0, line.find('#')));
+    if (words.empty()) continue;
+    const auto equals = words.find('=');
+    const std::string key(trimmed(words.substr(0, equals)));
+    const bool is_key =
+        std::ranges::find(setting_keys, key) != setting_keys.end() || key == trusted_key;
+    if (equals == std::string_view::npos || !is_key) {
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("{}:{}: wanted a line `key = value` with one of the keys {}",
-                              path.string(), number, fmt::join(setting_keys, ", ")));
+                  fmt::format("{}:{}: wanted a line `key = value` with one of the keys {}, {}",
+                              path.string(), number, fmt::join(setting_keys, ", "), trusted_key));
     }
-    std::string value(trimmed(text.substr(equals + 1)));
-    if (key == "store") {
-      const std::string line_of = fmt::format("{}:{}: store", path.string(), number);
-      if (auto named = check_named(value, line_of); !named) return named;
-      value = location_from(value, base.string());
+    lines.push_back({number, key, std::string(trimmed(words.substr(equals + 1)))});
+  }
+  return lines;
+}
+
+// Values of the file, for keys that nobody closer has set. `base`: what paths are relative to.
+Result<void> add_lines(Values& values, std::vector<Line> lines, const fs::path& path,
+                       const fs::path& base) {
+  for (Line& line : lines) {
+    if (line.key == trusted_key) continue;
+    if (line.key == "store") {
+      const std::string line_of = fmt::format("{}:{}: store", path.string(), line.number);
+      if (auto named = check_named(line.value, line_of); !named) return named;
+      line.value = location_from(line.value, base.string());
     }
-    values.try_emplace(key, Setting{key, std::move(value), path.string()});
+    values.try_emplace(line.key, Setting{line.key, std::move(line.value), path.string()});
   }
   return {};
 }
 
-// What the nearest .perdure has that has it.
-std::optional<fs::path> find_in_project(const std::string& folder, std::string_view name) {
-  std::error_code ignored;
-  for (fs::path at = folder; !at.empty(); at = at.parent_path()) {
-    fs::path file = at / ".perdure" / name;
-    if (fs::exists(file, ignored)) return file;
+Result<void> check_says_nothing_of_trust(const std::vector<Line>& lines, const fs::path& path) {
+  const auto trusts = std::ranges::find(lines, trusted_key, &Line::key);
+  if (trusts == lines.end()) return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{}:{}: {} counts only in your own settings file", path.string(),
+                          trusts->number, trusted_key));
+}
+
+// Separated by colons; `~` is the home folder.
+std::vector<fs::path> folders_in(const std::vector<Line>& lines, const World& world) {
+  std::vector<fs::path> folders;
+  for (const Line& line : lines) {
+    if (line.key != trusted_key) continue;
+    std::istringstream words(line.value);
+    for (std::string word; std::getline(words, word, ':');) {
+      std::string folder(trimmed(word));
+      if (folder == "~" || folder.starts_with("~/")) {
+        folder.replace(0, 1, world.environment("HOME").value_or("/"));
+      }
+      if (folder.starts_with('/')) folders.emplace_back(std::move(folder));
+    }
+  }
+  return folders;
+}
+
+// What the nearest .perdure has that has it, of those that may be obeyed; the others are named.
+std::optional<Trust::Found> find_in_project(World& world, const Trust& trust, const fs::path& mine,
+                                            std::string_view name) {
+  for (fs::path at = world.folder; !at.empty(); at = at.parent_path()) {
+    auto found = trust.find(at, ".perdure", name);
+    if (found && found->objection.empty() && name == "store") {
+      found->objection =
+          trust.objection_to_store(location_from(found->path.string(), world.folder));
+    }
+    if (found && found->objection.empty()) return found;
+    if (found) {
+      world.err << visible(fmt::format(
+                       "perdure: {} is ignored: {}. If you trust what lies there, add the line "
+                       "{} = {} to {}",
+                       found->path.string(), found->objection, trusted_key, at.string(),
+                       (mine / "config").string()))
+                << '\n';
+    }
     if (at == at.root_path()) break;
   }
   return std::nullopt;
+}
+
+// One's own settings file. Where a variable names its folder, it is obeyed whoever wrote it; else it was
+// found, in a home folder that sudo may have left to be another's.
+Trust::Found own_file(const World& world, const Trust& trust, const fs::path& mine) {
+  const auto named = world.environment("XDG_CONFIG_HOME");
+  Trust::Found none{.path = mine / "config"};
+  if (!named || !named->starts_with('/')) {
+    return trust.find(mine.parent_path(), mine.filename().string(), "config").value_or(none);
+  }
+  std::ifstream file(none.path);
+  none.text.assign(std::istreambuf_iterator<char>(file), {});
+  return none;
 }
 
 // $XDG_CONFIG_HOME/perdure, or what it stands for. One that is no whole path is passed over, as the
@@ -80,6 +154,18 @@ fs::path user_folder(const World& world, const std::string& variable,
   const auto named = world.environment(variable);
   if (named && named->starts_with('/')) return fs::path(*named) / "perdure";
   return fs::path(world.environment("HOME").value_or("/")) / beneath_home / "perdure";
+}
+
+// The usual store: found, where no variable names its folder. There is none to take its place.
+Setting usual_store(const World& world, const Trust& trust) {
+  const fs::path data = user_folder(world, "XDG_DATA_HOME", ".local/share");
+  const auto named = world.environment("XDG_DATA_HOME");
+  Setting usual{"store", (data / "store.db").string(), "default"};
+  if (named && named->starts_with('/')) return usual;
+  const auto found = trust.find(data.parent_path(), data.filename().string(), "store.db");
+  if (found) usual.objection = found->objection;
+  if (found && found->objection.empty()) usual.objection = trust.objection_to_store(usual.value);
+  return usual;
 }
 
 }  // namespace
@@ -100,7 +186,19 @@ std::string location_from(const std::string& place, const std::string& base) {
   return path.lexically_normal().string();
 }
 
-Result<std::vector<Setting>> read_settings(const World& world, const Invocation& given) {
+// Others see what a program was started with.
+Result<void> check_typed(const std::string& place, const std::string& what) {
+  if (auto named = check_named(place, what); !named) return named;
+  if (!is_address(place) || !shown_location(place).contains("***")) return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} has a password in it, which everybody on this machine can read from "
+                          "the list of processes: leave it out, and give it in ~/.pgpass (or the "
+                          "file that PGPASSFILE names), in PGPASSWORD or in a service file. "
+                          "PERDURE_STORE and settings files may hold the whole address",
+                          what));
+}
+
+Result<std::vector<Setting>> read_settings(World& world, const Invocation& given) {
   Values values;
   for (const std::string_view key : setting_keys) {
     const std::string name(key);
@@ -111,24 +209,42 @@ Result<std::vector<Setting>> read_settings(const World& world, const Invocation&
     if (!flag && !is_said) continue;
     std::string value = flag ? *flag : *said;
     if (key == "store") {
-      if (auto named = check_named(value, flag ? "--store" : variable); !named)
-        return forward(named);
+      auto named = flag ? check_typed(value, "--store") : check_named(value, variable);
+      if (!named) return forward(named);
       value = location_from(value, world.folder);
     }
     values.try_emplace(name, Setting{name, value, flag ? "--" + name : variable});
   }
-  if (const auto file = find_in_project(world.folder, "config")) {
-    auto added = add_file(values, *file, file->parent_path().parent_path());
+  const fs::path mine = user_folder(world, "XDG_CONFIG_HOME", ".config");
+  Trust trust(world.user_id);
+  const Trust::Found own = own_file(world, trust, mine);
+  if (!own.objection.empty()) {
+    world.err << visible(
+                     fmt::format("perdure: {} is ignored: {}", own.path.string(), own.objection))
+              << '\n';
+  }
+  auto own_lines = lines_of(own.text, own.path);
+  if (!own_lines) return forward(own_lines);
+  trust.add(folders_in(*own_lines, world));
+  if (const auto file = find_in_project(world, trust, mine, "config")) {
+    auto lines = lines_of(file->text, file->path);
+    if (!lines) return forward(lines);
+    if (auto fits = check_says_nothing_of_trust(*lines, file->path); !fits) return forward(fits);
+    auto added =
+        add_lines(values, *std::move(lines), file->path, file->path.parent_path().parent_path());
     if (!added) return forward(added);
   }
-  const fs::path mine = user_folder(world, "XDG_CONFIG_HOME", ".config");
-  if (auto added = add_file(values, mine / "config", mine); !added) return forward(added);
-  if (const auto store = find_in_project(world.folder, "store")) {
-    const std::string path = store->string();
-    values.try_emplace("store", Setting{"store", location_from(path, world.folder), path});
+  if (auto added = add_lines(values, *std::move(own_lines), own.path, mine); !added) {
+    return forward(added);
   }
-  const fs::path data = user_folder(world, "XDG_DATA_HOME", ".local/share");
-  values.try_emplace("store", Setting{"store", (data / "store.db").string(), "default"});
+  // Whoever named a store is not bothered with one that lies around.
+  if (!values.contains("store")) {
+    if (const auto store = find_in_project(world, trust, mine, "store")) {
+      const std::string path = store->path.string();
+      values.try_emplace("store", Setting{"store", location_from(path, world.folder), path});
+    }
+  }
+  if (!values.contains("store")) values.try_emplace("store", usual_store(world, trust));
   values.try_emplace("color", Setting{"color", "auto", "default"});
   std::vector<Setting> settings;
   settings.reserve(setting_keys.size());

@@ -8,6 +8,8 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
@@ -26,9 +28,20 @@ class SettingsTest : public testing::Test {
                   return found == environment.end() ? std::nullopt : std::optional(found->second);
                 },
                 .folder = folder.file("work/deep")};
+    world.user_id = me;
     auto settings = read_settings(world, given);
     if (!settings) return forward(settings);
     return settings->front();
+  }
+  [[nodiscard]] std::string said() const { return stream_.str(); }
+
+  /// From now on it is another user's: given away by root, or else we are somebody else.
+  void give_away(const std::string& name) {
+    if (::geteuid() != 0) {
+      me = ::geteuid() + 1;
+    } else {
+      ASSERT_EQ(::lchown(folder.file(name).c_str(), 65534, 65534), 0);
+    }
   }
 
   void write(const std::string& name, const std::string& text) {
@@ -39,6 +52,7 @@ class SettingsTest : public testing::Test {
 
   TempFolder folder = TempFolder::in_memory();
   std::map<std::string, std::string> environment{{"HOME", folder.file("home")}};
+  uid_t me = ::geteuid();
 
  private:
   std::ostringstream stream_;
@@ -70,6 +84,80 @@ TEST_F(SettingsTest, AProjectMayHaveAStoreOfItsOwn) {
   EXPECT_EQ(must(store()).origin, folder.file("work/.perdure/store"));
   write("home/.config/perdure/config", "store = mine.db\n");
   EXPECT_EQ(must(store()).value, folder.file("home/.config/perdure/mine.db"));
+}
+
+// With a store of theirs we would run their programs.
+TEST_F(SettingsTest, WhatAnotherUserLeftIsIgnoredAndNamed) {
+  const std::string usual = folder.file("home/.local/share/perdure/store.db");
+  for (const std::string given_away : {"work/.perdure/config", "work/.perdure", "work"}) {
+    std::filesystem::remove_all(folder.file("work"));
+    me = ::geteuid();
+    write("work/.perdure/config", "store = /theirs.db\n");
+    write("work/.perdure/store", "");
+    EXPECT_EQ(must(store()).value, "/theirs.db");
+    give_away(given_away);
+    if (given_away == "work/.perdure/config") give_away("work/.perdure/store");
+    EXPECT_NE(must(store()).value, "/theirs.db") << given_away;
+    EXPECT_NE(must(store()).origin, folder.file("work/.perdure/store")) << given_away;
+    EXPECT_TRUE(said().contains("is ignored: " + folder.file(given_away) + " belongs to"))
+        << said();
+    EXPECT_TRUE(said().contains("trusted_folders = " + folder.file("work"))) << said();
+  }
+  environment["XDG_CONFIG_HOME"] = folder.file("config");
+  write("config/perdure/config", "trusted_folders = /nowhere : " + folder.file("work") + "\n");
+  EXPECT_EQ(must(store()).value, "/theirs.db");
+  write("config/perdure/config", "trusted_folders = " + folder.file("wor") + "\n");
+  EXPECT_NE(must(store()).value, "/theirs.db") << "a part of a name is no folder";
+  environment["PERDURE_STORE"] = folder.file("work/.perdure/store");
+  EXPECT_EQ(must(store()).value, folder.file("work/.perdure/store")) << "what is named is obeyed";
+}
+
+TEST_F(SettingsTest, WhatEverybodyMayWriteIsIgnored) {
+  namespace fs = std::filesystem;
+  write("work/.perdure/config", "store = /theirs.db\n");
+  for (const std::string open : {"work/.perdure/config", "work/.perdure", "work"}) {
+    const fs::path path = folder.file(open);
+    const fs::perms before = fs::status(path).permissions();
+    fs::permissions(path, fs::perms::others_write, fs::perm_options::add);
+    EXPECT_NE(must(store()).value, "/theirs.db") << open;
+    fs::permissions(path, before);
+    EXPECT_EQ(must(store()).value, "/theirs.db") << open;
+  }
+  fs::permissions(folder.file("work"), fs::perms::all | fs::perms::sticky_bit);
+  EXPECT_EQ(must(store()).value, "/theirs.db") << "in such a folder nobody replaces our files";
+}
+
+TEST_F(SettingsTest, AStoreThatAnotherUserPutBesideOursIsIgnored) {
+  write("work/.perdure/store/store.db", "");
+  write("work/.perdure/store/store.db-wal", "");
+  EXPECT_EQ(must(store()).value, folder.file("work/.perdure/store/store.db"));
+  give_away("work/.perdure/store/store.db-wal");
+  EXPECT_NE(must(store()).value, folder.file("work/.perdure/store/store.db"));
+}
+
+TEST_F(SettingsTest, ALinkOfAnotherUserIsIgnored) {
+  write("work/ours", "store = /theirs.db\n");
+  std::filesystem::create_directories(folder.file("work/.perdure"));
+  std::filesystem::create_symlink("../ours", folder.file("work/.perdure/config"));
+  EXPECT_EQ(must(store()).value, "/theirs.db");
+  give_away("work/.perdure/config");
+  EXPECT_NE(must(store()).value, "/theirs.db");
+}
+
+TEST_F(SettingsTest, AUsualPlaceThatIsAnotherUsersIsNotUsed) {
+  write("home/.config/perdure/config", "store = mine.db\n");
+  write("home/.local/share/perdure/store.db", "");
+  EXPECT_EQ(must(store()).objection, "");
+  give_away("home/.config/perdure");
+  give_away("home/.local/share/perdure/store.db");
+  EXPECT_EQ(must(store()).origin, "default");
+  EXPECT_TRUE(must(store()).objection.contains("store.db belongs to")) << must(store()).objection;
+  EXPECT_TRUE(said().contains("home/.config/perdure/config is ignored")) << said();
+}
+
+TEST_F(SettingsTest, AProjectDoesNotSayWhomToTrust) {
+  write("work/.perdure/config", "trusted_folders = /\n");
+  EXPECT_EQ(store().error().code, ErrorCode::invalid_argument);
 }
 
 TEST_F(SettingsTest, AFolderMeansTheStoreInIt) {

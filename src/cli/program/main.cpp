@@ -20,6 +20,7 @@
 
 #include "cli.hpp"
 #include "large_pages.hpp"
+#include "live/signal_watch.hpp"
 #include "perdure/agent/environment.hpp"
 #include "world.hpp"
 
@@ -109,8 +110,10 @@ std::optional<std::string> ask_line() {
 }  // namespace
 
 int main(int count, char** words) {
-  perdure::cli::take_large_pages();
   hold_closed_streams();
+  // Before anything that may take a while, and before any other thread.
+  perdure::cli::SignalWatch signals(perdure::system_clock());
+  perdure::cli::take_large_pages();
   // A reader that hangs up is told by the write, and ends the program quietly.
   std::signal(SIGPIPE, SIG_IGN);
   // A file that may grow no more is told by the write, too.
@@ -136,7 +139,7 @@ int main(int count, char** words) {
                             .user = user_name(entry),
                             .ask_line = ask_line,
                             .in = &std::cin,
-                            .catches_signals = true};
+                            .signals = &signals};
   const int exit = perdure::cli::run(world, std::vector<std::string>(words + 1, words + count));
   out.flush();
   if (out_buffer.error() == 0 || out_buffer.error() == EPIPE || world.is_output_told) return exit;

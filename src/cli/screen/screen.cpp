@@ -53,9 +53,9 @@ void Screen::line(const std::vector<Piece>& pieces) {
   stream_ << '\n';
 }
 
-void Screen::text(std::string_view text) {
+void Screen::text(std::string_view text, Lines lines) {
   if (traits_.is_silent) return;
-  stream_ << visible(text, Lines::many);
+  stream_ << visible(text, lines);
   if (!text.ends_with('\n')) stream_ << '\n';
 }
 

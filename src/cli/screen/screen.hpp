@@ -38,7 +38,7 @@ class Screen {
   void line(const std::vector<Piece>& pieces);
   void line(std::string_view text) { line({Piece{std::string(text)}}); }
   /// Text of any number of lines; ends with a line break.
-  void text(std::string_view text);
+  void text(std::string_view text, Lines lines = Lines::many);
   /// Bytes as they are: JSON, and what was asked for raw.
   void bytes(std::string_view bytes);
   void flush();

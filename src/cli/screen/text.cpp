@@ -33,13 +33,10 @@ Glyph decode(std::string_view text) {
   return {.code = code, .size = size, .is_valid = true};
 }
 
-bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
+// 0: there is none.
+char32_t first_of(std::string_view text) { return text.empty() ? 0 : decode(text).code; }
 
-// Overrides and isolates turn the order of what follows.
-bool turns_text(char32_t code) {
-  return (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) ||
-         code == 0x200E || code == 0x200F || code == 0x2028 || code == 0x2029;
-}
+bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
 
 struct Range {
   char32_t first;
@@ -52,6 +49,81 @@ bool is_in(const std::array<Range, count>& ranges, char32_t code) {
     if (code >= range.first && code <= range.last) return true;
   }
   return false;
+}
+
+// What shows nothing, or turns the order of what follows: two texts that differ would look alike. Those
+// that Unicode calls default ignorable, and the breaks and annotations that terminals do not know.
+bool is_hidden(char32_t code) {
+  static constexpr std::array<Range, 18> hidden = {{{0xAD, 0xAD},
+                                                    {0x34F, 0x34F},
+                                                    {0x61C, 0x61C},
+                                                    {0x115F, 0x1160},
+                                                    {0x17B4, 0x17B5},
+                                                    {0x180B, 0x180F},
+                                                    {0x200B, 0x200F},
+                                                    {0x2028, 0x202E},
+                                                    {0x2060, 0x206F},
+                                                    {0x3164, 0x3164},
+                                                    {0xFE00, 0xFE0F},
+                                                    {0xFEFF, 0xFEFF},
+                                                    {0xFFA0, 0xFFA0},
+                                                    {0xFFF0, 0xFFFB},
+                                                    {0x13430, 0x1343F},
+                                                    {0x1BCA0, 0x1BCA3},
+                                                    {0x1D173, 0x1D17A},
+                                                    {0xE0000, 0xE0FFF}}};
+  return is_in(hidden, code);
+}
+
+bool is_emoji(char32_t code) {
+  static constexpr std::array<Range, 7> emoji = {{{0xA9, 0xA9},
+                                                  {0xAE, 0xAE},
+                                                  {0x203C, 0x2049},
+                                                  {0x2122, 0x2139},
+                                                  {0x2190, 0x2BFF},
+                                                  {0x3030, 0x3299},
+                                                  {0x1F000, 0x1FAFF}}};
+  return is_in(emoji, code);
+}
+
+// Arabic, Syriac, N'Ko, the scripts of India and their neighbours, Mongolian.
+bool is_of_joining_script(char32_t code) {
+  static constexpr std::array<Range, 5> joining = {
+      {{0x600, 0x8FF}, {0x900, 0xDFF}, {0xF00, 0x109F}, {0x1780, 0x18AF}, {0xFB50, 0xFDFF}}};
+  return is_in(joining, code) && !is_hidden(code);
+}
+
+constexpr char32_t non_joiner = 0x200C;
+constexpr char32_t joiner = 0x200D;
+constexpr char32_t as_text = 0xFE0E;
+constexpr char32_t as_emoji = 0xFE0F;
+
+// Whether prose needs it there: between two letters that it joins or parts, or after the emoji that it
+// shapes. 0: the text begins or ends there, and may go on in the next piece of a stream.
+bool belongs_there(char32_t before, char32_t code, char32_t after) {
+  if (code == as_text || code == as_emoji)
+    return is_emoji(before) || (before >= '#' && before <= '9');
+  if (code != joiner && code != non_joiner) return false;
+  if (before == 0 && after == 0) return false;
+  const auto fits = [&](char32_t code_beside) {
+    const bool is_part_of_emoji = is_emoji(code_beside) || code_beside == as_emoji;
+    return code_beside == 0 || is_of_joining_script(code_beside) ||
+           (code == joiner && is_part_of_emoji);
+  };
+  return fits(before) && fits(after);
+}
+
+std::string written_out(char32_t code) {
+  const auto number = static_cast<std::uint32_t>(code);
+  return number <= 0xFFFF ? fmt::format("\\u{:04x}", number) : fmt::format("\\U{:08x}", number);
+}
+
+// Beyond four digits as two surrogates.
+std::string written_in_json(char32_t code) {
+  const auto number = static_cast<std::uint32_t>(code);
+  if (number <= 0xFFFF) return fmt::format("\\u{:04x}", number);
+  const std::uint32_t rest = number - 0x10000;
+  return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10U), 0xDC00 + (rest & 0x3FFU));
 }
 
 std::size_t columns_of(char32_t code) {
@@ -76,19 +148,23 @@ std::size_t columns_of(char32_t code) {
 std::string visible(std::string_view text, Lines lines) {
   std::string made;
   made.reserve(text.size());
+  char32_t before = 0;
   for (std::size_t at = 0; at < text.size();) {
     const Glyph glyph = decode(text.substr(at));
     const bool is_break = glyph.code == '\n' || glyph.code == '\t';
     if (is_break) {
-      made += lines == Lines::many ? static_cast<char>(glyph.code) : ' ';
+      made += lines == Lines::one ? ' ' : static_cast<char>(glyph.code);
     } else if (!glyph.is_valid || is_control(glyph.code)) {
       made += fmt::format("\\x{:02x}", static_cast<std::uint32_t>(glyph.code));
-    } else if (turns_text(glyph.code)) {
-      made += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(glyph.code));
+    } else if (is_hidden(glyph.code) &&
+               !(lines == Lines::prose &&
+                 belongs_there(before, glyph.code, first_of(text.substr(at + glyph.size))))) {
+      made += written_out(glyph.code);
     } else {
       made += text.substr(at, glyph.size);
     }
     at += glyph.size;
+    before = glyph.code;
   }
   return made;
 }
@@ -122,9 +198,8 @@ std::string json_visible(std::string_view json) {
   made.reserve(json.size());
   for (std::size_t at = 0; at < json.size();) {
     const Glyph glyph = decode(json.substr(at));
-    const bool is_kept = !(glyph.code >= 0x7F && glyph.code < 0xA0) && !turns_text(glyph.code);
-    made += is_kept ? std::string(json.substr(at, glyph.size))
-                    : fmt::format("\\u{:04x}", static_cast<std::uint32_t>(glyph.code));
+    const bool is_kept = !(glyph.code >= 0x7F && glyph.code < 0xA0) && !is_hidden(glyph.code);
+    made += is_kept ? std::string(json.substr(at, glyph.size)) : written_in_json(glyph.code);
     at += glyph.size;
   }
   return made;

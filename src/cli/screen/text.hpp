@@ -10,12 +10,14 @@
 namespace perdure::cli {
 
 enum class Lines : std::uint8_t {
-  one,   ///< Line breaks and tabs become spaces.
-  many,  ///< They stay.
+  one,    ///< Line breaks and tabs become spaces.
+  many,   ///< They stay.
+  prose,  ///< So do the joiners that emoji and joining scripts need where they are.
 };
 
-/// The text with every control character (C0, DEL, C1), change of writing direction and byte that
-/// is not UTF-8 written out visibly: "\x1b", "\u202e". What comes back is UTF-8.
+/// The text with every control character (C0, DEL, C1), change of writing direction, invisible character
+/// and byte that is not UTF-8 written out visibly: "\x1b", "\u202e", "\U000e0041". What comes back is
+/// UTF-8. Only what a model says is prose: in a name or an argument a joiner may hide a difference.
 [[nodiscard]] std::string visible(std::string_view text, Lines lines = Lines::one);
 
 /// How many columns the text takes.
@@ -30,7 +32,7 @@ enum class Lines : std::uint8_t {
 /// As a shell takes it for one word, quoted only if need be.
 [[nodiscard]] std::string shell_word(std::string_view text);
 
-/// With what a terminal may act on written as \uXXXX: for JSON, where it means the same.
+/// With what a terminal may act on, or a person cannot see, written as \uXXXX: for JSON, where it means the same.
 [[nodiscard]] std::string json_visible(std::string_view json);
 
 }  // namespace perdure::cli

@@ -29,6 +29,34 @@ TEST(Visible, WhatTurnsTextRoundIsWrittenOut) {
             "a\\u202eb\\u2066");
 }
 
+TEST(Visible, WhatCannotBeSeenIsWrittenOut) {
+  EXPECT_EQ(visible("pay\u200b Ann\u00ad\u061c\ufeff\u2060"),
+            "pay\\u200b Ann\\u00ad\\u061c\\ufeff\\u2060");
+  EXPECT_EQ(visible("\U000e0041\U000e0100\u3164\ufe0f"), "\\U000e0041\\U000e0100\\u3164\\ufe0f");
+  EXPECT_EQ(visible("a\u200d\u200c", Lines::many), "a\\u200d\\u200c");
+}
+
+TEST(Visible, ProseKeepsTheJoinersThatItNeeds) {
+  const std::string family = "\U0001f469\u200d\U0001f4bb";
+  const std::string heart = "\u2764\ufe0f\u200d\U0001f525";
+  const std::string persian = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645";
+  const std::string hindi = "\u0915\u094d\u200d\u0937";
+  for (const std::string& text : {family, heart, persian, hindi}) {
+    EXPECT_EQ(visible(text, Lines::prose), text);
+    EXPECT_NE(visible(text), text);
+  }
+  // A piece of a stream may begin or end with one.
+  EXPECT_EQ(visible("\u0645\u200c", Lines::prose), "\u0645\u200c");
+  EXPECT_EQ(visible("\u200d\U0001f4bb", Lines::prose), "\u200d\U0001f4bb");
+}
+
+TEST(Visible, ProseKeepsNothingElseThatHides) {
+  EXPECT_EQ(visible("pay\u200dpal \u200c", Lines::prose), "pay\\u200dpal \\u200c");
+  EXPECT_EQ(visible("a\ufe0f\u202e\u200b\U000e0041", Lines::prose),
+            "a\\ufe0f\\u202e\\u200b\\U000e0041");
+  EXPECT_EQ(visible("\u0645\u200c\u200c\u062e", Lines::prose), "\u0645\\u200c\\u200c\u062e");
+}
+
 TEST(Visible, BytesThatAreNoTextAreWrittenOut) {
   EXPECT_EQ(visible("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(visible("\xed\xa0\xbd"), "\\xed\\xa0\\xbd");
@@ -53,10 +81,11 @@ TEST(Visible, NoByteBelowABlankIsLeftWhateverComes) {
 }
 
 TEST(Visible, JsonMeansTheSame) {
-  const Json value = Json::Object{{"a\u202e", "\xc2\x9b\x1b"}};
+  const Json value = Json::Object{{"a\u202e", "\xc2\x9b\x1b\u200d\U000e0041"}};
   const std::string made = json_visible(value.text());
   EXPECT_EQ(parse_json(made).value(), value);
-  EXPECT_FALSE(made.contains("\xc2\x9b"));
+  EXPECT_TRUE(made.contains("\\u200d\\udb40\\udc41")) << made;
+  for (const char letter : made) EXPECT_LT(static_cast<unsigned char>(letter), 0x80);
 }
 
 TEST(Width, CountsColumnsNotBytes) {

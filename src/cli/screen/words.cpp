@@ -125,7 +125,7 @@ std::string cost_words(std::int64_t micros, bool is_known) {
 }
 
 std::string unconfirmed_words(std::int64_t micros) {
-  return micros > 0 ? fmt::format(", {} unconfirmed", dollars(micros)) : "";
+  return micros > 0 ? fmt::format(", up to {} unconfirmed", dollars(micros)) : "";
 }
 
 std::string bytes_text(std::uint64_t bytes) {

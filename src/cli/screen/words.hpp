@@ -29,7 +29,7 @@ namespace perdure::cli {
 [[nodiscard]] std::string dollars(std::int64_t micros);
 /// The same where a part of the cost may be unknown: "at least $0.12", "cost unknown".
 [[nodiscard]] std::string cost_words(std::int64_t micros, bool is_known);
-/// What may follow it: ", $0.0200 unconfirmed"; empty for nothing.
+/// What may follow it: ", up to $0.0200 unconfirmed"; empty for nothing.
 [[nodiscard]] std::string unconfirmed_words(std::int64_t micros);
 /// "12 B", "3.4 KiB".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);

@@ -144,7 +144,9 @@ Result<BundleReport> read_bundle(Desk& desk, const std::string& path) {
   if (only_looks) return check_bundle(path, bar.follow());
   auto store = store_for(desk, path, bar.follow());
   if (!store) return forward(store);
-  return import_bundle(**store, path, {.with_damage = desk.given().has("with-damage")},
+  return import_bundle(**store, path,
+                       {.with_damage = desk.given().has("with-damage"),
+                        .accept_claims = desk.given().has("accept-claims")},
                        bar.follow());
 }
 
@@ -222,9 +224,16 @@ Command import_command() {
           "ones arrive\n"
           "paused. Whoever made the file chose which agents they are of: those are neither "
           "asked nor run until\n"
-          "somebody accepts them. With --dry-run the file is only checked.",
+          "somebody accepts them. What their calls say they did is not believed either: a call "
+          "here "
+          "that\n"
+          "would do the same waits until you decide (perdure pending). With --dry-run the file is "
+          "only checked.",
       .arguments = {{.name = "FILE", .summary = "The bundle; - is stdin", .by = Completes::file}},
       .options = {{.name = "dry-run", .summary = "Only check the file"},
+                  {.name = "accept-claims",
+                   .summary = "Believe what its calls say they did, and never do it again: for "
+                              "bundles of your own"},
                   {.name = "with-damage",
                    .summary = "Take in sessions that were damaged when they were exported"}},
       .opens_store = true,

@@ -21,12 +21,14 @@
 #include "place/reference.hpp"
 #include "screen/text.hpp"
 #include "verbs/state_json.hpp"
+#include "verbs/values.hpp"
 
 namespace perdure::cli {
 namespace {
 
 void print_block(Desk& desk, const Block& block) {
-  if (const auto* text = std::get_if<TextBlock>(&block)) desk.screen().text(text->text);
+  if (const auto* text = std::get_if<TextBlock>(&block))
+    desk.screen().text(text->text, Lines::prose);
   if (const auto* call = std::get_if<ToolCallBlock>(&block)) {
     desk.screen().line({{fmt::format("→ {} {}", call->name, call->args), Ink::cyan}});
   }
@@ -65,19 +67,12 @@ Result<Exit> print_raw(Desk& desk, Store& store, const PlaceInSession& place) {
 }
 
 // What cannot be read is missing in what was printed: nobody may take that for the whole.
-Result<Exit> end_with_damage(Desk& desk, const State& state) {
+Result<Exit> end(Desk& desk, const SessionId& session, const State& state) {
   std::vector<Position> places;
   for (const Skipped& skipped : state.skipped) {
     if (skipped.reason == SkipReason::damaged) places.push_back(skipped.position);
   }
-  if (places.empty()) return Exit::done;
-  if (desk.output().is_json()) return Exit::damaged;  // The document is all that is printed.
-  desk.screen().flush();
-  return fail(
-      ErrorCode::corrupted,
-      fmt::format("{} damaged, at {}, and left out above: {} says more",
-                  places.size() == 1 ? "1 entry is" : fmt::format("{} entries are", places.size()),
-                  fmt::join(places, ", "), desk.command("check")));
+  return end_with_damage(desk, session, places);
 }
 
 Result<Exit> run_cat(Desk& desk) {
@@ -97,13 +92,13 @@ Result<Exit> run_cat(Desk& desk) {
   desk.output().document(
       "perdure.state/1",
       {{"session", place->session.id.text()}, {"point", place->name}, {"value", *value}});
-  if (desk.output().is_json()) return end_with_damage(desk, *state);
+  if (desk.output().is_json()) return end(desk, place->session.id, *state);
   if (desk.given().has("messages")) {
     print_messages(desk, *state);
   } else {
     desk.screen().text(json_visible(indented(*value)));
   }
-  return end_with_damage(desk, *state);
+  return end(desk, place->session.id, *state);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/agent_source.hpp"
-#include "live/signal_watch.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/store.hpp"
 #include "place/path.hpp"
@@ -41,13 +40,12 @@ Result<Exit> run_chat(Desk& desk) {
     return fail(ErrorCode::invalid_argument,
                 "with whom? perdure chat AGENT.yaml, perdure chat SES, or perdure chat --model M");
   }
-  SignalWatch signals(desk.world().catches_signals, *desk.world().clock);
   auto store = desk.open_or_make();
   if (!store) return forward(store);
-  Chat chat(desk, **store, signals);
+  Chat chat(desk, **store);
   auto started = start_chat(desk, **store, chat);
   if (!started) return forward(started);
-  signals.hold();
+  desk.signals().hold();
   return chat.talk();
 }
 

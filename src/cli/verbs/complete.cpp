@@ -54,6 +54,7 @@ Result<void> tell_calls(Desk& desk, Store& store, const SessionSummary& row,
 // The one that the line names, or that it would mean.
 Result<std::unique_ptr<Store>> open_meant(Desk& desk, const std::string& place) {
   const World& world = desk.world();
+  if (auto trusted = desk.check_trusted(); place.empty() && !trusted) return forward(trusted);
   return open_store(place.empty() ? desk.location() : location_from(place, world.folder),
                     {.create = false, .clock = world.clock, .ids = world.ids});
 }

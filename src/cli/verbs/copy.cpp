@@ -126,7 +126,7 @@ bool is_missing(const Result<std::unique_ptr<Store>>& store) {
 // Moved to memory, sessions would be gone when the command ends.
 Result<void> check_place(Desk& desk) {
   const std::string& place = desk.given().arguments.front();
-  if (auto named = check_named(place, "PLACE"); !named) return named;
+  if (auto named = check_typed(place, "PLACE"); !named) return named;
   if (place == "memory:") {
     return fail(ErrorCode::invalid_argument,
                 "memory: is gone when this command ends, and the sessions with it: give a path, or "

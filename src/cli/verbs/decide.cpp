@@ -18,14 +18,19 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "place/pending_calls.hpp"
+#include "screen/screen.hpp"
 #include "verbs/deliver.hpp"
 #include "verbs/standing.hpp"
 #include "verbs/values.hpp"
+#include "world.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -64,9 +69,13 @@ Result<void> check_unresolved(const Desk& desk, Store& store, const Call& call) 
   switch (call.state) {
     case CallState::in_doubt:
       return {};
-    case CallState::intended:
+    case CallState::intended: {
+      auto state = read_state(store, call.session, {});
+      if (!state) return forward(state);
+      if (need_of(call, *row, &*state) == Need::decision) return {};
       return wrong_state(
           call, "it was not made yet, so there is nothing to resolve; " + word_command(desk, call));
+    }
     case CallState::dispatched:
       if (need_of(call, *row, nullptr)) return {};
       return wrong_state(call, "it is being made; wait for it, or pause the session");
@@ -87,7 +96,7 @@ Result<void> check_words(const Invocation& given, Decision::As as) {
   return {};
 }
 
-Result<Decision> decision_of(Desk& desk) {
+Result<Decision> decision_of(Desk& desk, const Call& call) {
   const Invocation& given = desk.given();
   const auto as = decision_from(given.find("as").value_or(""));
   if (!as)
@@ -102,7 +111,9 @@ Result<Decision> decision_of(Desk& desk) {
   auto text = text_of_word(told, desk.world());
   if (!text) return forward(text);
   decision.result = *std::move(text);
-  if (*as == Decision::As::succeeded && decision.result.empty()) {
+  // Of one that a bundle claims to have made, the claim says it.
+  const bool is_claimed = call.state == CallState::intended;
+  if (*as == Decision::As::succeeded && decision.result.empty() && !is_claimed) {
     return fail(ErrorCode::invalid_argument,
                 "say what it answered, for the model: --result TEXT or --result @FILE");
   }
@@ -138,7 +149,7 @@ Result<Exit> run_resolve(Desk& desk) {
   auto call = find_call(**store, desk.given().arguments.front(), {Need::decision, Need::resume});
   if (!call) return forward(call);
   if (auto open = check_unresolved(desk, **store, *call); !open) return forward(open);
-  auto decision = decision_of(desk);
+  auto decision = decision_of(desk, *call);
   if (!decision) return forward(decision);
   const std::string name = call_name(call->session, call->position);
   const bool is_risky = decision->as == Decision::As::retry && call->effect == EffectClass::unsafe;
@@ -167,6 +178,44 @@ Result<Exit> run_resolve(Desk& desk) {
              });
            },
        .patience = decision_patience});
+}
+
+// Whoever allows a call sees which, with all that it is given.
+Result<void> show_call(Desk& desk, Store& store, const Call& call) {
+  auto state = read_state(store, call.session, Point::head());
+  if (!state) return forward(state);
+  const auto open = state->open_calls.find(call.position);
+  const std::string_view args = open == state->open_calls.end()
+                                    ? std::string_view()
+                                    : args_of(*state, open->second).value_or("");
+  desk.talk().line({{"Call: ", Ink::dim},
+                    {call.tool, Ink::bold},
+                    {fmt::format(" ({}) ", to_string(call.effect))},
+                    {std::string(args)}});
+  desk.talk().flush();
+  return {};
+}
+
+// Where somebody has denied it, it is allowed by whoever says so again. The log tells both names to the
+// one who denied it: the reason says what it overrules.
+Result<std::string> reason_to_allow(Desk& desk, Store& store, const Call& call) {
+  std::string reason = desk.given().find("reason").value_or("");
+  auto denied = find_denial(store, call);
+  if (!denied) return forward(denied);
+  if (!*denied) return reason;
+  const std::string who = words_for(**denied);
+  const World& world = desk.world();
+  const bool can_ask = world.is_in_terminal && world.is_err_terminal;
+  const bool overrules =
+      desk.given().has("overrule") ||
+      (can_ask && desk.confirms(fmt::format("{} was {}. Allow it all the same?", call.tool, who)));
+  if (!overrules) {
+    return fail(ErrorCode::conflict,
+                fmt::format("{} ({}) was {}: to allow it all the same, say --overrule",
+                            call_name(call.session, call.position), call.tool, who),
+                "call_denied");
+  }
+  return fmt::format("{}{}overrules: {}", reason, reason.empty() ? "" : "; ", who);
 }
 
 struct Say {
@@ -222,9 +271,13 @@ Result<Exit> run_approve(Desk& desk) {
   auto call = find_call(**store, desk.given().arguments.front(), {Need::approval});
   if (!call) return forward(call);
   if (auto fits = check_is_question(desk, *call, false); !fits) return forward(fits);
-  return give_word(
-      desk, **store, *call,
-      {.allow = true, .decision = "approved", .why = desk.given().find("reason").value_or("")});
+  if (call->state == CallState::intended && !desk.output().is_json()) {
+    if (auto shown = show_call(desk, **store, *call); !shown) return forward(shown);
+  }
+  auto reason = reason_to_allow(desk, **store, *call);
+  if (!reason) return forward(reason);
+  return give_word(desk, **store, *call,
+                   {.allow = true, .decision = "approved", .why = *std::move(reason)});
 }
 
 Result<Exit> run_deny(Desk& desk) {
@@ -264,7 +317,11 @@ Command resolve_command() {
           "model is told\n"
           "--error. retry: make it again (asks first if it is unsafe). abandoned: it may have "
           "happened; its key\n"
-          "stays taken. The log keeps who decided and why.",
+          "stays taken. The log keeps who decided and why.\n"
+          "Where a bundle that nobody accepted says that a call was made already: succeeded "
+          "believes it, "
+          "and\n"
+          "takes its result; retry makes the call.",
       .arguments = {call_argument},
       .options = {{.name = "as",
                    .value = "HOW",
@@ -288,14 +345,21 @@ Command resolve_command() {
 }
 
 Command approve_command() {
-  return {.name = "approve",
-          .summary = "Allow a call that waits for somebody's word",
-          .arguments = {call_argument},
-          .options = {{.name = "reason", .value = "TEXT", .summary = "Why"}},
-          .opens_store = true,
-          .examples = {{"perdure approve ses_8e1f", "let it be made"}},
-          .schema = "perdure.decision/1",
-          .run = run_approve};
+  return {
+      .name = "approve",
+      .summary = "Allow a call that waits for somebody's word",
+      .details =
+          "The tool and its arguments are printed first. A call that somebody has denied is "
+          "allowed only if you confirm it, at a terminal or with --overrule; the log then names "
+          "both.",
+      .arguments = {call_argument},
+      .options = {{.name = "reason", .value = "TEXT", .summary = "Why"},
+                  {.name = "overrule", .summary = "Also if somebody has denied it"}},
+      .opens_store = true,
+      .exits = {Exit::unconfirmed},
+      .examples = {{"perdure approve ses_8e1f", "let it be made"}},
+      .schema = "perdure.decision/1",
+      .run = run_approve};
 }
 
 Command deny_command() {

@@ -47,10 +47,12 @@ Result<Exit> run_demo(Desk& desk) {
   for (std::string& word : words) given.push_back(word.data());
   given.push_back(nullptr);
   desk.screen().flush();
-  // What is ignored here would be ignored there too.
+  // What is ignored or blocked here would be so there too.
   std::signal(SIGPIPE, SIG_DFL);
+  desk.signals().unblock();
   ::execvp(given.front(), given.data());
   const std::string why = std::generic_category().message(errno);
+  desk.signals().block_again();
   std::signal(SIGPIPE, SIG_IGN);
   return fail(ErrorCode::unavailable,
               fmt::format("bash, which runs the demonstration, cannot be started: {}", why));

@@ -37,6 +37,8 @@ std::vector<Option> take_up_options() {
           {.name = "accept-agent",
            .summary = "Go on with the agent that the session had in the bundle it came out of"},
           {.name = "accept-changes", .summary = "Go on although the agent is not as it was"},
+          {.name = "accept-damage",
+           .summary = "Go on although entries are damaged: the model is asked without them"},
           {.name = "wait",
            .value = "TIME",
            .summary = "How long to wait for another process that runs it, like 30s"}};

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <fmt/format.h>
 #include <string>
+#include <vector>
 
 #include "command/command.hpp"
 #include "command/table.hpp"
@@ -60,11 +61,15 @@ void print_entry(Desk& desk, const Entry& entry) {
 }
 
 // All there is from the query's place on; leaves the query after it.
-Result<void> print_rest(Desk& desk, Store& store, const SessionId& id, LogQuery& query) {
+Result<void> print_rest(Desk& desk, Store& store, const SessionId& id, LogQuery& query,
+                        std::vector<Position>& damaged) {
   for (;;) {
     auto page = store.log().read(id, query);
     if (!page) return forward(page);
-    for (const Entry& entry : *page) print_entry(desk, entry);
+    for (const Entry& entry : *page) {
+      print_entry(desk, entry);
+      if (entry.condition == Condition::damaged) damaged.push_back(entry.position);
+    }
     if (!page->empty()) query.from = page->back().position + 1;
     if (page->size() < log_page || !desk.screen().is_open()) return {};
   }
@@ -96,11 +101,12 @@ Result<Exit> run_log(Desk& desk) {
                  .channel = desk.given().find("channel").value_or(""),
                  .limit = log_page};
   const Position first = query.from;
+  std::vector<Position> damaged;
   desk.output().begin_list("perdure.log/1");
   for (;;) {
     auto seen = (*store)->changes().current();
     if (!seen) return forward(seen);
-    auto printed = print_rest(desk, **store, place->session.id, query);
+    auto printed = print_rest(desk, **store, place->session.id, query, damaged);
     if (!printed) return forward(printed);
     desk.screen().flush();
     if (!follows || !desk.screen().is_open()) break;
@@ -109,7 +115,7 @@ Result<Exit> run_log(Desk& desk) {
   desk.output().end_list();
   const bool is_empty = query.from == first && desk.screen().is_open();
   if (is_empty && !desk.output().is_json()) desk.talk().line(nothing_words(query));
-  return Exit::done;
+  return end_with_damage(desk, place->session.id, damaged);
 }
 
 }  // namespace

@@ -174,6 +174,10 @@ Result<Exit> run_pending(Desk& desk) {
     return Exit::done;
   }
   print_pending(desk, pending);
+  for (const PendingRow& each : pending) {
+    const bool is_claimed = each.call.state == CallState::intended && each.need == Need::decision;
+    if (is_claimed) desk.talk().line(fmt::format("{}: {}", shown_call(desk, each.call), each.why));
+  }
   print_advice(desk, pending);
   return Exit::done;
 }

@@ -70,7 +70,7 @@ Result<std::optional<SessionSummary>> session_to_resume(Desk& desk, Store& store
     return find_session(store, desk.given().arguments.front());
   }
   const World& world = desk.world();
-  if (world.catches_signals && world.is_in_terminal && desk.talk().can_redraw()) {
+  if (world.signals != nullptr && world.is_in_terminal && desk.talk().can_redraw()) {
     return pick_session(desk, store, signals);
   }
   return fail(ErrorCode::invalid_argument,
@@ -112,12 +112,19 @@ Result<void> prepare(Desk& desk, Session& session, bool has_input) {
   return session.set_budget(*budget, desk.world().user, "said on the command line");
 }
 
+Exit exit_by(const SignalWatch& signals) {
+  return signals.caught() == SIGTERM ? Exit::terminated : Exit::interrupted;
+}
+
 Result<Exit> go_on(Desk& desk, Store& store, const SessionSummary& row, SignalWatch& signals) {
   auto input = input_of(desk);
   if (!input) return forward(input);
-  auto taken = take_up(desk, store, row);
-  if (!taken) return forward(taken);
+  // Before it is taken over: what recovers is not left half-way.
   signals.hold();
+  auto taken = take_up(desk, store, row);
+  const bool is_held = !taken && taken.error().code == ErrorCode::lease_held;
+  if (is_held && signals.caught() != 0) return exit_by(signals);
+  if (!taken) return forward(taken);
   AgentSession& agent = taken->resumed.session;
   if (auto ready = prepare(desk, agent.session(), input->has_value()); !ready) {
     return forward(ready);
@@ -135,10 +142,10 @@ Result<Exit> go_on(Desk& desk, Store& store, const SessionSummary& row, SignalWa
 Result<Exit> run_resume(Desk& desk) {
   auto store = desk.open();
   if (!store) return forward(store);
-  SignalWatch signals(desk.world().catches_signals, *desk.world().clock);
+  SignalWatch& signals = desk.signals();
   auto row = session_to_resume(desk, **store, signals);
   if (!row) return forward(row);
-  if (!*row) return signals.caught() == SIGTERM ? Exit::terminated : Exit::interrupted;
+  if (!*row) return exit_by(signals);
   if (desk.given().has("dry-run")) return tell_outlook(desk, **store, **row);
   return go_on(desk, **store, **row, signals);
 }

@@ -14,7 +14,6 @@
 #include "exit.hpp"
 #include "live/agent_source.hpp"
 #include "live/live_agent.hpp"
-#include "live/signal_watch.hpp"
 #include "live/turn_end.hpp"
 #include "live/turn_events.hpp"
 #include "perdure/agent/agent.hpp"
@@ -91,18 +90,18 @@ Result<Exit> run_run(Desk& desk) {
   if (!budget) return forward(budget);
   auto prompt = prompt_of(desk, task);
   if (!prompt) return forward(prompt);
-  SignalWatch signals(desk.world().catches_signals, *desk.world().clock);
   auto store = desk.open_or_make();
   if (!store) return forward(store);
   auto agent = start_agent(desk, **store, *file);
   if (!agent) return forward(agent);
   const Annotation annotation = annotation_of(desk, source, *prompt);
-  auto begun = (*agent)->begin({.annotation = annotation, .budget_micros = *budget});
+  auto begun = (*agent)->begin(
+      {.annotation = annotation, .budget_micros = *budget, .input = user_says(*std::move(prompt))});
   if (!begun) return forward(begun);
-  signals.hold();
+  desk.signals().hold();
   tell_session(desk, *begun, *annotation.title);
-  const LiveSession live{.store = **store, .agent = *begun, .signals = signals};
-  const TurnEnd end = play_turn(desk, live, user_says(*std::move(prompt)), true);
+  const LiveSession live{.store = **store, .agent = *begun, .signals = desk.signals()};
+  const TurnEnd end = play_turn(desk, live, std::nullopt, true);
   return close_turn(desk, live, end, {{"recovered", Json()}});
 }
 
@@ -113,7 +112,8 @@ Command run_command() {
       .name = "run",
       .summary = "Begin a session: run an agent until it answers or has to wait",
       .details =
-          "The session's id is told first, on stderr. On a terminal the model's words come as they "
+          "The session's id is told on stderr, once it and the prompt are on disk. On a terminal "
+          "the model's words come as they "
           "are said, with a line for each step; elsewhere stdout gets the answer alone. Whatever "
           "ends the process, perdure resume SES goes on where it stopped. Ctrl-C asks the turn to "
           "stop and keeps what came so far; a second one leaves at once.",

@@ -81,11 +81,10 @@ struct Standings {
   bool has_messages = false;
 };
 
-// Whoever began it may have died before anything, or before its first message.
+// A fork may lie before the first message.
 std::string next_command(const Desk& desk, const Standings& standings) {
   const SessionSummary& row = standings.row;
   if (!standings.pending.empty()) return desk.command("pending " + row.id.text());
-  if (row.head == 0) return desk.command("delete " + row.id.text());
   const Standing standing = standing_of(row);
   const bool can_go_on = standing == Standing::ready || standing == Standing::interrupted ||
                          standing == Standing::paused || standing == Standing::waiting ||
@@ -109,13 +108,16 @@ bool knows_cost(Store& store, const SessionSummary& row) {
   return state && !has_unknown_cost(*state);
 }
 
-// Each entry of a budget carries the totals after it.
+// Each entry of a budget carries the totals after it. A request that nobody waits for any more may have
+// been paid for as well.
 std::int64_t unconfirmed_of(Store& store, const SessionSummary& row) {
   const auto last =
       store.log().read(row.id, {.channel = "budget", .order = Order::newest_first, .limit = 1});
   if (!last || last->empty()) return 0;
   const auto entry = budget_entry_from_json(last->front().kind, last->front().body.bytes());
-  return entry && entry->after ? entry->after->unconfirmed : 0;
+  if (!entry || !entry->after) return 0;
+  const bool is_held = row.holder && row.holder->alive;
+  return entry->after->unconfirmed + (is_held ? 0 : entry->after->reserved);
 }
 
 // The runtime knows approvals only; that this one is a question, the tool says.

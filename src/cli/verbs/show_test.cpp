@@ -28,11 +28,6 @@ class ShowTest : public testing::Test {
   SessionId id = must(SessionId::parse("ses_4new"));
 };
 
-TEST_F(ShowTest, OneOfWhichNothingWasRecordedCanOnlyBeDeleted) {
-  must(fixture.store().sessions().create({.id = id}));
-  EXPECT_EQ(next(), "next      perdure delete ses_4new\n");
-}
-
 TEST_F(ShowTest, OneInWhichNothingWasSaidNeedsAMessage) {
   const auto runtime = must(Runtime::start(
       fixture.store(), {.renews_itself = false, .clock = &fixture.clock, .ids = &fixture.ids}));

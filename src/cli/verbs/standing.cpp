@@ -2,6 +2,7 @@
 
 #include "verbs/standing.hpp"
 
+#include <cstdint>
 #include <fmt/format.h>
 #include <functional>
 #include <optional>
@@ -17,7 +18,9 @@
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 
@@ -94,6 +97,23 @@ Result<std::vector<Record>> records_of(Store& store, const Call& call) {
   }
 }
 
+// Of a letter that waits: whether the call is allowed, and who says so.
+std::optional<CallWord> word_in(const InboxMessage& mail, const Call& call) {
+  if (mail.kind != "approve" || mail.body.blob()) return std::nullopt;
+  const auto body = parse_json(mail.body.bytes());
+  const Json* about = body ? body->find("call") : nullptr;
+  if (about == nullptr || *about != Json(static_cast<std::int64_t>(call.position))) {
+    return std::nullopt;
+  }
+  const auto text = [&](std::string_view name) {
+    const Json* said = body->find(name);
+    return said != nullptr && said->is_string() ? *said->as_string() : std::string();
+  };
+  const Json* allow = body->find("allow");
+  const bool is_given = allow != nullptr && *allow == Json(true);
+  return CallWord{is_given ? "approved" : "denied", text("who"), text("why")};
+}
+
 // The same word twice takes nothing back; an answer is its text.
 std::optional<CallWord> overruled(const Record& before, const CallWord& word) {
   const bool is_same = before.word.decision == word.decision &&
@@ -134,6 +154,19 @@ Result<std::optional<CallWord>> find_overruled(Store& store, const Call& call,
   auto records = records_of(store, call);
   if (!records) return forward(records);
   return records->empty() ? std::nullopt : overruled(records->back(), word);
+}
+
+Result<std::optional<CallWord>> find_denial(Store& store, const Call& call) {
+  const CallWord yes{.decision = "approved"};
+  auto last = find_overruled(store, call, yes);
+  if (!last) return last;
+  auto mails = store.inbox().list(call.session, limit_max);
+  if (!mails) return forward(mails);
+  for (const InboxMessage& mail : *mails) {
+    if (auto word = word_in(mail, call)) *last = *std::move(word);
+  }
+  if (*last && (*last)->decision != "denied") last->reset();
+  return last;
 }
 
 Result<std::optional<CallWord>> check_stands(Store& store, const Call& call, Position since,

@@ -35,6 +35,11 @@ struct CallWord {
 [[nodiscard]] Result<std::optional<CallWord>> find_overruled(Store& store, const Call& call,
                                                              const CallWord& word);
 
+/// The denial that an approval would overrule: the last word about the call, if that is one and nobody
+/// acted on it; also one that still lies in the inbox of an owner who lives.
+/// Fails: as Log::read; as Inbox::list.
+[[nodiscard]] Result<std::optional<CallWord>> find_denial(Store& store, const Call& call);
+
 /// What our word took the place of, if the last decision about the call, or word on it, was made by a
 /// letter after `since` whose body is ours. Letters of the same words say the same: either is ours.
 /// Fails: `conflict`, with what stands instead; as Log::read; as Ledger::read.

@@ -15,9 +15,11 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "place/reference.hpp"
 #include "screen/text.hpp"
@@ -57,6 +59,7 @@ class TimelinePrinter {
     TimelineWalk walk;
     auto read =
         read_line(store_, place_.session.id, place_.point, [&](Entry& entry) -> Result<void> {
+          if (entry.condition == Condition::damaged) damaged_.push_back(entry.position);
           if (const auto row = walk.take(entry)) print(*row);
           if (desk_.screen().is_open()) return {};
           return fail(ErrorCode::closed, "nobody reads any more");
@@ -67,6 +70,9 @@ class TimelinePrinter {
     desk_.output().end_list();
     return {};
   }
+
+  /// Where it could not be read.
+  [[nodiscard]] const std::vector<Position>& damaged() const { return damaged_; }
 
  private:
   void begin() {
@@ -219,6 +225,7 @@ class TimelinePrinter {
   std::int64_t turn_ = 0;  ///< The only one that is wanted; 0: all are.
   std::int64_t last_turn_ = 0;
   bool is_begun_ = false;
+  std::vector<Position> damaged_;
 };
 
 Result<Exit> run_timeline(Desk& desk) {
@@ -226,9 +233,10 @@ Result<Exit> run_timeline(Desk& desk) {
   if (!store) return forward(store);
   auto place = find_point(**store, desk.given().arguments.front());
   if (!place) return forward(place);
-  auto printed = TimelinePrinter(desk, **store, *std::move(place)).run();
-  if (!printed) return forward(printed);
-  return Exit::done;
+  const SessionId session = place->session.id;
+  TimelinePrinter printer(desk, **store, *std::move(place));
+  if (auto printed = printer.run(); !printed) return forward(printed);
+  return end_with_damage(desk, session, printer.damaged());
 }
 
 }  // namespace

@@ -14,10 +14,16 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "command/command.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/limits.hpp"
+#include "screen/screen.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {
@@ -68,6 +74,17 @@ Result<std::string> text_of_stdin(const World& world) {
 
 Result<std::string> text_of_word(const std::string& value, const World& world) {
   return value == "-" ? text_of_stdin(world) : text_or_file(value, world.folder);
+}
+
+Result<Exit> end_with_damage(Desk& desk, const SessionId& session,
+                             const std::vector<Position>& places) {
+  if (places.empty()) return Exit::done;
+  if (desk.output().is_json()) return Exit::damaged;  // The document is all that is printed.
+  desk.screen().flush();
+  return fail(ErrorCode::corrupted,
+              fmt::format("{} of {} cannot be read, at {}: the store is damaged, and {} says more",
+                          places.size() == 1 ? "1 entry" : fmt::format("{} entries", places.size()),
+                          session.text(), fmt::join(places, ", "), desk.command("check")));
 }
 
 }  // namespace perdure::cli

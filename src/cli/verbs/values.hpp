@@ -5,9 +5,14 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "command/command.hpp"
+#include "desk.hpp"
+#include "exit.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/entry.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {
@@ -29,5 +34,10 @@ namespace perdure::cli {
 /// What a word stands for: all of stdin for "-", otherwise as text_or_file.
 /// Fails: as both.
 [[nodiscard]] Result<std::string> text_of_word(const std::string& value, const World& world);
+
+/// The end of a verb that has shown what could be read: `done`, or `damaged` if something could not.
+/// Fails: `corrupted`, which names the places; not where the output is JSON, which has them.
+[[nodiscard]] Result<Exit> end_with_damage(Desk& desk, const SessionId& session,
+                                           const std::vector<Position>& places);
 
 }  // namespace perdure::cli

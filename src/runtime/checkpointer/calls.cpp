@@ -41,6 +41,9 @@ Ending ending_of(const ToolOutcome& outcome) {
   if (const auto* failed = std::get_if<Failed>(&outcome)) {
     return {CallState::failed, "failed", failed->why};
   }
+  if (const auto* never = std::get_if<Never>(&outcome)) {
+    return {CallState::failed, "failed", never->why};
+  }
   if (const auto* doubtful = std::get_if<Doubtful>(&outcome)) {
     return {CallState::in_doubt, "doubt", doubtful->why};
   }
@@ -60,9 +63,12 @@ Tool tool_of(const Checkpointer::ToolCall& call) {
 }  // namespace
 
 Result<dispatch::Operation> operation_of(const Checkpointer::ToolCall& call, const Site& site) {
-  return dispatch::operation_of(
-      tool_of(call), call.args.value(),
-      {.session = site.session.text(), .call = site.call, .root = site.root});
+  return dispatch::operation_of(tool_of(call), call.args.value(),
+                                {.session = site.session.text(),
+                                 .call = site.call,
+                                 .nonce = site.nonce,
+                                 .root = site.origin.root,
+                                 .root_nonce = site.origin.nonce});
 }
 
 Batch issue_of(const Checkpointer::ToolCall& call, Position at, const Digest& key) {
@@ -86,6 +92,19 @@ Batch result_of(Position call, const ToolOutcome& outcome, Position at, const st
       {.channel = book_channel, .kind = ending.kind, .body = Body::from_text(ending.text)}};
   batch.calls = {Settle{.call = call, .state = ending.state, .result = at, .who = who}};
   return batch;
+}
+
+Result<void> check_may_end(const Call& call, const ToolOutcome& outcome, const std::string& who) {
+  const bool may_have_landed =
+      call.state == CallState::in_doubt && call.effect != EffectClass::read_only;
+  if (!may_have_landed || !who.empty() || !std::holds_alternative<Failed>(outcome)) return {};
+  const std::string name = call_name(call.session, call.position);
+  return fail(ErrorCode::conflict,
+              fmt::format("call {} is in doubt, and that a later run did nothing does not end it: "
+                          "say who found out that it did not happen, or Never if its tool states "
+                          "that it did not and will not",
+                          name),
+              name);
 }
 
 Result<bool> is_outcome(Store& store, const Call& call, const ToolOutcome& outcome) {
@@ -146,10 +165,8 @@ Result<void> check_same_args(Store& store, const Call& holder, const Checkpointe
   const auto there = *args ? RawJson::from_text(**args) : RawJson();
   // What is gone cannot be compared; the key alone says that it is the same.
   if (!*args || !there) return {};
-  Checkpointer::ToolCall first = call;
-  first.args = *there;
-  const auto known = operation_of(first, {.session = holder.session, .call = holder.position});
-  if (known && known->args == operation.args) return {};
+  const auto known = dispatch::args_digest_of(tool_of(call), there->value());
+  if (known && *known == operation.args) return {};
   const std::string name = call_name(holder.session, holder.position);
   return fail(ErrorCode::conflict,
               fmt::format("call {} has the same business key, and other arguments", name), name);

@@ -12,6 +12,7 @@
 #include "dispatch/key.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/checkpointer.hpp"
+#include "perdure/runtime/origin.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
@@ -21,8 +22,9 @@ namespace perdure::checkpointing {
 /// Where a call stands: in a session of a tree, at a position.
 struct Site {
   const SessionId& session;
-  std::string root{};
+  Origin origin{};
   Position call = 0;
+  std::string nonce{};  ///< Of the call.
 };
 
 /// Which operation the call is: the key that the dispatcher would give it.
@@ -36,6 +38,10 @@ struct Site {
 /// Writes down what became of the call at `call`; the entry gets the position `at`.
 [[nodiscard]] Batch result_of(Position call, const ToolOutcome& outcome, Position at,
                               const std::string& who);
+
+/// Fails: `conflict` if a call in doubt is to have failed because a later run of it did nothing.
+[[nodiscard]] Result<void> check_may_end(const Call& call, const ToolOutcome& outcome,
+                                         const std::string& who);
 
 /// Whether that outcome is the one the call has.
 /// Fails: as Log::read.

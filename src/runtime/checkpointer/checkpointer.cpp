@@ -41,12 +41,6 @@ Result<void> commit(HeldLog& held, Batch batch) {
   return {};
 }
 
-Result<void> create(Store& store, const SessionId& session) {
-  auto made = store.sessions().create({.id = session});
-  if (made || made.error().code == ErrorCode::already_exists) return {};
-  return forward(made);
-}
-
 Result<void> begin(HeldLog& held, std::vector<NewEntry> opening) {
   const Status status = held.status();
   if (is_at_rest(status)) {
@@ -92,12 +86,14 @@ Result<std::optional<Loaded>> loaded_of(Store& store, const SessionId& session, 
                 .missing = told.missing};
 }
 
-// For those who only look: the session need not be ours.
-Result<std::string> read_root(Store& store, const SessionId& session) {
+// For those who only look: the session need not be ours. Empty: nothing was ever done in it.
+Result<std::optional<Origin>> find_origin(Store& store, const SessionId& session) {
   auto value = store.log().find_value(session, "origin", Point::head());
+  if (!value && value.error().code == ErrorCode::not_found) return std::nullopt;
   if (!value) return forward(value);
-  const auto origin = *value ? origin_from_json((*value)->body.bytes()) : Origin{};
-  return root_of({.root = origin ? origin->root : ""}, session);
+  if (!*value) return std::nullopt;
+  auto origin = origin_from_json((*value)->body.bytes());
+  return origin ? *std::move(origin) : Origin{.root = session.text()};
 }
 
 }  // namespace
@@ -126,7 +122,8 @@ Result<void> Checkpointer::start_session(const SessionId& session, const RawJson
   const auto begin = [&](HeldLog& held) { return checkpointing::begin(held, *messages); };
   auto begun = parts_->holdings.with_taken(session, begin);
   if (begun || begun.error().code != ErrorCode::not_found) return begun;
-  if (auto made = checkpointing::create(parts_->store, session); !made) return made;
+  auto made = parts_->holdings.begin(session, *messages);
+  if (made || made.error().code != ErrorCode::already_exists) return made;
   return parts_->holdings.with_taken(session, begin);
 }
 
@@ -158,6 +155,7 @@ Result<void> Checkpointer::record_tool_call_result(const SessionId& session, Pos
     auto known = checkpointing::is_outcome(parts_->store, *row, outcome);
     if (!known) return forward(known);
     if (*known) return {};
+    if (auto may = checkpointing::check_may_end(*row, outcome, who); !may) return may;
     return checkpointing::commit(held, checkpointing::result_of(call, outcome, held.next(), who));
   });
 }
@@ -165,10 +163,10 @@ Result<void> Checkpointer::record_tool_call_result(const SessionId& session, Pos
 Result<std::optional<Checkpointer::Completed>> Checkpointer::find_completed_call(
     const SessionId& session, const ToolCall& call) {
   Store& store = parts_->store;
-  auto root = checkpointing::read_root(store, session);
-  if (!root && root.error().code == ErrorCode::not_found) return std::nullopt;
-  if (!root) return forward(root);
-  auto operation = checkpointing::operation_of(call, {.session = session, .root = *root});
+  auto origin = checkpointing::find_origin(store, session);
+  if (!origin) return forward(origin);
+  if (!*origin) return std::nullopt;
+  auto operation = checkpointing::operation_of(call, {.session = session, .origin = **origin});
   if (!operation) return forward(operation);
   auto holder = store.ledger().find_holder(operation->key);
   if (!holder) return forward(holder);

@@ -21,6 +21,8 @@
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
@@ -63,8 +65,12 @@ TEST_P(CheckpointerCalls, TheKeyIsTheOneTheDispatcherUses) {
   Tool tool;
   tool.name = "send_email";
   tool.repeat = Repeat::once_per_session;
-  const auto operation = must(dispatch::operation_of(
-      tool, json(R"({"to":"ann"})").value(), {.session = "x", .call = 9, .root = session.text()}));
+  const State state = must(read_state(*store, session, Point::head()));
+  const auto operation = must(dispatch::operation_of(tool, json(R"({"to":"ann"})").value(),
+                                                     {.session = "x",
+                                                      .call = 9,
+                                                      .root = session.text(),
+                                                      .root_nonce = state.origin.value().nonce}));
   const auto answer = std::get<MayRun>(issue(email("ann")));
   EXPECT_EQ(row(answer.call).key, operation.key);
   EXPECT_EQ(answer.key, to_hex(operation.key));
@@ -125,8 +131,19 @@ TEST_P(CheckpointerCalls, OnlyAFailureFreesACall) {
   const auto doubt = std::get<Pending>(issue(email("ann")));
   EXPECT_EQ(doubt.state, CallState::in_doubt);
   EXPECT_EQ(doubt.why, "the connection was lost");
-  must(tell(call, Failed{"refused"}));
+  must(tell(call, Failed{"refused"}, "carol"));
   EXPECT_TRUE(may_run(issue(email("ann"))));
+}
+
+// Whoever runs a call in doubt once more, under its key, learns what that run did and no more.
+TEST_P(CheckpointerCalls, ALaterRunThatDidNothingDoesNotEndADoubt) {
+  const Position call = run(email("ann"));
+  restart();
+  must(book->start_session(session));
+  EXPECT_EQ(code_of(tell(call, Failed{"the program did not start"})), ErrorCode::conflict);
+  EXPECT_EQ(row(call).state, CallState::in_doubt);
+  must(tell(call, Never{"no such mailbox"}));
+  EXPECT_EQ(row(call).state, CallState::failed);
 }
 
 TEST_P(CheckpointerCalls, AfterAFailureTheVendorsKeyIsAnother) {

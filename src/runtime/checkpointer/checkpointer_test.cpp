@@ -48,6 +48,13 @@ TEST_P(CheckpointerTest, StartingMakesTheSessionAndTwiceIsNoError) {
   EXPECT_EQ(must(store->sessions().read(session)).status, Status::active);
 }
 
+TEST_P(CheckpointerTest, ASessionIsThereWithItsOpeningOrNotAtAll) {
+  const auto before = store->upkeep().counters().commits;
+  must(book->start_session(session, list({a})));
+  EXPECT_EQ(store->upkeep().counters().commits, before + 1);
+  EXPECT_EQ(must(store->log().find_value(session, "origin", Point::head()))->position, 1U);
+}
+
 TEST_P(CheckpointerTest, NothingIsWrittenBeforeTheFirstStart) {
   const auto before = must(store->changes().current());
   const Checkpointer another(*store);

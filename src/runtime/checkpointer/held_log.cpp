@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <expected>
 #include <fmt/format.h>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "checkpointer/told.hpp"
 #include "perdure/core/error.hpp"
@@ -38,10 +40,20 @@ bool says_no(ErrorCode code) {
          code == ErrorCode::invalid_argument;
 }
 
+NewEntry entry_of(const Origin& origin) {
+  return {.channel = "origin",
+          .kind = "origin",
+          .fold = Fold::replace,
+          .body = Body::from_text(to_json(origin))};
+}
+
 }  // namespace
 
-std::string root_of(const Told& told, const SessionId& session) {
-  return told.root.empty() ? session.text() : told.root;
+Site HeldLog::site(Position call) const {
+  return {.session = session(),
+          .origin = told_.origin.value_or(Origin{.root = session().text()}),
+          .call = call,
+          .nonce = nonce_};
 }
 
 Result<std::unique_ptr<HeldLog>> HeldLog::take_up(Store& store, IdSource& ids,
@@ -57,6 +69,19 @@ Result<std::unique_ptr<HeldLog>> HeldLog::take_up(Store& store, IdSource& ids,
   // Read after the lease: before it, another one could still write.
   if (auto loaded = held->load(); !loaded) return forward(loaded);
   if (auto opened = held->open_books(); !opened) return forward(opened);
+  return held;
+}
+
+Result<std::unique_ptr<HeldLog>> HeldLog::begin(Store& store, IdSource& ids, const Lease& lease,
+                                                std::vector<NewEntry> opening) {
+  Batch first{.id = mint<BatchTag>(ids), .entries = {entry_of(root_origin(lease.session, ids))}};
+  first.entries.insert(first.entries.end(), std::make_move_iterator(opening.begin()),
+                       std::make_move_iterator(opening.end()));
+  auto created = saver::create_surely(store, {.id = lease.session}, lease.worker, first);
+  if (!created) return forward(created);
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
+  std::unique_ptr<HeldLog> held(new HeldLog(store, ids, created->lease));
+  held->take_in_batch(first, created->receipt);
   return held;
 }
 
@@ -81,11 +106,10 @@ Result<void> HeldLog::load() {
 // and that calls under an earlier fence are in doubt.
 Result<void> HeldLog::open_books() {
   Batch batch;
-  if (told_.root.empty()) {
-    batch.entries.push_back({.channel = "origin",
-                             .kind = "origin",
-                             .fold = Fold::replace,
-                             .body = Body::from_text(to_json(Origin{.root = session().text()}))});
+  if (!told_.origin) {
+    Origin origin = root_origin(session(), ids_);
+    if (told_.has_lost_origin) origin.nonce.clear();
+    batch.entries.push_back(entry_of(origin));
   }
   auto started = store_.ledger().list(
       {.session = session(), .states = {CallState::dispatched}, .limit = limit_max});

@@ -9,11 +9,14 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "checkpointer/calls.hpp"
 #include "checkpointer/told.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::checkpointing {
@@ -26,6 +29,11 @@ class HeldLog {
   [[nodiscard]] static Result<std::unique_ptr<HeldLog>> take_up(Store& store, IdSource& ids,
                                                                 const SessionId& session,
                                                                 const WorkerId& worker);
+  /// Creates the session with what it begins with.
+  /// Fails: as Store::create.
+  [[nodiscard]] static Result<std::unique_ptr<HeldLog>> begin(Store& store, IdSource& ids,
+                                                              const Lease& lease,
+                                                              std::vector<NewEntry> opening);
   /// Gives it up.
   ~HeldLog();
   HeldLog(const HeldLog&) = delete;
@@ -44,6 +52,8 @@ class HeldLog {
   [[nodiscard]] Status status() const { return status_; }
   /// The position the next entry gets.
   [[nodiscard]] Position next() const { return next_; }
+  /// Where a call at that position is: no other call, in whatever store, is there.
+  [[nodiscard]] Site site(Position call) const;
 
   /// Calls that were issued by a commit of which nobody knew whether it happened: so nobody
   /// was told to run them. Filled by whoever issues calls.
@@ -51,7 +61,7 @@ class HeldLog {
 
  private:
   HeldLog(Store& store, IdSource& ids, Lease lease)
-      : store_(store), ids_(ids), lease_(std::move(lease)) {}
+      : store_(store), ids_(ids), lease_(std::move(lease)), nonce_(to_base32(ids.next())) {}
 
   [[nodiscard]] Result<void> load();
   [[nodiscard]] Result<void> open_books();
@@ -60,14 +70,12 @@ class HeldLog {
   Store& store_;
   IdSource& ids_;
   const Lease lease_;
+  const std::string nonce_;  ///< Of this holding.
   Told told_;
   Status status_ = Status::active;
   Position head_ = 0;
   Position next_ = 1;
   std::optional<Batch> unknown_;
 };
-
-/// The scope of `once_per_session`: the root of the tree that the session belongs to.
-[[nodiscard]] std::string root_of(const Told& told, const SessionId& session);
 
 }  // namespace perdure::checkpointing

@@ -2,29 +2,23 @@
 
 #include "checkpointer/holdings.hpp"
 
-#include <array>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "checkpointer/held_log.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
+#include "session/name_holder.hpp"
 #include "session/worker.hpp"
 
 namespace perdure::checkpointing {
-namespace {
-
-std::string this_machine() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
-}  // namespace
 
 bool is_end(Status status) {
   return status == Status::completed || status == Status::failed || status == Status::cancelled;
@@ -44,13 +38,31 @@ Result<Worker*> Holdings::enrolled() {
   if (!worker_) {
     auto made = Worker::enroll(store_, *options_.clock,
                                {.id = mint<WorkerTag>(*options_.ids),
-                                .host = this_machine(),
+                                .host = machine_name(),
                                 .pid = ::getpid(),
                                 .lease_time = options_.lease_time});
     if (!made) return forward(made);
     worker_ = *std::move(made);
   }
   return worker_.get();
+}
+
+Result<void> Holdings::begin(const SessionId& session, const std::vector<NewEntry>& opening) {
+  const auto slot = find_slot(session);
+  const std::lock_guard lock(slot->mutex);
+  auto worker = enrolled();
+  if (!worker) return forward(worker);
+  const Lease lease{.session = session, .worker = (*worker)->id(), .fence = first_fence};
+  const auto create = [&] { return HeldLog::begin(store_, *options_.ids, lease, opening); };
+  auto held = create();
+  if (!held && held.error().code == ErrorCode::lease_lost) {
+    // As in take_up.
+    if (auto renewed = (*worker)->renew(); !renewed) return forward(renewed);
+    held = create();
+  }
+  if (!held) return forward(held);
+  slot->held = *std::move(held);
+  return {};
 }
 
 // One that we have is asked for again: another process may have taken it over, and whoever loads

@@ -7,11 +7,14 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "checkpointer/held_log.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/runtime/checkpointer.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/worker.hpp"
@@ -38,6 +41,10 @@ class Holdings {
     });
   }
 
+  /// Creates the session with what it begins with, and has it from then on.
+  /// Fails: as HeldLog::begin.
+  [[nodiscard]] Result<void> begin(const SessionId& session, const std::vector<NewEntry>& opening);
+
   /// As with_held; takes the session up first.
   /// Fails: as HeldLog::take_up.
   template <class Work>
@@ -55,6 +62,7 @@ class Holdings {
   template <class Work, class Prepare>
   auto locked(const SessionId& session, Work work, Prepare prepare)
       -> decltype(work(std::declval<HeldLog&>())) {
+    if (auto here = process_.check(); !here) return forward(here);
     const auto slot = find_slot(session);
     const std::lock_guard lock(slot->mutex);
     if (auto prepared = prepare(*slot); !prepared) return forward(prepared);
@@ -74,6 +82,7 @@ class Holdings {
   [[nodiscard]] Result<void> take_up(Slot& slot, const SessionId& session);
   [[nodiscard]] Result<Worker*> enrolled();
 
+  const OwnProcess process_;
   Store& store_;
   const CheckpointerOptions options_;
   std::mutex mutex_;

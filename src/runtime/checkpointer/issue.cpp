@@ -4,7 +4,9 @@
 #include "checkpointer/issue.hpp"
 
 #include <cstdint>
+#include <fmt/format.h>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "checkpointer/calls.hpp"
@@ -48,12 +50,30 @@ Result<Issued> answer(Store& store, HeldLog& held, const Call& holder, const Dig
   return *std::move(told);
 }
 
+// What a bundle says was done is neither done again nor taken as done.
+Result<void> check_unclaimed(Store& store, const Digest& key) {
+  auto claims = store.ledger().find_claims(key);
+  if (!claims) return forward(claims);
+  if (claims->empty()) return {};
+  const Call& claim = claims->front();
+  const std::string name = call_name(claim.session, claim.position);
+  return fail(
+      ErrorCode::conflict,
+      fmt::format("a bundle that nobody accepted says that this was done, as {}: delete that "
+                  "session, or import the bundle again with its claims accepted",
+                  name),
+      name);
+}
+
 // Empty: nobody holds the key.
 Result<std::optional<Issued>> look_up(Store& store, HeldLog& held, const ToolCall& call,
                                       const dispatch::Operation& operation) {
   auto holder = store.ledger().find_holder(operation.key);
   if (!holder) return forward(holder);
-  if (!*holder) return std::nullopt;
+  if (!*holder) {
+    if (auto free = check_unclaimed(store, operation.key); !free) return forward(free);
+    return std::nullopt;
+  }
   if (auto same = check_same_args(store, **holder, call, operation); !same) return forward(same);
   return answer(store, held, **holder, operation.key);
 }
@@ -62,8 +82,7 @@ Result<std::optional<Issued>> look_up(Store& store, HeldLog& held, const ToolCal
 
 Result<Issued> issue(Store& store, HeldLog& held, const ToolCall& call) {
   const Position at = held.next();
-  auto operation = operation_of(
-      call, {.session = held.session(), .root = root_of(held.told(), held.session()), .call = at});
+  auto operation = operation_of(call, held.site(at));
   if (!operation) return forward(operation);
   auto known = look_up(store, held, call, *operation);
   if (!known) return forward(known);

@@ -70,10 +70,14 @@ bool take_in_money(Told& told, const Entry& entry) {
 }
 
 bool take_in_origin(Told& told, const Entry& entry) {
+  if (entry.kind != "origin") return entry.condition == Condition::intact;
+  told.origin.reset();
+  told.has_lost_origin = true;
   if (entry.condition != Condition::intact) return false;
   auto origin = origin_from_json(entry.body.bytes());
   if (!origin) return false;
-  told.root = std::move(origin->root);
+  told.origin = *std::move(origin);
+  told.has_lost_origin = false;
   return true;
 }
 

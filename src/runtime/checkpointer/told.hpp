@@ -13,6 +13,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/checkpointer.hpp"
+#include "perdure/runtime/origin.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/store.hpp"
 
@@ -22,7 +23,8 @@ struct Told {
   std::vector<std::string> messages{};
   std::optional<std::string> plan{};
   Budget budget{};
-  std::string root{};  ///< Of the origin; empty: none was written.
+  std::optional<Origin> origin{};  ///< Empty: none was written, or it cannot be read.
+  bool has_lost_origin = false;    ///< One that cannot be read was.
   std::vector<Position> missing{};
 };
 

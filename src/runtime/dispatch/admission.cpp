@@ -2,11 +2,15 @@
 
 #include "dispatch/admission.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "dispatch/key.hpp"
 #include "dispatch/recorded.hpp"
@@ -40,6 +44,7 @@ bool may_have_taken_effect(const Call& call) {
 
 // What a fork shares with its parent is told to its model, too; it blocks until the parent knows.
 Result<std::optional<Refuse>> find_block(HeldSession& held, const CallView& call) {
+  if (call.is_read_only()) return std::nullopt;  // It can repeat nothing.
   for (const auto& [position, other] : held.state().open_calls) {
     if (position == call.call() || other.tool != call.open.tool) continue;
     const bool by_arguments = call.tool->blocking == Blocking::same_arguments;
@@ -64,7 +69,9 @@ Result<Admission> replay(Store& store, const Call& holder) {
         .of = holder, .content = std::move((*result)->text), .is_error = (*result)->is_error});
   }
   return Admission(
-      Replay{.of = holder, .content = "This was done before; its result is no longer kept."});
+      Replay{.of = holder,
+             .content = fmt::format("This was done before, as {}; its result is no longer kept.",
+                                    holder_name(holder))});
 }
 
 // What is gone cannot be compared; the key alone says then that it is the same.
@@ -74,8 +81,29 @@ Result<bool> has_other_arguments(Store& store, const CallView& call, const Call&
   if (!text) return forward(text);
   const auto args = *text ? parse_args(**text) : Result<Json>(Json());
   if (!*text || !args) return false;
-  const auto first = operation_of(*call.tool, *args, {.session = holder.session.text()});
-  return !first || first->args != call.open.args_digest;
+  const auto first = args_digest_of(*call.tool, *args);
+  return !first || *first != call.open.args_digest;
+}
+
+// Those that say it was done first: one that failed says nothing.
+Result<std::vector<Call>> claims_of(Store& store, const Call& call) {
+  if (!call.key) return std::vector<Call>{};
+  auto claims = store.ledger().find_claims(*call.key);
+  if (!claims) return claims;
+  std::ranges::stable_partition(
+      *claims, [](const Call& claim) { return claim.state == CallState::succeeded; });
+  return claims;
+}
+
+/// In quotes, on one line.
+std::string excerpt(std::string_view text) {
+  constexpr std::size_t bytes_max = 200;
+  std::size_t end = std::min(text.size(), bytes_max);
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
+    --end;
+  }
+  const std::string shown = Json(std::string(text.substr(0, end))).text();
+  return end < text.size() ? shown + "…" : shown;
 }
 
 Admission while_unsettled(const HeldSession& held, const CallView& call, const Call& holder) {
@@ -97,8 +125,8 @@ Result<Admission> by_holder(HeldSession& held, const CallView& call, const Call&
   auto differs = has_other_arguments(held.world().store, call, holder);
   if (!differs) return forward(differs);
   if (*differs) {
-    return Admission(Refuse{fmt::format("This operation was begun with other arguments, as {}.",
-                                        call_name(holder.session, holder.position))});
+    return Admission(Refuse{
+        fmt::format("This operation was begun with other arguments, as {}.", holder_name(holder))});
   }
   switch (holder.state) {
     case CallState::succeeded:
@@ -107,13 +135,39 @@ Result<Admission> by_holder(HeldSession& held, const CallView& call, const Call&
       return Admission(
           Refuse{fmt::format("The same operation was given up as {}: it may have "
                              "taken effect.",
-                             call_name(holder.session, holder.position))});
+                             holder_name(holder))});
     default:
       return Admission(while_unsettled(held, call, holder));
   }
 }
 
 }  // namespace
+
+Result<std::optional<std::string>> find_claimed(Store& store, const Call& call) {
+  auto claims = claims_of(store, call);
+  if (!claims) return forward(claims);
+  if (claims->empty()) return std::nullopt;
+  const Call& first = claims->front();
+  auto args = recorded_args(store, first);
+  if (!args) return forward(args);
+  auto result = recorded_result(store, first);
+  if (!result) return forward(result);
+  const std::string others =
+      claims->size() > 1 ? fmt::format(" ({} calls say so)", claims->size()) : "";
+  return fmt::format(
+      "a bundle that nobody accepted says that this was done: {} ({} {}), {} {}, answered {}{}",
+      call_name(first.session, first.position), first.tool,
+      *args ? excerpt(**args) : "with arguments that are not kept", to_string(first.state),
+      to_iso8601(first.settled_at.value_or(first.intended_at)),
+      *result ? excerpt((*result)->text) : "what is not kept", others);
+}
+
+Result<std::optional<Recorded>> claimed_result(Store& store, const Call& call) {
+  auto claims = claims_of(store, call);
+  if (!claims) return forward(claims);
+  if (claims->empty()) return std::nullopt;
+  return recorded_result(store, claims->front());
+}
 
 // A response that is about to be recorded is not in the state yet: its calls were asked about when
 // they were intended.
@@ -149,6 +203,13 @@ Result<Admission> admit(HeldSession& held, const CallView& call) {
     return Admission(Refuse{fmt::format("There is no tool {} any more.", call.open.tool)});
   }
   if (!call.args) return Admission(Refuse{"Its arguments can no longer be read."});
+  // As a read it would be run again without asking.
+  if (call.is_read_only() && effect_class_of(*call.tool) != EffectClass::read_only) {
+    return Admission(
+        Refuse{fmt::format("{} only read when this call was asked for, and no longer "
+                           "does. Ask for it again.",
+                           call.open.tool)});
+  }
   auto blocked = find_block(held, call);
   if (!blocked) return forward(blocked);
   if (*blocked) return Admission(**std::move(blocked));
@@ -157,6 +218,12 @@ Result<Admission> admit(HeldSession& held, const CallView& call) {
     auto holder = held.world().store.ledger().find_holder(*call.row.key);
     if (!holder) return forward(holder);
     if (*holder) return by_holder(held, call, **holder);
+    auto claimed = find_claimed(held.world().store, call.row);
+    if (!claimed) return forward(claimed);
+    if (*claimed && !call.open.is_retried) {
+      return Admission(
+          HoldBack{waiting_for(call.open, Waiting::For::decision, **std::move(claimed))});
+    }
   }
   return by_approval(policy, held.state(), call.open, *call.tool, *call.args);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "dispatch/recorded.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -14,6 +15,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
 
 namespace perdure::dispatch {
@@ -41,12 +43,19 @@ using Admission = std::variant<Admit, Replay, Refuse, HoldBack>;
 [[nodiscard]] Admission by_approval(const Policy& policy, const State& state, const OpenCall& call,
                                     const Tool& tool, const Json& args);
 
+/// What claims say of the call, for the person who decides; empty: there are none.
+[[nodiscard]] Result<std::optional<std::string>> find_claimed(Store& store, const Call& call);
+/// What the claim that is named there says came of it.
+[[nodiscard]] Result<std::optional<Recorded>> claimed_result(Store& store, const Call& call);
+
 /// - What policy refuses is refused (Policy::refuse).
 /// - A call of a tool that has one in doubt, of which the model was told, is refused
 ///   (Tool::blocking).
 /// - If another call holds the key: one that succeeded is replayed; the same business key with
 ///   other arguments is refused; one that is under way or in doubt is waited for, as long as the
 ///   tool's timeout, and then the call is refused; an abandoned one refuses it.
+/// - If only claims of bundles that nobody accepted say that it was done (Ledger::find_claims), a
+///   person has to decide, unless one decided already that it be made.
 /// - A call that needs approval waits for it, or is refused with it.
 /// Fails: as the store's readers.
 [[nodiscard]] Result<Admission> admit(HeldSession& held, const CallView& call);

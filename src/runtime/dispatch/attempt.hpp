@@ -12,6 +12,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -22,6 +23,7 @@ namespace perdure::dispatch {
 /// `T` is what the code returns; it must be constructible from `Thrown`.
 struct Thrown {
   std::string what{};
+  bool has_begun = true;  ///< False: there was no thread for it, and nothing of it ran.
 };
 
 template <class T>
@@ -29,7 +31,15 @@ class Attempt {
  public:
   /// Asked to stop when `outer` is, or by `request_stop`.
   Attempt(std::function<T(std::stop_token)> code, const std::stop_token& outer)
-      : relay_(outer, Relay{stop_}), thread_([this, code = std::move(code)] { run(code); }) {}
+      : relay_(outer, Relay{stop_}) {
+    try {
+      thread_ = std::jthread([this, code = std::move(code)] { run(code); });
+    } catch (const std::system_error& error) {
+      const std::lock_guard lock(mutex_);
+      result_ = T(Thrown{.what = std::string("no thread could be started: ") + error.what(),
+                         .has_begun = false});
+    }
+  }
   ~Attempt() { stop_.request_stop(); }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
-#include <iterator>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
@@ -68,36 +68,42 @@ Result<std::vector<Call>> others_of(Store& store, const CallView& call) {
   return calls;
 }
 
-Result<std::string> key_for_vendor(Store& store, const CallView& call) {
+Result<std::string> key_for_vendor(const HeldSession& held, const CallView& call) {
   if (!call.row.key) return std::string();
-  auto others = others_of(store, call);
-  if (!others) return forward(others);
-  std::int64_t failures = call.row.failures;
-  for (const Call& other : *others) failures += other.failures;
-  return vendor_key(*call.row.key, failures);
+  auto generation = key_generation(held, call);
+  if (!generation) return forward(generation);
+  return vendor_key(*call.row.key, *generation);
 }
 
 }  // namespace
 
-Ended not_begun(const CallView& call) {
-  const std::string why = "it was not started: the run was stopped";
-  if (call.row.attempts > 1) return {.outcome = Doubtful{why}};
-  return {.outcome = Failed{why}};
+Ended not_begun() { return {.outcome = Failed{"it was not started: the run was stopped"}}; }
+
+Result<std::int64_t> key_generation(const HeldSession& held, const CallView& call) {
+  const auto open = held.state().open_calls.find(call.call());
+  const bool is_begun = open != held.state().open_calls.end() && open->second.attempts > 0;
+  if (is_begun) return open->second.key_generation;
+  auto others = others_of(held.world().store, call);
+  if (!others) return forward(others);
+  std::int64_t failures = call.row.failures;
+  for (const Call& other : *others) failures += other.failures;
+  return failures;
 }
 
 Result<std::unique_ptr<Attempts::Running>> Attempts::start(const CallView& call) {
-  auto key = key_for_vendor(held_.world().store, call);
+  auto key = key_for_vendor(held_, call);
   if (!key) return forward(key);
   const auto code = [tool = *call.tool, args = call.args, session = call.row.session,
-                     position = call.call(), key = *std::move(key), fence = held_.lease().fence,
+                     position = call.call(), key = *std::move(key), lease = held_.lease(),
                      attempt = call.row.attempts,
                      deadline = held_.world().clock.now() +
                                 call.tool->timeout](const std::stop_token& stop) -> Said {
+    const OnBehalf on_behalf(lease);
     return tool.run({.session = session,
                      .call = position,
                      .args = *args,
                      .key = key,
-                     .fence = fence,
+                     .fence = lease.fence,
                      .attempt = attempt,
                      .deadline = deadline,
                      .stop = stop});
@@ -109,7 +115,7 @@ Result<std::vector<Ended>> Attempts::run(const std::vector<CallView>& calls,
                                          const std::stop_token& stop) {
   std::vector<Ended> ended;
   if (stop.stop_requested()) {
-    std::ranges::transform(calls, std::back_inserter(ended), not_begun);
+    ended.resize(calls.size(), not_begun());
     return ended;
   }
   std::vector<std::unique_ptr<Running>> running;
@@ -161,8 +167,8 @@ Ended Attempts::end_of(const CallView& call, std::unique_ptr<Running> running,
           .has_returned = false};
 }
 
-Result<Verdict> Attempts::verify(const CallView& call) {
-  auto key = key_for_vendor(held_.world().store, call);
+Result<Verdict> Attempts::verify(const CallView& call, const std::stop_token& until) {
+  auto key = key_for_vendor(held_, call);
   if (!key) return forward(key);
   auto others = others_of(held_.world().store, call);
   if (!others) return forward(others);
@@ -172,9 +178,10 @@ Result<Verdict> Attempts::verify(const CallView& call) {
   }
   const auto code = [tool = *call.tool, args = call.args, key = *std::move(key),
                      dispatched_at = call.row.dispatched_at.value_or(Timestamp{}),
-                     attempt = call.row.attempts, twins = std::move(twins),
+                     attempt = call.row.attempts, twins = std::move(twins), lease = held_.lease(),
                      deadline = held_.world().clock.now() +
                                 call.tool->verify_timeout](const std::stop_token& stop) -> Answer {
+    const OnBehalf on_behalf(lease);
     return tool.verify({.args = *args,
                         .key = key,
                         .dispatched_at = dispatched_at,
@@ -184,17 +191,21 @@ Result<Verdict> Attempts::verify(const CallView& call) {
                         .stop = stop});
   };
   Attempt<Answer> asking(code, held_.stop_token());
-  if (auto answer = asking.wait_for(call.tool->verify_timeout)) return std::move(answer->verdict);
+  // Whoever is asked to stop waits for no answer.
+  static_cast<void>(asking.is_over_within(call.tool->verify_timeout, until));
+  if (auto answer = asking.wait_for(Duration(0))) return std::move(answer->verdict);
   return Verdict(CannotTell{
       fmt::format("verify did not answer within {} ms", call.tool->verify_timeout.count())});
 }
 
 Result<std::optional<std::string>> Attempts::end_leftovers(const CallView& call) {
   if (call.tool == nullptr || !call.tool->end_leftovers) return std::nullopt;
-  auto key = key_for_vendor(held_.world().store, call);
+  auto key = key_for_vendor(held_, call);
   if (!key) return forward(key);
   const auto code = [tool = *call.tool, session = call.row.session, position = call.call(),
-                     key = *std::move(key)](const std::stop_token& stop) -> Left {
+                     key = *std::move(key),
+                     lease = held_.lease()](const std::stop_token& stop) -> Left {
+    const OnBehalf on_behalf(lease);
     return tool.end_leftovers({.session = session, .call = position, .key = key, .stop = stop});
   };
   Attempt<Left> ending(code, held_.stop_token());

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,9 +27,13 @@ struct Ended {
   bool has_returned = true;  ///< False: its time is over, and it still runs.
 };
 
-/// Of a call that is dispatched and will not be run: nothing of this attempt happened; of an earlier
-/// one nobody knows.
-[[nodiscard]] Ended not_begun(const CallView& call);
+/// Of a call that is dispatched and will not be run.
+[[nodiscard]] Ended not_begun();
+
+/// How many calls have failed under the call's key. From its first attempt on it is what it was then,
+/// whatever becomes of other calls and their sessions: all attempts have one key of the vendor.
+/// Fails: as the ledger's readers.
+[[nodiscard]] Result<std::int64_t> key_generation(const HeldSession& held, const CallView& call);
 
 class Attempts {
  public:
@@ -43,7 +48,8 @@ class Attempts {
 
   /// Whether the call took effect. What throws or takes too long cannot tell.
   /// Fails: as the ledger's readers.
-  [[nodiscard]] Result<Verdict> verify(const CallView& call);
+  /// Once `until` is requested nobody waits for it any more: then what it says is nothing to go by.
+  [[nodiscard]] Result<Verdict> verify(const CallView& call, const std::stop_token& until);
 
   /// Ends what earlier attempts left running. Why something may still run; empty: nothing does, or
   /// the tool leaves nothing. What throws or takes too long may have left something.
@@ -62,8 +68,14 @@ class Attempts {
  private:
   struct Said {
     ToolOutcome outcome;
-    Said(ToolOutcome said) : outcome(std::move(said)) {}                // NOLINT: a plain wrapper
-    Said(Thrown thrown) : outcome(Doubtful{std::move(thrown.what)}) {}  // NOLINT
+    Said(ToolOutcome said) : outcome(std::move(said)) {}  // NOLINT: a plain wrapper
+    Said(Thrown thrown) {                                 // NOLINT
+      if (thrown.has_begun) {
+        outcome = Doubtful{std::move(thrown.what)};
+      } else {
+        outcome = Failed{std::move(thrown.what)};
+      }
+    }
   };
   using Running = Attempt<Said>;
 

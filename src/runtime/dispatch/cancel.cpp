@@ -21,7 +21,7 @@ Result<std::size_t> Dispatcher::cancel_unbegun(Draft& draft, const std::string& 
   then_ = nullptr;
   std::size_t cancelled = started_.size();
   // Before the commit: what it does not settle is in doubt, and is not run.
-  for (const CallView& call : std::exchange(started_, {})) record(draft, call, not_begun(call));
+  for (const CallView& call : std::exchange(started_, {})) record(draft, call, not_begun());
   for (const CallView& call : *calls) {
     if (call.row.state != CallState::intended) continue;
     Records(held_, draft)

@@ -51,7 +51,7 @@ Decision by_verdict(const CallFacts& call, const Tool& tool, OnDoubt on_doubt, T
     return by_policy(on_doubt, fmt::format("verify cannot tell: {}", open->why));
   }
   if (auto wait = still_landing(call, tool, now)) return *std::move(wait);
-  return RunIt{};
+  return RunIt{.none_landed = true};
 }
 
 Decision about_unresolved(const CallFacts& call, const Tool& tool, OnDoubt on_doubt,
@@ -69,22 +69,43 @@ Decision about_unresolved(const CallFacts& call, const Tool& tool, OnDoubt on_do
   return by_policy(on_doubt, "nobody can tell whether it took effect");
 }
 
+// Nobody need be asked: it changed nothing, and the model can ask for it again.
+Decision about_read(const CallFacts& call, const Tool* tool) {
+  if (tool == nullptr) return GiveUp{"its tool is gone, or its arguments can no longer be read"};
+  // A second run of what it has become could be a second effect.
+  if (effect_class_of(*tool) != EffectClass::read_only) {
+    return GiveUp{"its tool no longer only reads"};
+  }
+  if (call.maker == Maker::running) return GiveUp{"it did not stop when its time was over"};
+  if (call.left) return GiveUp{"something of it may still run: " + *call.left};
+  if (call.attempts < tool->attempts_max) return RunIt{};
+  return GiveUp{call.doubt.empty() ? fmt::format("{} attempts came to no end", call.attempts)
+                                   : call.doubt};
+}
+
+// With what the last attempt said, once.
+std::string at_the_limit(const CallFacts& call) {
+  std::string why = fmt::format("{} attempts, and none is known to have worked", call.attempts);
+  if (call.doubt.starts_with(why)) return call.doubt;
+  return call.doubt.empty() ? why : why + "; " + call.doubt;
+}
+
 }  // namespace
 
 Decision decide(const CallFacts& call, const Tool* tool, OnDoubt on_doubt, Timestamp now) {
+  const bool is_begun = call.state != CallState::intended;
+  if (call.effect == EffectClass::read_only && is_begun) return about_read(call, tool);
   if (call.maker == Maker::running) return WaitFor{std::nullopt, "an attempt is still running"};
   if (tool == nullptr) return AskPerson{"the session no longer has this tool"};
-  if (call.state == CallState::intended) return RunIt{};
+  if (!is_begun) return RunIt{};
   if (call.left) return by_policy(on_doubt, "something of it may still run: " + *call.left);
   if (call.verdict && std::holds_alternative<Landed>(*call.verdict)) {
     return SettleAs{std::get<Landed>(*call.verdict)};
   }
   if (call.attempts >= tool->attempts_max) {
-    const bool may_verify = tool->verify && !call.verdict && call.effect != EffectClass::read_only;
-    if (may_verify) return VerifyIt{};
-    return AskPerson{fmt::format("{} attempts, and none is known to have worked", call.attempts)};
+    if (tool->verify && !call.verdict) return VerifyIt{};
+    return AskPerson{at_the_limit(call)};
   }
-  if (call.effect == EffectClass::read_only) return RunIt{};
   return about_unresolved(call, *tool, on_doubt, now);
 }
 

@@ -4,10 +4,11 @@
 //
 //   intended                     run it
 //   dispatched or in doubt, and
+//     read_only                  run it again: nothing happened. At its limit of attempts, or if it
+//                                can no longer be made: give it up, which is an error for the model
 //     an attempt of ours runs    wait for its end
 //     something of it may run    by policy: ask, or tell the model
 //     at its limit of attempts   ask
-//     read_only                  run it again: nothing happened
 //     idempotent, in its window  run it again with the same key; past it: as verifiable
 //     answered by its session    run it again: nothing happened
 //     verifiable                 verify: landed      settle
@@ -49,10 +50,14 @@ struct CallFacts {
   std::optional<Verdict> verdict{};  ///< Of a verify since the last attempt.
   /// Why something of the last attempt may still run; empty: nothing is known to.
   std::optional<std::string> left{};
+  std::string doubt{};  ///< What is recorded of the last attempt, if it came to no outcome.
 };
 
 /// Start the call's next attempt.
-struct RunIt {};
+struct RunIt {
+  /// No attempt so far took effect, and none can any more: verify said so.
+  bool none_landed = false;
+};
 struct VerifyIt {};
 /// Not before `until`; without it, until something changes.
 struct WaitFor {
@@ -68,7 +73,11 @@ struct AskPerson {
 struct TellModel {
   std::string why{};
 };
-using Decision = std::variant<RunIt, VerifyIt, WaitFor, SettleAs, AskPerson, TellModel>;
+/// It has failed: of a call that can have done nothing.
+struct GiveUp {
+  std::string why{};
+};
+using Decision = std::variant<RunIt, VerifyIt, WaitFor, SettleAs, AskPerson, TellModel, GiveUp>;
 
 /// `tool` is empty if the session has it no longer.
 [[nodiscard]] Decision decide(const CallFacts& call, const Tool* tool, OnDoubt on_doubt,

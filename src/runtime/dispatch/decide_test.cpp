@@ -82,6 +82,34 @@ TEST(Decide, AReadRunsAgain) {
   EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::read_only), tool)));
 }
 
+TEST(Decide, AReadThatCannotBeMadeIsGivenUpAndAskedAboutByNobody) {
+  Tool tool = payment();
+  tool.side_effects = SideEffects{.read = true, .network = true};
+  auto spent = doubted(EffectClass::read_only);
+  spent.attempts = 3;
+  auto left = doubted(EffectClass::read_only);
+  left.left = "process 7";
+  auto stubborn = doubted(EffectClass::read_only);
+  stubborn.maker = Maker::running;
+  for (const auto on_doubt : {OnDoubt::ask, OnDoubt::tell_model}) {
+    for (const auto& call : {spent, left, stubborn}) {
+      EXPECT_TRUE(is<GiveUp>(decide(call, &tool, on_doubt, noon)));
+    }
+    EXPECT_TRUE(is<GiveUp>(decide(doubted(EffectClass::read_only), nullptr, on_doubt, noon)));
+  }
+}
+
+TEST(Decide, AReadIsNotRunAgainByAToolThatNoLongerOnlyReads) {
+  EXPECT_TRUE(is<GiveUp>(ask(doubted(EffectClass::read_only), payment())));
+}
+
+TEST(Decide, OnlyAVerifyRulesEarlierAttemptsOut) {
+  auto verified = doubted(EffectClass::verifiable);
+  verified.verdict = NotLanded{};
+  EXPECT_TRUE(std::get<RunIt>(ask(verified, verifiable(), noon + hours(1))).none_landed);
+  EXPECT_FALSE(std::get<RunIt>(ask(doubted(EffectClass::idempotent), keyed())).none_landed);
+}
+
 TEST(Decide, WhatItsSessionAnswersRunsAgain) {
   Tool tool{.name = "plan"};
   tool.answer = [](const State&, Position, const Json&) { return SessionAnswer{}; };
@@ -174,12 +202,15 @@ TEST(Decide, TheClassOfTheIntentCounts) {
   EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::unsafe), verifiable())));
 }
 
-TEST(Decide, AttemptsAreLimited) {
-  for (const auto effect : {EffectClass::read_only, EffectClass::idempotent}) {
-    auto call = doubted(effect);
-    call.attempts = 3;
-    EXPECT_TRUE(is<AskPerson>(ask(call, keyed())));
-  }
+TEST(Decide, AttemptsAreLimitedAndTheLastIsQuotedOnce) {
+  auto call = doubted(EffectClass::idempotent);
+  call.attempts = 3;
+  call.doubt = "line cut";
+  const auto decision = ask(call, keyed());
+  ASSERT_TRUE(is<AskPerson>(decision));
+  call.doubt = std::get<AskPerson>(decision).why;
+  EXPECT_EQ(call.doubt, "3 attempts, and none is known to have worked; line cut");
+  EXPECT_EQ(std::get<AskPerson>(ask(call, keyed())).why, call.doubt);
 }
 
 TEST(Decide, AtTheLimitACallIsStillVerified) {

@@ -61,7 +61,7 @@ Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
     auto admission = admit(held_, call);
     if (!admission) return forward(admission);
     if (!std::holds_alternative<Admit>(*admission)) break;
-    Records(held_, draft).dispatch(call);
+    if (auto added = add_attempt(draft, call, {}); !added) return forward(added);
     chosen.push_back(call);
     if (!call.is_read_only()) break;
   }
@@ -108,7 +108,7 @@ Result<Dispatcher::Step> Dispatcher::advance(const std::vector<CallView>& calls)
     return commit(std::move(draft));
   }
   const bool can_run = first.tool != nullptr && first.args;
-  if (first.open.is_retried && can_run) return run_again(first);
+  if (first.open.is_retried && can_run) return run_again(first, {});
   return recover(first);
 }
 
@@ -130,9 +130,10 @@ Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
   if (const auto* again = std::get_if<Replay>(&*admission)) {
     const std::string of = call_name(again->of.session, again->of.position);
     Records(held_, draft)
-        .settle(first, CallState::cancelled,
-                {.content = again->content, .is_error = again->is_error, .replay_of = of},
-                {.who = "dispatcher", .why = fmt::format("a replay of {}", of)});
+        .settle(
+            first, CallState::cancelled,
+            {.content = again->content, .is_error = again->is_error, .replay_of = of},
+            {.who = "dispatcher", .why = fmt::format("a replay of {}", holder_name(again->of))});
     ++report_.replayed;
     return commit(std::move(draft));
   }
@@ -164,7 +165,8 @@ CallFacts Dispatcher::facts_of(const CallView& call) const {
   CallFacts facts{.state = call.row.state,
                   .effect = call.row.effect,
                   .attempts = call.row.attempts,
-                  .first_dispatch = call.open.first_attempt};
+                  .first_dispatch = call.open.first_attempt,
+                  .doubt = call.open.doubt.value_or("")};
   const bool is_ours = call.open.worker == held_.lease().worker.text();
   const auto& before = held_.before();
   if (attempts_.is_running(call.call())) {
@@ -213,7 +215,7 @@ Result<Dispatcher::Step> Dispatcher::act_on(const CallView& call, const Decision
                 &call);
   };
   return std::visit(
-      Cases{[&](const RunIt&) -> Stepped { return run_again(call); },
+      Cases{[&](const RunIt& how) -> Stepped { return run_again(call, how); },
             [&](const VerifyIt&) -> Stepped { return ask_verify(call); },
             [&](const WaitFor& wait) -> Stepped {
               if (!wait.until && !attempts_.is_running(call.call())) return ask(wait.why);
@@ -241,13 +243,25 @@ Result<Dispatcher::Step> Dispatcher::act_on(const CallView& call, const Decision
               records.tell_doubt(call, tell.why);
               ++report_.in_doubt;
               return commit(std::move(draft));
+            },
+            [&](const GiveUp& end) -> Stepped {
+              Draft draft = held_.draft();
+              record(draft, call, {.outcome = Never{end.why}});
+              return commit(std::move(draft));
             }},
       decision);
 }
 
-Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call) {
+Result<void> Dispatcher::add_attempt(Draft& draft, const CallView& call, const RunIt& how) {
+  auto generation = key_generation(held_, call);
+  if (!generation) return forward(generation);
+  Records(held_, draft).dispatch(call, *generation, how.none_landed);
+  return {};
+}
+
+Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call, const RunIt& how) {
   Draft draft = held_.draft();
-  Records(held_, draft).dispatch(call);
+  if (auto added = add_attempt(draft, call, how); !added) return forward(added);
   if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
   if (call.row.attempts > 0) ++report_.retried;
   began({call});
@@ -256,12 +270,14 @@ Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call) {
 
 Result<Verdict> Dispatcher::verify(const CallView& call) {
   if (auto may = held_.check_may_act(); !may) return forward(may);
-  return attempts_.verify(call);
+  return attempts_.verify(call, stop_);
 }
 
 Result<Dispatcher::Step> Dispatcher::ask_verify(const CallView& call) {
   auto verdict = verify(call);
   if (!verdict) return forward(verdict);
+  // An answer that was cut off says nothing: whoever goes on asks again.
+  if (stop_.stop_requested()) return Step::went_on;
   ++report_.verified;
   verdicts_[{call.call(), call.row.attempts}] = *std::move(verdict);
   return Step::went_on;
@@ -278,6 +294,8 @@ Result<Dispatcher::Step> Dispatcher::park(const Waiting& waiting, const CallView
       Records(held_, draft).doubt(*in_doubt, waiting.why, in_doubt->open.ended_at.has_value());
   }
   if (waiting.what == Waiting::For::approval) ask_approval(draft, waiting);
+  if (waiting.what == Waiting::For::decision && in_doubt == nullptr)
+    ask_about_claim(draft, waiting);
   if (held_.status() == Status::active || held_.status() == Status::waiting) {
     draft.batch.status = StatusChange{
         .status = Status::waiting, .wait_reason = waiting.why, .wake_at = waiting.until};

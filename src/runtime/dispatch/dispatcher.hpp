@@ -80,7 +80,8 @@ class Dispatcher {
   [[nodiscard]] Result<Step> tell_outcome(const CallView& call);
   [[nodiscard]] Result<Step> recover(const CallView& call);
   [[nodiscard]] Result<Step> act_on(const CallView& call, const Decision& decision);
-  [[nodiscard]] Result<Step> run_again(const CallView& call);
+  [[nodiscard]] Result<Step> run_again(const CallView& call, const RunIt& how);
+  [[nodiscard]] Result<void> add_attempt(Draft& draft, const CallView& call, const RunIt& how);
   [[nodiscard]] Result<Step> ask_verify(const CallView& call);
   [[nodiscard]] Result<Step> park(const Waiting& waiting, const CallView* in_doubt);
   [[nodiscard]] Result<void> run_started();
@@ -88,8 +89,10 @@ class Dispatcher {
                                         const std::vector<Ended>& ended, bool with_next);
   [[nodiscard]] Result<std::vector<CallView>> open_beside(const std::vector<CallView>& calls);
   void ask_approval(Draft& draft, const Waiting& waiting);
+  void ask_about_claim(Draft& draft, const Waiting& waiting);
   [[nodiscard]] Result<void> wake();
   [[nodiscard]] CallFacts facts_of(const CallView& call) const;
+  [[nodiscard]] bool has_unresolved(const CallView& call) const;
   bool record(Draft& draft, const CallView& call, const Ended& ended);
   [[nodiscard]] Result<void> record_late();
   [[nodiscard]] Result<Step> commit(Draft draft);

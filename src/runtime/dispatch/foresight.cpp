@@ -23,6 +23,7 @@ Prospect prospect_of(const dispatch::Decision& decision) {
   if (std::holds_alternative<dispatch::RunIt>(decision)) return Prospect::run_again;
   if (std::holds_alternative<dispatch::VerifyIt>(decision)) return Prospect::verify;
   if (std::holds_alternative<dispatch::TellModel>(decision)) return Prospect::tell_model;
+  if (std::holds_alternative<dispatch::GiveUp>(decision)) return Prospect::refuse;
   return Prospect::ask;
 }
 

@@ -100,12 +100,21 @@ TEST_P(ForesightTest, TheModelIsToldWhereThePolicySaysSo) {
       << "it was told before";
 }
 
-TEST_P(ForesightTest, ACallAtItsLimitIsAskedAboutWhateverItsKind) {
-  Tool made = tool("look", {.read = true});
+TEST_P(ForesightTest, ACallAtItsLimitIsAskedAboutWhateverThePolicy) {
+  Tool made = keyed();
   made.attempts_max = 1;
   leave(made);
   EXPECT_EQ(foresee({.on_doubt = OnDoubt::tell_model}), Prospect::ask);
   EXPECT_TRUE(resume({.on_doubt = OnDoubt::tell_model}).waiting);
+}
+
+TEST_P(ForesightTest, AReadAtItsLimitIsGivenUp) {
+  Tool made = tool("look", {.read = true});
+  made.attempts_max = 1;
+  leave(made);
+  EXPECT_EQ(foresee(), Prospect::refuse);
+  EXPECT_FALSE(resume().waiting);
+  EXPECT_EQ(state_of(call()), CallState::failed);
 }
 
 TEST_P(ForesightTest, SomebodysDecisionToRunItOnceMoreCounts) {
@@ -118,10 +127,18 @@ TEST_P(ForesightTest, SomebodysDecisionToRunItOnceMoreCounts) {
 }
 
 TEST_P(ForesightTest, AToolThatIsGoneIsAskedAbout) {
-  leave(tool("look", {.read = true}));
+  leave(keyed());
   tools = {tool("other")};
   EXPECT_EQ(foresee(), Prospect::ask);
   EXPECT_TRUE(resume().waiting);
+}
+
+TEST_P(ForesightTest, AReadWhoseToolIsGoneIsGivenUp) {
+  leave(tool("look", {.read = true}));
+  tools = {tool("other")};
+  EXPECT_EQ(foresee(), Prospect::refuse);
+  EXPECT_FALSE(resume().waiting);
+  EXPECT_TRUE(session->ask());
 }
 
 TEST_P(ForesightTest, AnIntendedCallRunsUnlessSomebodyHasToAllowIt) {

@@ -37,7 +37,7 @@ struct Reading {
   std::string refusal{};
 };
 
-Reading read_call(const HeldSession& held, const Tool* tool, const ProposedCall& proposed,
+Reading read_call(HeldSession& held, const Tool* tool, const ProposedCall& proposed,
                   Position call) {
   Reading reading;
   const auto& block = std::get<ToolCallBlock>(proposed.response.blocks[proposed.block]);
@@ -57,9 +57,12 @@ Reading read_call(const HeldSession& held, const Tool* tool, const ProposedCall&
     return reading;
   }
   const auto& origin = held.state().origin;
-  const std::string root = origin ? origin->root : held.lease().session.text();
-  auto operation = operation_of(
-      *tool, *args, {.session = held.lease().session.text(), .call = call, .root = root});
+  auto operation = operation_of(*tool, *args,
+                                {.session = held.lease().session.text(),
+                                 .call = call,
+                                 .nonce = held.nonce(),
+                                 .root = origin ? origin->root : held.lease().session.text(),
+                                 .root_nonce = origin ? origin->nonce : ""});
   if (!operation) {
     reading.refusal = operation.error().message;
     return reading;
@@ -74,11 +77,12 @@ bool needs_key(const Tool& tool, EffectClass effect) {
   return effect != EffectClass::read_only || tool.repeat != Repeat::each_call;
 }
 
-CallView view_of(const HeldSession& held, const ToolCallBlock& block, const Reading& reading,
+CallView view_of(HeldSession& held, const ToolCallBlock& block, const Reading& reading,
                  const Tool* tool) {
   CallView view{.tool = tool, .args = reading.args};
   view.open.tool = block.name;
   view.open.provider_id = block.id;
+  view.open.nonce = held.nonce();
   view.open.args_digest = reading.operation ? reading.operation->args : sha256(block.args);
   if (tool != nullptr) view.open.repeat = to_string(tool->repeat);
   if (reading.operation) view.open.scope = reading.operation->scope;
@@ -99,7 +103,8 @@ void write_down(Draft& draft, CallView& view, Position message, std::size_t bloc
                       .provider_id = view.open.provider_id,
                       .args_digest = view.open.args_digest,
                       .repeat = view.open.repeat,
-                      .scope = view.open.scope};
+                      .scope = view.open.scope,
+                      .nonce = view.open.nonce};
   view.open.call = draft.add(appending("calls", "intent", to_json(intent)));
   view.row.position = view.open.call;
   view.row.args = message;

@@ -21,7 +21,7 @@
 namespace perdure::dispatch {
 namespace {
 
-constexpr std::uint64_t key_version = 1;
+constexpr std::uint64_t key_version = 2;
 
 std::string unescape_token(std::string_view token) {
   std::string text;
@@ -51,9 +51,9 @@ const Json* find_by_pointer(const Json& json, std::string_view pointer) {
 std::string scope_of(Repeat repeat, const Place& place) {
   switch (repeat) {
     case Repeat::each_call:
-      return fmt::format("call {}:{}", place.session, place.call);
+      return fmt::format("call {}:{} {}", place.session, place.call, place.nonce);
     case Repeat::once_per_session:
-      return fmt::format("session {}", place.root);
+      return fmt::format("session {} {}", place.root, place.root_nonce);
     case Repeat::once_per_store:
       return "store";
   }
@@ -69,6 +69,12 @@ Result<std::string> canonical_args(const Tool& tool, const Json& args, Json& com
 }  // namespace
 
 Result<Operation> operation_of(const Tool& tool, const Json& args, const Place& place) {
+  if (tool.repeat == Repeat::once_per_session && place.root_nonce.empty()) {
+    return fail(ErrorCode::corrupted,
+                fmt::format("whether {} was done before cannot be known: the record of where this "
+                            "session comes from is lost. Fork it with fresh effects to do it again",
+                            tool.name));
+  }
   Json complete;
   auto all = canonical_args(tool, args, complete);
   if (!all) return forward(all);
@@ -92,6 +98,13 @@ Result<Operation> operation_of(const Tool& tool, const Json& args, const Place& 
   hash.update_sized(name);
   operation.key = hash.finish();
   return operation;
+}
+
+Result<Digest> args_digest_of(const Tool& tool, const Json& args) {
+  Json complete;
+  auto all = canonical_args(tool, args, complete);
+  if (!all) return forward(all);
+  return sha256(*all);
 }
 
 std::string vendor_key(const Digest& key, std::int64_t failures) {

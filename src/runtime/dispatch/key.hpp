@@ -3,6 +3,9 @@
 // SHA-256 over length-prefixed fields: the version of this rule, the scope, the tool,
 // and what names the operation: the business key, or else all arguments, in canonical
 // form and with the schema's defaults filled in. Computed once, stored, never again.
+//
+// Names of sessions are used again, and in many stores: so the scope of a call and that of a
+// tree have a nonce each.
 
 #pragma once
 
@@ -21,7 +24,9 @@ namespace perdure::dispatch {
 struct Place {
   std::string_view session{};  ///< The session of the call.
   Position call = 0;
-  std::string_view root{};  ///< Of the tree of forks and children.
+  std::string_view nonce{};  ///< Of the call.
+  std::string_view root{};   ///< Of the tree of forks and children.
+  std::string_view root_nonce{};
 };
 
 struct Operation {
@@ -30,9 +35,14 @@ struct Operation {
   std::string scope{};  ///< In words, for the intent.
 };
 
-/// Fails: `invalid_argument` if the arguments have no canonical form or lack the business key.
+/// Fails: `invalid_argument` if the arguments have no canonical form or lack the business key;
+/// `corrupted` for what is done once in the tree, if its nonce is not known.
 [[nodiscard]] Result<Operation> operation_of(const Tool& tool, const Json& args,
                                              const Place& place);
+
+/// That of the operation, wherever it is: to compare what two calls of one key were given.
+/// Fails: `invalid_argument` if the arguments have no canonical form.
+[[nodiscard]] Result<Digest> args_digest_of(const Tool& tool, const Json& args);
 
 /// What a vendor gets as Idempotency-Key: the key, and how many attempts have failed, since a
 /// vendor may keep the answer to a failed one.

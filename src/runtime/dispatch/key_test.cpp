@@ -25,7 +25,9 @@ Tool email() {
 
 Json args(std::string_view text) { return parse_json(text).value(); }
 
-Digest key(const Tool& tool, std::string_view text, Place place = {"ses_1", 3, "ses_0"}) {
+constexpr Place here = {"ses_1", 3, "n", "ses_0", "r"};
+
+Digest key(const Tool& tool, std::string_view text, const Place& place = here) {
   return operation_of(tool, args(text), place).value().key;
 }
 
@@ -54,21 +56,29 @@ TEST(Key, DependsOnTheTool) {
 TEST(Key, OfEachCallIsItsOwn) {
   Tool tool = email();
   tool.repeat = Repeat::each_call;
-  const auto one = key(tool, "{}", {"ses_1", 3, "ses_0"});
-  EXPECT_NE(one, key(tool, "{}", {"ses_1", 4, "ses_0"}));
-  EXPECT_NE(one, key(tool, "{}", {"ses_2", 3, "ses_0"}));
+  const auto one = key(tool, "{}", here);
+  EXPECT_NE(one, key(tool, "{}", {"ses_1", 4, "n", "ses_0", "r"}));
+  EXPECT_NE(one, key(tool, "{}", {"ses_2", 3, "n", "ses_0", "r"}));
+  EXPECT_NE(one, key(tool, "{}", {"ses_1", 3, "m", "ses_0", "r"})) << "the id is used again";
 }
 
 TEST(Key, OncePerSessionIsOnceInTheWholeTree) {
-  const auto one = key(email(), "{}", {"ses_1", 3, "ses_0"});
-  EXPECT_EQ(one, key(email(), "{}", {"ses_2", 9, "ses_0"}));
-  EXPECT_NE(one, key(email(), "{}", {"ses_1", 3, "ses_9"}));
+  const auto one = key(email(), "{}", here);
+  EXPECT_EQ(one, key(email(), "{}", {"ses_2", 9, "m", "ses_0", "r"}));
+  EXPECT_NE(one, key(email(), "{}", {"ses_1", 3, "n", "ses_9", "r"}));
+  EXPECT_NE(one, key(email(), "{}", {"ses_1", 3, "n", "ses_0", "q"})) << "the id is used again";
+}
+
+TEST(Key, OncePerSessionNeedsToKnowTheSession) {
+  const auto operation = operation_of(email(), args("{}"), {"ses_1", 3, "n", "ses_0", ""});
+  ASSERT_FALSE(operation);
+  EXPECT_EQ(operation.error().code, ErrorCode::corrupted);
 }
 
 TEST(Key, OncePerStoreIsOnceForAll) {
   Tool tool = email();
   tool.repeat = Repeat::once_per_store;
-  EXPECT_EQ(key(tool, "{}", {"ses_1", 3, "ses_0"}), key(tool, "{}", {"ses_2", 9, "ses_9"}));
+  EXPECT_EQ(key(tool, "{}", here), key(tool, "{}", {"ses_2", 9, "m", "ses_9", "q"}));
 }
 
 // Fields are length-prefixed: no pair of them can be mistaken for another.
@@ -83,8 +93,8 @@ TEST(Key, DoesNotConfuseFields) {
 TEST(Key, IsThatOfTheBusinessKeyIfThereIsOne) {
   Tool tool = email();
   tool.business_key = "/order/id~1no";
-  const auto one = operation_of(tool, args(R"({"order":{"id/no":7},"text":"a"})"), {"s", 1, "s"});
-  const auto two = operation_of(tool, args(R"({"order":{"id/no":7},"text":"b"})"), {"s", 2, "s"});
+  const auto one = operation_of(tool, args(R"({"order":{"id/no":7},"text":"a"})"), here);
+  const auto two = operation_of(tool, args(R"({"order":{"id/no":7},"text":"b"})"), here);
   ASSERT_TRUE(one && two);
   EXPECT_EQ(one->key, two->key);
   EXPECT_NE(one->args, two->args);
@@ -94,14 +104,14 @@ TEST(Key, NeedsItsBusinessKey) {
   Tool tool = email();
   tool.business_key = "/order";
   for (const std::string_view text : {"{}", R"({"order":null})", "[]", "1"}) {
-    const auto operation = operation_of(tool, args(text), {"s", 1, "s"});
+    const auto operation = operation_of(tool, args(text), here);
     ASSERT_FALSE(operation) << text;
     EXPECT_EQ(operation.error().code, ErrorCode::invalid_argument);
   }
 }
 
 TEST(Key, OfArgumentsWithoutACanonicalFormIsRefused) {
-  EXPECT_FALSE(operation_of(email(), args(R"({"a":1,"a":2})"), {"s", 1, "s"}));
+  EXPECT_FALSE(operation_of(email(), args(R"({"a":1,"a":2})"), here));
 }
 
 TEST(VendorKey, ChangesOnlyAfterAFailure) {

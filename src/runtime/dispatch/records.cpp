@@ -2,6 +2,7 @@
 
 #include "dispatch/records.hpp"
 
+#include <cstdint>
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
@@ -76,7 +77,7 @@ void Records::tell_doubt(const CallView& call, const std::string& why) {
               .is_error = true});
 }
 
-void Records::dispatch(const CallView& call) {
+void Records::dispatch(const CallView& call, std::int64_t key_generation, bool none_landed) {
   if (call.row.state == CallState::dispatched) {
     draft_.batch.calls.emplace_back(Settle{.call = call.call(),
                                            .state = CallState::in_doubt,
@@ -85,7 +86,9 @@ void Records::dispatch(const CallView& call) {
   draft_.add(appending("calls", "attempt",
                        to_json(Attempted{.call = call.call(),
                                          .number = call.row.attempts + 1,
-                                         .worker = held_.lease().worker.text()})));
+                                         .worker = held_.lease().worker.text(),
+                                         .key_generation = key_generation,
+                                         .none_landed = none_landed})));
   const Approval* const word = held_.state().approvals.find(call.call(), call.open.args_digest);
   if (word != nullptr && word->decision == ApprovalDecision::given) {
     Approval used = *word;

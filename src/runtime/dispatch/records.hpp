@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -45,8 +46,9 @@ class Records {
   void doubt(const CallView& call, const std::string& why, bool has_ended);
   /// Tells the model that nobody knows.
   void tell_doubt(const CallView& call, const std::string& why);
-  /// Starts the next attempt. One that is dispatched still becomes in doubt before.
-  void dispatch(const CallView& call);
+  /// Starts the next attempt. One that is dispatched still becomes in doubt before. The two last as
+  /// in Attempted.
+  void dispatch(const CallView& call, std::int64_t key_generation, bool none_landed);
   void evidence(const CallView& call, const std::string& text);
   void resolution(const CallView& call, std::string_view decision, const Reason& reason);
 

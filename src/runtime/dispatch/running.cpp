@@ -18,6 +18,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session_answer.hpp"
@@ -78,7 +79,7 @@ Result<void> Dispatcher::run_started() {
   return {};
 }
 
-// False: somebody else has the key of a call that was to be dispatched with it.
+// False: a call that was to be dispatched with it could not be; mostly another one has its key.
 Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
                                     const std::vector<Ended>& ended, bool with_next) {
   Draft draft = held_.draft();
@@ -105,7 +106,8 @@ Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
     draft.batch.checkpoint = NewCheckpoint{.reason = "call"};
   }
   auto receipt = held_.commit(std::move(draft));
-  if (!receipt && lost_a_claim(receipt.error(), chosen)) return false;
+  const bool is_refused = !receipt && receipt.error().code == ErrorCode::conflict;
+  if (is_refused && !chosen.empty()) return false;
   if (!receipt) return forward(receipt);
   report_.in_doubt += calls.size() - settled;
   if (is_last_synced) then_ = nullptr;
@@ -113,9 +115,22 @@ Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
   return true;
 }
 
+// Whether an attempt before the last one may have taken effect. What only reads has no effect, and
+// what its session answers has it with its outcome.
+bool Dispatcher::has_unresolved(const CallView& call) const {
+  if (call.is_read_only() || (call.tool != nullptr && call.tool->answer)) return false;
+  const auto open = held_.state().open_calls.find(call.call());
+  const bool is_known = open != held_.state().open_calls.end();
+  return call.row.attempts - 1 > (is_known ? open->second.not_landed : 0);
+}
+
 // Whether it is settled by that.
 bool Dispatcher::record(Draft& draft, const CallView& call, const Ended& ended) {
   Records records(held_, draft);
+  const auto fail_with = [&](const std::string& why) {
+    records.settle(call, CallState::failed, {.content = why, .is_error = true}, {.why = why});
+    return true;
+  };
   const bool is_done = std::holds_alternative<Succeeded>(ended.outcome);
   if (is_done && call.tool != nullptr && call.tool->answer) {
     records.answer(call, answer_of(held_.state(), call));
@@ -126,12 +141,21 @@ bool Dispatcher::record(Draft& draft, const CallView& call, const Ended& ended) 
                    {.content = done->content, .is_error = done->is_error});
     return true;
   }
+  if (const auto* never = std::get_if<Never>(&ended.outcome)) return fail_with(never->why);
   if (const auto* failed = std::get_if<Failed>(&ended.outcome)) {
-    records.settle(call, CallState::failed, {.content = failed->why, .is_error = true},
-                   {.why = failed->why});
-    return true;
+    if (!has_unresolved(call)) return fail_with(failed->why);
+    records.doubt(
+        call,
+        fmt::format("attempt {} did nothing, but an earlier one may have taken effect: {}",
+                    call.row.attempts, failed->why),
+        ended.has_returned);
+    return false;
   }
-  records.doubt(call, std::get<Doubtful>(ended.outcome).why, ended.has_returned);
+  const std::string& why = std::get<Doubtful>(ended.outcome).why;
+  const bool is_last =
+      !ended.has_returned || call.tool == nullptr || call.row.attempts >= call.tool->attempts_max;
+  if (call.is_read_only() && is_last) return fail_with(why);
+  records.doubt(call, why, ended.has_returned);
   return false;
 }
 
@@ -156,6 +180,13 @@ void Dispatcher::ask_approval(Draft& draft, const Waiting& waiting) {
                        .why = waiting.why,
                        .at = held_.world().clock.now()};
   draft.add(appending("approvals", std::string(to_string(asked.decision)), to_json(asked)));
+}
+
+// The call itself was never made, and the ledger does not change: what is in doubt is what others did.
+void Dispatcher::ask_about_claim(Draft& draft, const Waiting& waiting) {
+  const auto call = held_.state().open_calls.find(waiting.call);
+  if (call == held_.state().open_calls.end() || call->second.doubt == waiting.why) return;
+  draft.add(appending("calls", "doubt", to_json(Doubt{.call = waiting.call, .why = waiting.why})));
 }
 
 // Nobody will ever know but this process. The model was told already of some that they are in doubt.

@@ -6,6 +6,7 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <stop_token>
 
 #include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
@@ -75,6 +76,33 @@ TEST_P(TimeoutsTest, AreVerifiedAndRunAgainAtOnce) {
 
   EXPECT_EQ(state_of(first_call()), CallState::succeeded);
   EXPECT_EQ(runs["pay"], 2);
+}
+
+TEST_P(TimeoutsTest, WhoeverIsAskedToStopWaitsForNoVerifyAndTheNextAsksAgain) {
+  std::stop_source stop;
+  int asked = 0;
+  Tool pay = hasty(tool("pay"));
+  pay.verify_timeout = std::chrono::hours(1);
+  pay.verify = [&](const VerifyContext& context) -> Verdict {
+    if (++asked > 1) return Landed{.content = "paid"};
+    stop.request_stop();
+    std::mutex mutex;
+    std::condition_variable_any cut_off;
+    std::unique_lock lock(mutex);
+    cut_off.wait(lock, context.stop, [] { return false; });
+    return CannotTell{"it was ended"};
+  };
+  begin({pay});
+  behaviour["pay"] = until_stopped;
+  must(session->answer(asks_for({{"pay", "{}"}})));
+
+  EXPECT_FALSE(must(session->run_calls(stop.get_token())).waiting);
+  EXPECT_EQ(session->status(), Status::active);
+
+  EXPECT_FALSE(must(session->run_calls()).waiting);
+  EXPECT_EQ(state_of(first_call()), CallState::succeeded);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(runs["pay"], 1);
 }
 
 TEST_P(TimeoutsTest, EndEachAtItsOwnTime) {

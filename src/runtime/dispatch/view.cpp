@@ -3,6 +3,7 @@
 #include "dispatch/view.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,8 @@ Result<std::vector<CallView>> open_calls(HeldSession& held) {
     if (!row && row.error().code == ErrorCode::not_found) continue;
     if (!row) return forward(row);
     CallView view{.open = open, .row = *std::move(row)};
+    // Out of a bundle it holds nothing, and its vendor knows it by that key all the same.
+    if (view.row.claimed) view.row.key = view.row.claimed;
     view.tool = held.world().tools.find(open.tool);
     if (const auto text = args_of(held.state(), open)) {
       if (auto args = parse_args(*text)) view.args = std::make_shared<const Json>(*std::move(args));
@@ -51,6 +54,7 @@ Result<bool> has_unanswered(Store& store, const SessionId& session, const State&
 Result<std::optional<Call>> find_inherited(HeldSession& held, Position call) {
   Store& store = held.world().store;
   SessionId session = held.lease().session;
+  std::vector<SessionId> seen{session};
   for (;;) {
     auto row = store.ledger().read(session, call);
     if (row && session == held.lease().session) return std::nullopt;
@@ -61,7 +65,17 @@ Result<std::optional<Call>> find_inherited(HeldSession& held, Position call) {
     const bool shares_log = summary && summary->parent && summary->parent->lineage == Lineage::fork;
     if (!shares_log) return std::nullopt;
     session = summary->parent->session;
+    // An id may be used again, also by a fork of its own descendant.
+    if (std::ranges::find(seen, session) != seen.end()) return std::nullopt;
+    seen.push_back(session);
   }
+}
+
+std::string holder_name(const Call& holder) {
+  const std::string name = call_name(holder.session, holder.position);
+  // Only what is left of a removed session has no arguments.
+  if (holder.args != 0) return name;
+  return fmt::format("{} of a session that was deleted since", name);
 }
 
 bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched) {

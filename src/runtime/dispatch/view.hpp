@@ -41,6 +41,10 @@ struct CallView {
 /// forked from. Empty: it is our own, or its session is gone.
 [[nodiscard]] Result<std::optional<Call>> find_inherited(HeldSession& held, Position call);
 
+/// How people and models are told which call holds a key. Its session may be gone, and its id be
+/// that of another one now.
+[[nodiscard]] std::string holder_name(const Call& holder);
+
 /// Whether a commit failed only because another call holds the key of one that it dispatches: not a
 /// mistake, but the race that keys are for.
 [[nodiscard]] bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched);

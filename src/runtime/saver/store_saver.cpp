@@ -19,6 +19,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/saver.hpp"
@@ -267,7 +268,7 @@ CheckpointSaver::Checkpoint StoreSaver::Parts::listed(const Row& row,
 }
 
 StoreSaver::StoreSaver(std::shared_ptr<Store> store, const SaverOptions& options)
-    : parts_(std::make_unique<Parts>(std::move(store), options)) {}
+    : parts_(of_own_process(std::make_unique<Parts>(std::move(store), options))) {}
 
 StoreSaver::~StoreSaver() = default;
 
@@ -306,6 +307,7 @@ Result<CheckpointSaver::Checkpoint> StoreSaver::put(const std::string& thread_id
                 .state = std::make_shared<const RawJson>(std::move(state)),
                 .parent_id = parent_id,
                 .metadata = metadata};
+  if (auto here = parts_.get_deleter().process.check(); !here) return forward(here);
   const std::lock_guard order(parts_->order_of(thread_id));
   std::optional<Checkpoint> made;
   auto run = parts_->turns.run(parts_->new_session(*session),
@@ -345,11 +347,12 @@ Result<std::vector<CheckpointSaver::Checkpoint>> StoreSaver::list(
 Result<void> StoreSaver::remove(const std::string& thread_id) {
   auto session = session_of(thread_id);
   if (!session) return forward(session);
+  if (auto here = parts_.get_deleter().process.check(); !here) return here;
   const std::lock_guard order(parts_->order_of(thread_id));
   parts_->recent.forget(thread_id);
   // Steps first: cut off in between, the thread is still there to be removed again.
   for (const SessionId& id : {saver::steps_session(thread_id), *session}) {
-    auto removed = parts_->turns.wait_for([&]() -> Result<void> {
+    auto removed = parts_->turns.wait_for(id, [&]() -> Result<void> {
       auto freed = parts_->store->retention().remove(id);
       if (!freed && freed.error().code != ErrorCode::not_found) return forward(freed);
       return {};

@@ -3,7 +3,6 @@
 #include "saver/turn.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -13,10 +12,12 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/on_behalf.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "session/name_holder.hpp"
 
 namespace perdure::saver {
 namespace {
@@ -27,10 +28,13 @@ constexpr Duration look_every{100};
 constexpr int commits_max = 3;
 constexpr int tries_max = 100;
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "";
-  return name.data();
+template <class Write>
+auto surely(Write write) -> decltype(write()) {
+  for (int tries = 1;; ++tries) {
+    auto done = write();
+    const bool unknown = !done && done.error().code == ErrorCode::commit_unknown;
+    if (!unknown || tries == commits_max) return done;
+  }
 }
 
 }  // namespace
@@ -53,7 +57,7 @@ Result<WorkerId> Hand::ready() {
 Result<void> Hand::enroll() {
   const auto id = mint<WorkerTag>(*rules_.ids);
   auto enrolled = store_.ownership().enroll(
-      {.id = id, .host = host_name(), .pid = getpid(), .lease_time = rules_.lease_time});
+      {.id = id, .host = machine_name(), .pid = getpid(), .lease_time = rules_.lease_time});
   if (enrolled) id_ = id;
   return enrolled;
 }
@@ -61,15 +65,20 @@ Result<void> Hand::enroll() {
 Result<void> Turns::run(const NewSession& session,
                         const std::function<Result<void>(const Turn&)>& work) {
   for (int tries = 1;; ++tries) {
-    auto done = wait_for([&] { return run_once(session, work); });
+    auto done = wait_for(session.id, [&] { return run_once(session, work); });
+    const bool is_held = !done && done.error().code == ErrorCode::lease_held;
+    if (is_held) return name_holder(store_, session.id, std::move(done).error());
     const bool again = !done && done.error().code == ErrorCode::lease_lost;
     if (!again || tries == tries_max) return done;
   }
 }
 
-Result<void> Turns::wait_for(const std::function<Result<void>()>& action) {
-  const auto is_held = [](const Result<void>& done) {
-    return !done && done.error().code == ErrorCode::lease_held;
+Result<void> Turns::wait_for(const SessionId& session,
+                             const std::function<Result<void>()>& action) {
+  // A session's own code would wait for itself.
+  const auto is_held = [&](const Result<void>& done) {
+    return !done && done.error().code == ErrorCode::lease_held &&
+           !OnBehalf::is_of(session, done.error().subject);
   };
   auto done = action();
   if (!is_held(done)) return done;
@@ -111,12 +120,13 @@ Result<void> Turns::run_once(const NewSession& session,
   return done;
 }
 
+Result<Created> create_surely(Store& store, const NewSession& session, const WorkerId& worker,
+                              const Batch& first) {
+  return surely([&] { return store.create(session, worker, first); });
+}
+
 Result<Receipt> commit_surely(Store& store, const Lease& lease, const Batch& batch) {
-  for (int tries = 1;; ++tries) {
-    auto receipt = store.commit(lease, batch);
-    const bool unknown = !receipt && receipt.error().code == ErrorCode::commit_unknown;
-    if (!unknown || tries == commits_max) return receipt;
-  }
+  return surely([&] { return store.commit(lease, batch); });
 }
 
 }  // namespace perdure::saver

@@ -68,8 +68,10 @@ class Turns {
   [[nodiscard]] Result<void> run(const NewSession& session,
                                  const std::function<Result<void>(const Turn&)>& work);
 
-  /// Repeats `action` while it fails with `lease_held`, and there is time.
-  [[nodiscard]] Result<void> wait_for(const std::function<Result<void>()>& action);
+  /// Repeats `action` while it fails with `lease_held`, and there is time. Not for code of the very
+  /// session (on_behalf.hpp).
+  [[nodiscard]] Result<void> wait_for(const SessionId& session,
+                                      const std::function<Result<void>()>& action);
 
  private:
   Result<void> run_once(const NewSession& session,
@@ -82,6 +84,10 @@ class Turns {
   /// Threads share the hand's lease, so among them it keeps nobody out. One of these does, by session.
   std::array<std::mutex, 64> in_turn_;
 };
+
+/// Creates, and where nobody knows whether it happened, asks again.
+[[nodiscard]] Result<Created> create_surely(Store& store, const NewSession& session,
+                                            const WorkerId& worker, const Batch& first);
 
 /// Commits, and where nobody knows whether it happened, asks again.
 [[nodiscard]] Result<Receipt> commit_surely(Store& store, const Lease& lease, const Batch& batch);

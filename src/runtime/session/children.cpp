@@ -44,6 +44,20 @@ Result<void> add_change_of(Budget& budget, Draft& draft, BudgetEntry wanted) {
   return {};
 }
 
+bool has_lost_origin(const State& state) {
+  return std::ranges::find(state.skipped, "origin", &Skipped::channel) != state.skipped.end();
+}
+
+// It was granted once, so the limit is not asked: it may have been lowered since.
+void add_unconfirmed(Budget& budget, Draft& draft, const std::string& child, std::int64_t micros) {
+  for (const BudgetChange change : {BudgetChange::reserve, BudgetChange::unconfirmed}) {
+    BudgetEntry entry{.change = change, .subject = child, .micros = micros};
+    if (!apply(budget, entry)) return;
+    entry.after = budget.totals;
+    draft.add(appending("budget", std::string(to_string(change)), to_json(entry)));
+  }
+}
+
 bool is_missing(const Error& error) { return error.code == ErrorCode::not_found; }
 
 // Unlike a body that is gone or damaged.
@@ -58,7 +72,10 @@ Result<ChildSpawn> without_record(const HeldSession& held, const Parent& parent)
   auto value = held.world().store.log().find_value(parent.session, "origin", Point::head());
   if (!value && !is_missing(value.error())) return forward(value);
   if (value && *value && (*value)->condition == Condition::intact) {
-    if (const auto origin = origin_from_json((*value)->body.bytes())) spawn.root = origin->root;
+    if (const auto origin = origin_from_json((*value)->body.bytes())) {
+      spawn.root = origin->root;
+      spawn.nonce = origin->nonce;
+    }
   }
   return spawn;
 }
@@ -110,13 +127,18 @@ Accounts accounts_of(const HeldSession& held) {
 Result<void> add_beginning(const HeldSession& held, const std::optional<Parent>& parent,
                            Draft& draft) {
   if (!parent || parent->lineage != Lineage::child) {
-    draft.add(replacing("origin", "origin", to_json(Origin{.root = held.lease().session.text()})));
+    Origin origin = root_origin(held.lease().session, held.world().ids);
+    // What cannot be read any more must not be done once more under a nonce of its own.
+    if (has_lost_origin(held.state())) origin.nonce.clear();
+    draft.add(replacing("origin", "origin", to_json(origin)));
     return {};
   }
   auto spawn = read_spawn(held, *parent);
   if (!spawn) return forward(spawn);
-  draft.add(replacing("origin", "origin",
-                      to_json(Origin{.root = spawn->root, .agent_digest = spawn->agent_digest})));
+  draft.add(replacing(
+      "origin", "origin",
+      to_json(Origin{
+          .root = spawn->root, .nonce = spawn->nonce, .agent_digest = spawn->agent_digest})));
   if (spawn->setup) draft.add(replacing("setup", "setup", to_json(*spawn->setup)));
   if (!spawn->limit_micros) return {};
   Budget budget;
@@ -133,6 +155,7 @@ Result<void> add_end(const SessionParts& parts, Draft& draft, Budget& budget,
                      .number = before ? before->number + 1 : 1,
                      .status = ending.change.status,
                      .spent_micros = recorded,
+                     .unconfirmed_micros = budget.totals.unconfirmed + budget.totals.reserved,
                      .result = ending.result};
   draft.add(appending("children", "end", to_json(end)));
   if (!parts.parent || !budget.totals.limit) return {};
@@ -156,17 +179,22 @@ void add_result(Draft& draft, Accounts& accounts, const ChildEnd& end) {
   std::int64_t known = child->second.end ? child->second.end->spent_micros : 0;
   if (child->second.end && end.number <= child->second.end->number) return;
   Budget& budget = accounts.budget;
+  const std::int64_t spent = end.spent_micros - (known == 0 ? end.unconfirmed_micros : 0);
   if (const auto grant = budget.grants.find(end.child); grant != budget.grants.end()) {
     known = std::max(known, grant->second);
-    const std::int64_t rest = std::max<std::int64_t>(0, grant->second - end.spent_micros);
+    const std::int64_t rest = std::max<std::int64_t>(0, grant->second - spent);
     [[maybe_unused]] const auto returned = add_change_of(
         budget, draft, {.change = BudgetChange::give_back, .subject = end.child, .micros = rest});
   }
-  if (end.spent_micros > known) {
-    [[maybe_unused]] const auto spent = add_change_of(budget, draft,
-                                                      {.change = BudgetChange::spend,
-                                                       .micros = end.spent_micros - known,
-                                                       .what = "beyond the grant of " + end.child});
+  // What nobody knows of the child's is not known here either, once.
+  const std::int64_t unsure = end.spent_micros - spent;
+  if (unsure > 0) add_unconfirmed(budget, draft, end.child, unsure);
+  if (spent > known) {
+    [[maybe_unused]] const auto recorded =
+        add_change_of(budget, draft,
+                      {.change = BudgetChange::spend,
+                       .micros = spent - known,
+                       .what = "beyond the grant of " + end.child});
   }
   draft.add(appending("children", "result", to_json(end)));
   child->second.end = end;
@@ -198,6 +226,7 @@ Result<SessionId> Session::spawn(const ChildSpec& spec) {
   Budget budget = state().budget;
   ChildSpawn record{.child = child.text(),
                     .root = state().origin ? state().origin->root : id().text(),
+                    .nonce = state().origin ? state().origin->nonce : "",
                     .agent_digest = spec.agent_digest,
                     .limit_micros = spec.grant_micros,
                     .setup = spec.setup};

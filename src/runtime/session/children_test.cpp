@@ -46,6 +46,13 @@ class MortalStore final : public WatchedStore, private Inbox {
   }
   [[nodiscard]] bool is_dead() const { return is_dead_; }
 
+  [[nodiscard]] Result<Created> create(const NewSession& session, const WorkerId& worker,
+                                       const Batch& first) override {
+    if (!lives()) return gone();
+    auto created = store_.create(session, worker, first);
+    if (is_dead_) return gone();
+    return created;
+  }
   [[nodiscard]] Inbox& inbox() override { return *this; }
   [[nodiscard]] Result<void> post(const NewInboxMessage& message) override {
     if (!lives()) return gone();
@@ -174,7 +181,7 @@ TEST_P(ChildrenTest, AndTheirGrantAreOneCommit) {
 
 TEST_P(ChildrenTest, AskedForTwiceAreMadeOnce) {
   Session p = parent();
-  const SessionId id = child_of(p.id(), 7);
+  const SessionId id = child_of(p.id(), {.call = 7});
   EXPECT_EQ(must(p.spawn({.id = id, .grant_micros = 300})), id);
   EXPECT_EQ(must(p.spawn({.id = id, .grant_micros = 300})), id);
   EXPECT_EQ(p.state().budget.available(), 700);
@@ -188,6 +195,22 @@ TEST_P(ChildrenTest, WithoutAGrantSpendNothing) {
   must(p.spawn({.id = named("c")}));
   Session c = must(runtime->open(named("c")));
   EXPECT_EQ(refused_about(c.ask({.reserve_micros = 1})), "budget");
+}
+
+TEST_P(ChildrenTest, WhoseParentDiedRightAfterItSpawnedThemAreResumed) {
+  Session p = parent();
+  store.die_at(1, true);
+  EXPECT_FALSE(
+      p.spawn({.id = named("c"), .setup = perdure::Setup{.model = "m"}, .grant_micros = 300}));
+  store.die_at(0, false);
+  const auto other = must(Runtime::start(
+      store, {.host = "here", .pid = 8, .renews_itself = false, .clock = &clock, .ids = &ids}));
+
+  Resumed c = must(other->resume(named("c"), user_says("go")));
+
+  EXPECT_EQ(c.session.state().origin->root, "p");
+  EXPECT_EQ(c.session.state().setup->model, "m");
+  spend(c.session, 300, 200);
 }
 
 TEST_P(ChildrenTest, WhoseRecordIsGoneSpendNothing) {
@@ -227,6 +250,22 @@ TEST_P(ChildrenTest, GiveBackWhatTheyDidNotSpendOnce) {
   EXPECT_TRUE(p.state().budget.grants.empty());
   EXPECT_EQ(p.state().children.at("c").end->result, "the answer");
   EXPECT_EQ(c.status(), Status::completed);
+}
+
+TEST_P(ChildrenTest, WhatNobodyKnowsOfTheirsIsNotKnownOfTheParentsEither) {
+  Session p = parent();
+  Session c = must(runtime->open(must(p.spawn({.id = named("c"), .grant_micros = 300}))));
+  spend(c, 100, 60);
+  must(c.ask({.reserve_micros = 100}, user_says("and?")));
+  must(c.give_up("the connection broke", true));
+  must(c.finish("done"));
+  must(p.set_budget(10, "ann", "too much"));
+
+  must(p.take_inbox());
+
+  EXPECT_EQ(p.state().budget.totals.spent, 60);
+  EXPECT_EQ(p.state().budget.totals.unconfirmed, 100);
+  EXPECT_EQ(p.state().budget.totals.recorded(), 160);
 }
 
 TEST_P(ChildrenTest, OfOneInboxAreAddedUp) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "dispatch/admission.hpp"
 #include "dispatch/records.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
@@ -18,6 +19,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
 #include "session/decide_calls.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
@@ -93,8 +95,60 @@ Result<CallView> find_in_doubt(SessionParts& parts, Position call) {
               fmt::format("call {} is not in doubt", call_name(parts.held.lease().session, call)));
 }
 
+namespace {
+
+// A call that was never made, because a bundle claims that it was: to believe that is to give it the
+// result and the key, as if it had been made here.
+Result<void> add_decision_on_claim(SessionParts& parts, Draft& draft, const CallView& view,
+                                   const Decision& decision) {
+  Store& store = parts.held.world().store;
+  const std::string name = call_name(view.row.session, view.call());
+  if (decision.as == Decision::As::abandoned) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("call {} was never made, so there is nothing to give up: say succeeded "
+                            "to believe the claim, retry to make the call, or failed",
+                            name));
+  }
+  auto said = dispatch::find_claimed(store, view.row);
+  if (!said) return forward(said);
+  if (*said != view.open.doubt && decision.as == Decision::As::succeeded) {
+    return fail(ErrorCode::conflict,
+                fmt::format("what claims say of call {} has changed: look at it again", name));
+  }
+  auto holder = store.ledger().find_holder(*view.row.key);
+  if (!holder) return forward(holder);
+  if (*holder && decision.as == Decision::As::succeeded) {
+    return fail(ErrorCode::conflict,
+                fmt::format("the operation of call {} was done meanwhile, as {}", name,
+                            call_name((*holder)->session, (*holder)->position)));
+  }
+  auto claimed = dispatch::claimed_result(store, view.row);
+  if (!claimed) return forward(claimed);
+  const Reason reason{.who = decision.who, .why = decision.why};
+  Records records(parts.held, draft);
+  records.resolution(view, to_string(decision.as), reason);
+  if (decision.as == Decision::As::failed) {
+    records.settle(view, CallState::denied, {.content = decision.result, .is_error = true}, reason);
+  }
+  if (decision.as != Decision::As::succeeded) return {};
+  dispatch::Told told{.content = decision.result};
+  if (told.content.empty() && *claimed)
+    told = {.content = (*claimed)->text, .is_error = (*claimed)->is_error};
+  if (told.content.empty()) told.content = "This was done before; its result is not kept.";
+  draft.batch.calls.emplace_back(Dispatch{.call = view.call()});
+  records.settle(view, CallState::succeeded, told, reason);
+  return {};
+}
+
+}  // namespace
+
 Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
                           const Decision& decision) {
+  auto open = find_open(parts.held, call);
+  if (!open) return forward(open);
+  if (open->row.state == CallState::intended && open->open.doubt) {
+    return add_decision_on_claim(parts, draft, *open, decision);
+  }
   auto view = find_in_doubt(parts, call);
   if (!view) return forward(view);
   // Whoever decides must not be overtaken by what they decided about.

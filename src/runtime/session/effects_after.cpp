@@ -1,5 +1,6 @@
 // What a fork would do again. What is done once in the tree is replayed, and not in the list.
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -54,6 +55,7 @@ Result<void> add_effects(Store& store, const SessionId& session, Position positi
 Result<std::vector<Call>> effects_after(Store& store, const SessionId& session, Position position) {
   std::vector<Call> again;
   Position intended_by = std::numeric_limits<Position>::max();
+  std::vector<SessionId> seen{session};
   for (SessionId at = session;;) {
     if (auto added = add_effects(store, at, position, intended_by, again); !added) {
       return forward(added);
@@ -61,6 +63,9 @@ Result<std::vector<Call>> effects_after(Store& store, const SessionId& session, 
     auto row = store.sessions().read(at);
     if (!row && row.error().code != ErrorCode::not_found) return forward(row);
     if (!row || !row->parent || row->parent->lineage != Lineage::fork) return again;
+    // An id may be used again, also by a fork of its own descendant.
+    if (std::ranges::find(seen, row->parent->session) != seen.end()) return again;
+    seen.push_back(row->parent->session);
     // Past the point where it left its parent, a line has of that one only what is open there.
     if (position >= row->parent->position) intended_by = position = row->parent->position;
     at = row->parent->session;

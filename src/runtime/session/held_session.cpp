@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <utility>
 
 #include "perdure/core/error.hpp"
@@ -64,11 +65,18 @@ HeldSession::~HeldSession() {
 Result<void> HeldSession::release() {
   if (is_released_) return {};
   is_released_ = true;
-  return world_.store.ownership().release(lease_);
+  auto released = world_.store.ownership().release(lease_);
+  place_.reset();
+  return released;
 }
 
 bool is_end(Status status) {
   return status == Status::completed || status == Status::failed || status == Status::cancelled;
+}
+
+const std::string& HeldSession::nonce() {
+  if (nonce_.empty()) nonce_ = to_base32(world_.ids.next());
+  return nonce_;
 }
 
 bool HeldSession::has_ended() const { return is_end(status_); }
@@ -81,6 +89,7 @@ Result<void> HeldSession::check_goes_on() const {
 }
 
 Result<void> HeldSession::check_may_act() {
+  if (auto here = process_.check(); !here) return here;
   if (!world_.worker.may_act()) {
     return fail(ErrorCode::lease_lost, "the lease could not be renewed in time");
   }
@@ -104,9 +113,13 @@ Result<void> HeldSession::load() {
   if (!row) return forward(row);
   head_ = row->head;
   next_ = row->next;
+  if (first_ == 0) first_ = row->next;
   status_ = row->status;
   auto state = read_state(world_.store, lease_.session, at_position(row->head));
-  if (!state) return forward(state);
+  if (!state) {
+    return std::unexpected(
+        missing_head(world_.store, lease_.session, row->head, std::move(state).error()));
+  }
   state_ = *std::move(state);
   return find_last_name(row->created_at);
 }
@@ -122,6 +135,19 @@ Result<void> HeldSession::find_last_name(Timestamp created_at) {
   const std::int64_t turns = latest->empty() ? 0 : latest->front().tally.turns;
   named_turns_ = std::min(turns, state_.totals.turns);  // It may be on a line that was left.
   return {};
+}
+
+Result<Receipt> HeldSession::begin(const NewSession& session, Draft draft, State inherited) {
+  state_ = std::move(inherited);
+  head_ = state_.head;
+  next_ = head_ + 1;
+  first_ = next_;
+  status_ = session.status;
+  unborn_ = session;
+  auto receipt = commit(std::move(draft));
+  // Under that id there may be another session, and this worker may own it.
+  if (!receipt && receipt.error().code != ErrorCode::commit_unknown) is_released_ = true;
+  return receipt;
 }
 
 Result<Receipt> HeldSession::commit(Draft draft) {
@@ -178,14 +204,23 @@ Result<void> HeldSession::repeat_unsynced() {
   return {};
 }
 
+Result<Receipt> HeldSession::send(const Batch& batch) {
+  if (!unborn_) return world_.store.commit(lease_, batch);
+  auto created = world_.store.create(*unborn_, lease_.worker, batch);
+  if (!created) return forward(created);
+  unborn_.reset();
+  return std::move(created->receipt);
+}
+
 Result<Receipt> HeldSession::commit_surely(const Batch& batch) {
   for (int repeat = 0;; ++repeat) {
     const std::stop_token before = world_.worker.stop_token();
-    auto receipt = world_.store.commit(lease_, batch);
+    auto receipt = send(batch);
     // A batch that is there already gets its receipt from whoever asks: that says nothing of now.
     const bool is_new = repeat == 0 && !unknown_;
     if (receipt && is_new) stop_ = before;
     if (receipt) return receipt;
+    loss_token_.clear();
     if (receipt.error().code == ErrorCode::lease_lost) is_lost_ = true;
     if (receipt.error().code != ErrorCode::commit_unknown) return receipt;
     if (repeat == repeats_max) {
@@ -195,8 +230,14 @@ Result<Receipt> HeldSession::commit_surely(const Batch& batch) {
   }
 }
 
+const std::string& HeldSession::loss_token() {
+  if (loss_token_.empty()) loss_token_ = world_.store.upkeep().loss_token().value_or("");
+  return loss_token_;
+}
+
 // Only a clear answer ends the question.
 Result<void> HeldSession::find_out() {
+  if (auto here = process_.check(); !here) return here;
   if (!unknown_) return {};
   const Batch batch = *unknown_;
   auto receipt = commit_in_order(batch);

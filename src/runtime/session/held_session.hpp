@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/policy.hpp"
@@ -41,10 +43,17 @@ class HeldSession {
     const Policy& policy;
   };
 
+  /// The right to it: the lease, and this process's one place for it.
+  struct Grip {
+    Worker::Place place;
+    Lease lease;
+  };
+
   /// `before`: who held it until now.
-  HeldSession(World world, Lease lease, std::optional<Holder> before = {})
+  HeldSession(World world, Grip grip, std::optional<Holder> before = {})
       : world_(world),
-        lease_(std::move(lease)),
+        place_(std::move(grip.place)),
+        lease_(std::move(grip.lease)),
         before_(std::move(before)),
         taken_at_(world.clock.now()),
         named_at_(taken_at_) {}
@@ -64,8 +73,14 @@ class HeldSession {
 
   /// Whether a commit whose answer was lost was made; it is made now, if it was not. To be called
   /// before the state is looked at for what is written next.
-  /// Fails: as Store::commit; what can still not be known stays so.
+  /// Fails: `closed` in a child of the process; as Store::commit; what can still not be known stays
+  /// so.
   [[nodiscard]] Result<void> find_out();
+
+  /// In place of load(), for a session that is not there yet: creates it with the draft as its first
+  /// commit. `inherited`: as of the point that it is forked at.
+  /// Fails: as Store::create. Where that is known not to have happened, no lease is given up.
+  Result<Receipt> begin(const NewSession& session, Draft draft, State inherited = {});
 
   /// Commits the draft, and folds it. A commit whose answer is lost is repeated; if that does
   /// not help, nothing else is committed before it is found out.
@@ -78,6 +93,14 @@ class HeldSession {
   [[nodiscard]] Timestamp taken_at() const { return taken_at_; }
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] Position head() const { return head_; }
+  /// Different each time that the session is taken up: what makes a position in it unique, also if
+  /// its id is used again.
+  [[nodiscard]] const std::string& nonce();
+  /// Whether the entry there was committed by this object, since it was first loaded.
+  [[nodiscard]] bool has_written(Position position) const { return position >= first_; }
+  /// The store's (upkeep.hpp), as it was when it was last asked: once, and again after a commit that
+  /// failed. Empty if it cannot be asked.
+  [[nodiscard]] const std::string& loss_token();
   /// Whether something may be started under the lease. If the worker was late since the session was
   /// last known to be ours, the store is asked: a renewal does not take back what others took.
   /// Fails: `lease_lost`; as Sessions::read.
@@ -94,6 +117,7 @@ class HeldSession {
   [[nodiscard]] Result<void> check_goes_on() const;
 
  private:
+  [[nodiscard]] Result<Receipt> send(const Batch& batch);
   [[nodiscard]] Result<Receipt> commit_in_order(const Batch& batch);
   [[nodiscard]] Result<void> repeat_unsynced();
   [[nodiscard]] Result<Receipt> commit_surely(const Batch& batch);
@@ -102,19 +126,25 @@ class HeldSession {
   [[nodiscard]] Result<void> find_last_name(Timestamp created_at);
   [[nodiscard]] Result<void> take_in(Batch batch, const Receipt& receipt);
 
+  const OwnProcess process_;
   World world_;
+  std::optional<Worker::Place> place_;  ///< Until the lease is released.
   Lease lease_;
   std::optional<Holder> before_;
   Timestamp taken_at_;
   Timestamp named_at_;
   std::int64_t named_turns_ = 0;  ///< How many there were then.
   State state_;
+  std::string nonce_;  ///< Empty: not asked for yet.
   Position head_ = 0;
   Position next_ = 1;
+  Position first_ = 0;  ///< That this object may have written; 0: nothing is loaded yet.
   Status status_ = Status::active;
+  std::optional<NewSession> unborn_;  ///< Created by the next commit.
   bool is_lost_ = false;
   bool is_released_ = false;
   std::stop_token stop_;  ///< The worker's, from before the session was last known to be ours.
+  std::string loss_token_;
   std::optional<Batch> unknown_;  ///< Committed or not: nobody knows yet.
   /// Committed since the last one that was synced: a server that dies may take them along.
   std::vector<Batch> unsynced_;
@@ -122,6 +152,11 @@ class HeldSession {
 
 /// Gives the message an id and a time if it has none.
 void complete(Message& message, const HeldSession& held);
+
+/// What it means that the line to the session's head, at that position, cannot be read: if that is
+/// still its head, and there is no entry, the store is damaged.
+[[nodiscard]] Error missing_head(Store& store, const SessionId& session, Position head,
+                                 Error error);
 
 /// The head as it is now: what is committed or rewound later does not move it.
 [[nodiscard]] inline Point at_position(Position head) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <expected>
+#include <string>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -10,8 +11,11 @@
 
 namespace perdure {
 
-/// The error, with a message that says "held by worker W on H, process P, since T"; as it is if
-/// nobody holds the session any more.
+/// This machine's name, as workers tell it.
+[[nodiscard]] std::string machine_name();
+
+/// The error, with a message that says "held by worker W on H, process P, since T", or that it is
+/// this process; as it is if nobody holds the session any more.
 [[nodiscard]] std::unexpected<Error> name_holder(Store& store, const SessionId& session,
                                                  Error error);
 

@@ -7,14 +7,13 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
+#include "perdure/store/store.hpp"
 #include "session/draft.hpp"
-#include "session/held_session.hpp"
 
 namespace perdure {
 
-Result<void> add_end_of_request(Draft& draft, const HeldSession& held, Budget& budget,
+Result<void> add_end_of_request(Draft& draft, const Request& request, Budget& budget,
                                 const RequestEnd& end) {
-  const Request& request = held.state().request->request;
   if (!request.reservation.empty()) {
     auto entry = enter(
         budget, {.change = end.may_be_paid ? BudgetChange::unconfirmed : BudgetChange::release,
@@ -25,6 +24,14 @@ Result<void> add_end_of_request(Draft& draft, const HeldSession& held, Budget& b
   }
   draft.add(appending("requests", end.may_be_paid ? "lost" : "withdrawn", to_json(request)));
   return {};
+}
+
+// The log is read before the store is asked: what could be lost in between was not read either.
+Result<bool> is_known_unsent(Store& store, const Request& request) {
+  if (!request.is_ahead || request.loss_token.empty()) return false;
+  auto now = store.upkeep().loss_token();
+  if (!now) return forward(now);
+  return *now == request.loss_token;
 }
 
 }  // namespace perdure

@@ -6,8 +6,9 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/store/store.hpp"
 #include "session/draft.hpp"
-#include "session/held_session.hpp"
 
 namespace perdure {
 
@@ -17,9 +18,14 @@ struct RequestEnd {
   bool may_be_paid = false;
 };
 
-/// Adds the end of the request that is open. `budget`: as it is when the draft gets there.
+/// Adds the end of the request. `budget`: as it is when the draft gets there.
 /// Fails: as enter.
-[[nodiscard]] Result<void> add_end_of_request(Draft& draft, const HeldSession& held, Budget& budget,
+[[nodiscard]] Result<void> add_end_of_request(Draft& draft, const Request& request, Budget& budget,
                                               const RequestEnd& end);
+
+/// Whether an open request of a log that was read just now is known not to have been sent: it was only
+/// written ahead, and nothing that the log said since can have been lost.
+/// Fails: as Upkeep::loss_token.
+[[nodiscard]] Result<bool> is_known_unsent(Store& store, const Request& request);
 
 }  // namespace perdure

@@ -6,17 +6,24 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "doubles/was_stopped.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+#include "session/parts.hpp"
 
 namespace perdure {
 namespace {
@@ -54,10 +61,9 @@ TEST_P(OpenRequestTest, OneThatWasWrittenAheadIsWrittenAnewForMoreOrWithInput) {
   must(session->run_calls());
   EXPECT_EQ(money().reserved, 100);
 
-  must(session->ask({.reserve_micros = 80}));
-  EXPECT_EQ(money().reserved, 100) << "it has enough";
   must(session->ask({.reserve_micros = 250}));
   EXPECT_EQ(money().reserved, 250);
+  EXPECT_FALSE(session->ask({.reserve_micros = 250})) << "it is made already";
 
   must(session->answer(asks_for({{"pay", R"({"n":2})"}}), {.cost_micros = 7}, extras));
   must(session->run_calls());
@@ -80,6 +86,56 @@ TEST_P(OpenRequestTest, OneThatWasWrittenAheadOfACallThatWasCutOffWasNotMade) {
       << "the response is there, and the next not asked for";
   EXPECT_EQ(resumed.session.state().budget.totals.recorded(), 7);
   EXPECT_EQ(runs["look"], 1);
+}
+
+// Its calls are answered, or not: the log says that it was not sent. But is that all that was written?
+TEST_P(OpenRequestTest, OneThatAForgetfulStoreMayHaveSeenSentCounts) {
+  begin({tool("look", {.read = true})});
+  must(session->answer(asks_for({{"look", "{}"}}), {.cost_micros = 7},
+                       {.then = RequestSpec{.reserve_micros = 100}}));
+  HeldSession& held = session->parts().held;
+  Draft draft = held.draft();
+  Request forgotten = session->state().request->request;
+  forgotten.loss_token = "of another life";
+  draft.add(appending("requests", "request", to_json(forgotten)));
+  must(held.commit(std::move(draft)));
+
+  restart();
+  auto resumed = must(runtime->resume(id));
+
+  EXPECT_TRUE(resumed.report.lost_a_response);
+  EXPECT_EQ(resumed.session.state().budget.totals.unconfirmed, 100);
+  EXPECT_EQ(runs["look"], 1);
+}
+
+TEST_P(OpenRequestTest, OneThatWasWrittenAheadOfCallsThatAreAnsweredWasNotMade) {
+  begin({tool("pay")});
+  must(session->answer(asks_for({{"pay", "{}"}}), {.cost_micros = 7},
+                       {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->run_calls());
+  EXPECT_EQ(money().reserved, 100);
+
+  restart();
+  auto resumed = must(runtime->resume(id));
+
+  EXPECT_FALSE(resumed.report.lost_a_response) << "whoever sends it says so before";
+  EXPECT_EQ(resumed.session.state().budget.totals.recorded(), 7);
+}
+
+TEST_P(OpenRequestTest, OneThatIsOpenWhereASessionGoesBackToIsNotMadeThere) {
+  begin({tool("pay")});
+  must(session->answer(asks_for({{"pay", "{}"}}), {.cost_micros = 7},
+                       {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->run_calls());
+  const Version before = must(session->checkpoint());
+  must(session->ask({.reserve_micros = 60}));
+  must(session->answer(assistant_says("done"), {.cost_micros = 5}));
+
+  must(session->rewind(Point::version(before)));
+
+  EXPECT_FALSE(session->state().request);
+  EXPECT_EQ(money().recorded(), 12);
+  EXPECT_TRUE(session->ask({.reserve_micros = 60}));
 }
 
 TEST_P(OpenRequestTest, OneThatAForkHasOfItsParentWasNotMadeByTheFork) {
@@ -109,7 +165,51 @@ TEST_P(OpenRequestTest, OneThatWasOnlyWrittenAheadIsGivenUpForNothing) {
   must(session->run_calls());
   must(session->ask({.reserve_micros = 50}));
   must(session->give_up("timed out", true));
-  EXPECT_EQ(money().unconfirmed, 100) << "this one was asked";
+  EXPECT_EQ(money().unconfirmed, 50) << "this one was asked, and could cost no more";
+}
+
+TEST_P(OpenRequestTest, OneThatWasWrittenAheadIsSentWithWhatItCanCost) {
+  begin({tool("look", {.read = true})});
+  must(session->answer(asks_for({{"look", "{}"}}), {.cost_micros = 7},
+                       {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->run_calls());
+  must(session->ask({.model = "m", .digest = sha256("body"), .reserve_micros = 60}));
+  EXPECT_EQ(money().reserved, 60);
+  EXPECT_EQ(session->state().request->request.digest, sha256("body"));
+
+  restart();
+  auto resumed = must(runtime->resume(id));
+
+  EXPECT_TRUE(resumed.report.lost_a_response);
+  EXPECT_EQ(resumed.session.state().budget.totals.unconfirmed, 60);
+  EXPECT_EQ(resumed.session.state().budget.totals.recorded(), 67);
+}
+
+TEST_P(OpenRequestTest, OneThatWasWrittenAheadIsSentForLessBeyondALimitThatWasLowered) {
+  begin({tool("pay")});
+  must(
+      session->answer(asks_for({{"pay", "{}"}}), {}, {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->run_calls());
+  must(session->set_budget(50, "ann", "enough"));
+
+  EXPECT_EQ(session->ask({.reserve_micros = 101}).error().subject, "budget");
+  must(session->ask({.reserve_micros = 60}));
+
+  EXPECT_EQ(money().reserved, 60);
+}
+
+TEST_P(OpenRequestTest, WhatNobodyKnowsOfACostStaysUnconfirmed) {
+  begin({tool("pay")});
+  must(session->give_up("not made", false));
+  must(session->ask({.reserve_micros = 100}));
+
+  must(session->answer(assistant_says("done"), {.cost_micros = 30, .unconfirmed_micros = 50}));
+
+  EXPECT_EQ(money().spent, 30);
+  EXPECT_EQ(money().unconfirmed, 50);
+  EXPECT_EQ(money().recorded(), 80);
+  EXPECT_FALSE(session->state().request);
+  EXPECT_EQ(must(store->sessions().read(id)).tally.cost_micros, 30);
 }
 
 TEST_P(OpenRequestTest, BeyondTheBudgetItIsNotWrittenAnewAndStaysAsItWas) {

@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,15 +16,12 @@
 namespace perdure {
 
 struct SessionParts {
-  SessionParts(HeldSession::World world, Lease lease, std::optional<Holder> before)
-      : held(world, std::move(lease), std::move(before)), dispatcher(held) {}
+  SessionParts(HeldSession::World world, HeldSession::Grip grip, std::optional<Holder> before)
+      : held(world, std::move(grip), std::move(before)), dispatcher(held) {}
 
   HeldSession held;
   dispatch::Dispatcher dispatcher;  ///< After `held`: its attempts end before the lease does.
-  /// The open request was written with its predecessor's calls; then somebody came to make it.
-  enum class Ahead : std::uint8_t { none, written, made };
-  Ahead ahead = Ahead::none;
-  std::optional<Parent> parent{};  ///< Of a child.
+  std::optional<Parent> parent{};   ///< Of a child.
   std::string scratch_base{};
   std::string scratch_root{};  ///< Empty: the scratchpad has no folder.
   std::unique_ptr<scratch::Mirror> mirror{};

@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <expected>
+#include <fmt/format.h>
 #include <functional>
 #include <mutex>
 #include <stop_token>
@@ -87,12 +89,26 @@ Result<void> take_all(Page& page, const std::function<Result<void>(Entry&)>& tak
 
 }  // namespace
 
+Error missing_head(Store& store, const SessionId& session, Position head, Error error) {
+  const auto row = store.sessions().read(session);
+  const bool stays = row && head > 0 && row->head == head;
+  if (error.code != ErrorCode::not_found || !stays) return error;
+  return {ErrorCode::corrupted,
+          fmt::format("the last entry of session {}, at position {}, is missing: the store is "
+                      "damaged, and perdure check says more",
+                      session.text(), head),
+          session.text()};
+}
+
 Result<void> read_line(Store& store, const SessionId& session, Point as_of,
                        const std::function<Result<void>(Entry&)>& take) {
   if (as_of == Point::head()) {
     auto row = store.sessions().read(session);
     if (!row) return forward(row);
-    as_of = at_position(row->head);
+    if (row->head == 0) return {};
+    auto read = read_line(store, session, at_position(row->head), take);
+    if (read) return read;
+    return std::unexpected(missing_head(store, session, row->head, std::move(read).error()));
   }
   const auto read_from = [&](Position from) {
     return store.log().read(session, {.as_of = as_of, .from = from, .limit = page_entries});

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -9,7 +10,9 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
 #include "state/line_fold.hpp"
@@ -30,9 +33,10 @@ Result<void> load_blob(Store& store, Entry& entry) {
     return {};
   }
   const ErrorCode code = bytes.error().code;
-  // The fold notes the entry as passed over; the session stays readable.
-  if (code == ErrorCode::not_found || code == ErrorCode::corrupted) return {};
-  return forward(bytes);
+  if (code != ErrorCode::not_found && code != ErrorCode::corrupted) return forward(bytes);
+  // The fold notes it as passed over; the session stays readable.
+  entry.condition = Condition::damaged;
+  return {};
 }
 
 template <class Take>
@@ -58,6 +62,27 @@ Result<State> read_state(Store& store, const SessionId& session, Point as_of) {
     return forward(read);
   }
   return state;
+}
+
+// What a fork shows of its parent's calls is in the parent's ledger.
+Result<std::vector<Position>> find_damage(Store& store, const SessionId& session,
+                                          const State& state) {
+  std::vector<Position> places;
+  for (const Skipped& skipped : state.skipped) {
+    if (skipped.reason == SkipReason::damaged) places.push_back(skipped.position);
+  }
+  if (state.open_calls.empty()) return places;
+  auto row = store.sessions().read(session);
+  if (!row) return forward(row);
+  const bool is_fork = row->parent && row->parent->lineage == Lineage::fork;
+  const Position shared = is_fork ? row->parent->position : 0;
+  for (const auto& [position, open] : state.open_calls) {
+    if (position <= shared) continue;
+    auto call = store.ledger().read(session, position);
+    if (!call && call.error().code != ErrorCode::not_found) return forward(call);
+    if (!call) places.push_back(position);
+  }
+  return places;
 }
 
 }  // namespace perdure

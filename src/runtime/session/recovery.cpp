@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
@@ -27,7 +27,7 @@
 namespace perdure {
 namespace {
 
-// Whether it was made, and what it cost, nobody here knows: it counts as spent.
+// Whether it was made, and what it cost, nobody here may know: then it counts as spent.
 Result<bool> give_up_request(HeldSession& held) {
   if (!held.state().request) return false;
   Store& store = held.world().store;
@@ -37,9 +37,12 @@ Result<bool> give_up_request(HeldSession& held) {
   if (!is_lost) return forward(is_lost);
   Draft draft = held.draft();
   Budget budget = held.state().budget;
-  const RequestEnd end{.why = *is_lost ? "its response was lost" : "it was not made",
+  const Request& request = held.state().request->request;
+  const RequestEnd end{.why = !*is_lost          ? "it was not made"
+                              : request.is_ahead ? "nobody knows whether it was made"
+                                                 : "its response was lost",
                        .may_be_paid = *is_lost};
-  if (auto added = add_end_of_request(draft, held, budget, end); !added) return forward(added);
+  if (auto added = add_end_of_request(draft, request, budget, end); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
   return *is_lost;
 }
@@ -68,10 +71,9 @@ Result<bool> has_lost_a_response(Store& store, const SessionSummary& row, const 
   const bool is_parents = row.parent && row.parent->lineage == Lineage::fork &&
                           state.request->position <= row.parent->position;
   if (is_parents) return false;
-  // Written ahead of calls, it would have told the model what they came to.
-  auto unanswered = dispatch::has_unanswered(store, row.id, state);
-  if (!unanswered) return forward(unanswered);
-  return !*unanswered;
+  auto is_unsent = is_known_unsent(store, state.request->request);
+  if (!is_unsent) return forward(is_unsent);
+  return !*is_unsent;
 }
 
 Result<RecoveryReport> Runtime::recover(Session& session) {

@@ -1,12 +1,11 @@
 // Beginning, taking up, forking.
 //
-// A session is created and then committed to. A process that dies in between leaves an
-// empty session, which opens like any other; created again, it gets its setup and its limit.
+// A session is created by its first commit, so none is ever without what it began with. A child's is
+// its parent's; what it says of the child is written into the child's own log when that is opened.
 
 #include "perdure/runtime/runtime.hpp"
 
 #include <algorithm>
-#include <array>
 #include <expected>
 #include <fmt/format.h>
 #include <memory>
@@ -19,8 +18,10 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
@@ -41,20 +42,11 @@
 #include "session/worker.hpp"
 
 namespace perdure {
-namespace {
-
-std::string machine_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
-// New, or its process died between its row and its first commit.
-bool has_no_facts(const SessionSummary& row) { return row.next == 1 && !row.parent; }
-
-}  // namespace
 
 Runtime::Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker)
-    : store_(store), options_(options), worker_(std::move(worker)) {}
+    : store_(store), options_(options), worker_(of_own_process(std::move(worker))) {}
+
+struct Runtime::Grip : HeldSession::Grip {};
 
 Runtime::~Runtime() = default;
 
@@ -72,17 +64,25 @@ Result<std::unique_ptr<Runtime>> Runtime::start(Store& store, const RuntimeOptio
 
 Result<void> Runtime::renew() { return worker_->renew(); }
 
-std::unique_ptr<SessionParts> Runtime::parts_of(Lease lease, std::optional<Holder> before) {
+Result<Runtime::Grip> Runtime::grip(const SessionId& id) {
+  auto place = worker_->take_place(id);
+  if (!place) return forward(place);
+  auto lease = store_.ownership().acquire(id, worker_->id());
+  if (!lease) return forward(lease);
+  return Grip{{.place = *std::move(place), .lease = *std::move(lease)}};
+}
+
+std::unique_ptr<SessionParts> Runtime::parts_of(Grip grip, std::optional<Holder> before) {
   auto parts = std::make_unique<SessionParts>(
       HeldSession::World{store_, *worker_, *options_.clock, *options_.ids, options_.tools,
                          options_.policy},
-      std::move(lease), std::move(before));
+      std::move(grip), std::move(before));
   parts->scratch_base = options_.scratchpad_base;
   return parts;
 }
 
-Result<Session> Runtime::hold(Lease lease, SessionSummary row) {
-  auto parts = parts_of(std::move(lease), std::move(row.holder));
+Result<Session> Runtime::hold(Grip grip, SessionSummary row) {
+  auto parts = parts_of(std::move(grip), std::move(row.holder));
   HeldSession& held = parts->held;
   if (auto loaded = held.load(); !loaded) return forward(loaded);
   if (!held.state().origin) {
@@ -95,27 +95,25 @@ Result<Session> Runtime::hold(Lease lease, SessionSummary row) {
   return Session(std::move(parts));
 }
 
+Result<std::unique_ptr<SessionParts>> Runtime::parts_of_new(const SessionId& id) {
+  auto place = worker_->take_place(id);
+  if (!place && place.error().code != ErrorCode::lease_held) return forward(place);
+  if (!place) {
+    return fail(ErrorCode::already_exists,
+                fmt::format("session {} exists already: this process has it", id.text()),
+                id.text());
+  }
+  return parts_of({{.place = *std::move(place),
+                    .lease = {.session = id, .worker = worker_->id(), .fence = first_fence}}},
+                  std::nullopt);
+}
+
 Result<Session> Runtime::create(const SessionSpec& spec) {
   const SessionId id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids);
-  auto created = store_.sessions().create({.id = id, .annotation = spec.annotation});
-  if (!created && created.error().code != ErrorCode::already_exists) return forward(created);
-  auto row = store_.sessions().read(id);
-  if (!row) return forward(row);
-  if (!created && !has_no_facts(*row)) return forward(created);
-  auto lease = store_.ownership().acquire(id, worker_->id());
-  if (!lease) return forward(lease);
-  // Whoever began it may have gone on, or ended, since we looked.
-  row = store_.sessions().read(id);
-  if (!row || !has_no_facts(*row)) {
-    [[maybe_unused]] const auto released = store_.ownership().release(*lease);
-    if (!row) return forward(row);
-    return fail(ErrorCode::already_exists,
-                fmt::format("session {} was begun by others", id.text()));
-  }
-  auto parts = parts_of(*std::move(lease), std::nullopt);
-  Draft draft = parts->held.draft();
-  draft.add(replacing("origin", "origin",
-                      to_json(Origin{.root = id.text(), .agent_digest = spec.agent_digest})));
+  Draft draft(1);
+  Origin origin = root_origin(id, *options_.ids);
+  origin.agent_digest = spec.agent_digest;
+  draft.add(replacing("origin", "origin", to_json(origin)));
   if (spec.setup) draft.add(replacing("setup", "setup", to_json(*spec.setup)));
   if (spec.budget_micros) {
     Budget budget;
@@ -123,8 +121,17 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
     if (!limit) return forward(limit);
     draft.add(appending("budget", std::string(to_string(limit->change)), to_json(*limit)));
   }
-  if (auto receipt = parts->held.commit(std::move(draft)); !receipt) return forward(receipt);
-  follow_metadata(*parts, row->metadata);
+  auto made = parts_of_new(id);
+  if (!made) return forward(made);
+  auto parts = *std::move(made);
+  if (spec.input) {
+    Message input = *spec.input;
+    complete(input, parts->held);
+    draft.add(appending("transcript", "message", to_json(input)));
+  }
+  auto receipt = parts->held.begin({.id = id, .annotation = spec.annotation}, std::move(draft));
+  if (!receipt) return forward(receipt);
+  follow_metadata(*parts, spec.annotation.metadata.value_or("{}"));
   return Session(std::move(parts));
 }
 
@@ -137,11 +144,15 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait) {
     auto row = store_.sessions().read(id);
     if (!row) return forward(row);
     if (auto noted = note_ended_worker(store_, *row); !noted) return forward(noted);
-    auto lease = store_.ownership().acquire(id, worker_->id());
-    if (lease) return hold(*std::move(lease), *std::move(row));
-    if (lease.error().code != ErrorCode::lease_held) return forward(lease);
+    auto held = grip(id);
+    if (held) return hold(*std::move(held), *std::move(row));
+    if (held.error().code != ErrorCode::lease_held) return forward(held);
     const Duration left = deadline - options_.clock->uptime();
-    if (left <= Duration(0)) return name_holder(store_, id, std::move(lease).error());
+    const bool is_its_own = OnBehalf::is_of(id, held.error().subject);
+    if (left <= Duration(0) || is_its_own) {
+      const bool is_ours = held.error().subject == worker_->id().text();
+      return is_ours ? forward(held) : name_holder(store_, id, std::move(held).error());
+    }
     // An owner that dies writes nothing that could be waited for.
     auto waited = store_.changes().wait(*seen, std::min(left, Duration(200)));
     if (!waited) return forward(waited);
@@ -164,47 +175,49 @@ Result<bool> Runtime::is_of(const SessionId& id, std::string_view agent_digest) 
   return origin && origin->agent_digest == agent_digest;
 }
 
-Result<void> Runtime::begin_fork(const SessionId& id, const ForkSpec& spec) {
-  auto session = open(id);
-  if (!session) return forward(session);
-  HeldSession& held = session->parts().held;
-  Draft draft = held.draft();
+Result<Position> Runtime::begin_fork(NewSession fork, const ForkSpec& spec) {
+  auto state = read_state(store_, fork.origin->session, fork.origin->at);
+  if (!state) return forward(state);
+  const Position head = state->head;
+  fork.origin->at = at_position(head);  // The parent may go on meanwhile.
+  Draft draft(head + 1);
   if (spec.fresh_effects) {
-    Origin origin = session->state().origin.value_or(Origin{});
-    origin.root = id.text();
+    Origin origin = root_origin(fork.id, *options_.ids);
+    if (state->origin) origin.agent_digest = state->origin->agent_digest;
     draft.add(replacing("origin", "origin", to_json(origin)));
   }
   if (spec.system_prompt || spec.model) {
-    Setup setup = session->state().setup.value_or(Setup{});
+    Setup setup = state->setup.value_or(Setup{});
     if (spec.system_prompt) setup.system_prompt = *spec.system_prompt;
     if (spec.model) setup.model = *spec.model;
     draft.add(replacing("setup", "setup", to_json(setup)));
   }
-  draft.batch.status = StatusChange{.status = Status::active};
-  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  // The fork is there; a lease that could not be given back runs out.
-  [[maybe_unused]] const auto released = session->close();
-  return {};
+  const auto parts = parts_of_new(fork.id);
+  if (!parts) return std::unexpected(parts.error());
+  auto receipt = (*parts)->held.begin(fork, std::move(draft), *std::move(state));
+  if (!receipt) return forward(receipt);
+  return head;
 }
 
 Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& spec) {
   Forked forked{.id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids)};
-  NewSession made{
+  const NewSession made{
       .id = forked.id,
       .annotation = spec.annotation,
       .origin = NewSession::Origin{.session = from, .at = at, .lineage = Lineage::fork}};
+  Position head = 0;
   if (spec.changes_anything()) {
-    made.status = Status::failed;
-    made.wait_reason = "what forked it ended before its changes were recorded: fork again";
+    auto begun = begin_fork(made, spec);
+    if (!begun) return forward(begun);
+    head = *begun;
+  } else {
+    auto row = store_.sessions().create(made);
+    if (!row) return forward(row);
+    head = row->head;
   }
-  auto row = store_.sessions().create(made);
-  if (!row) return forward(row);
-  auto effects = effects_after(store_, from, row->head);
+  auto effects = effects_after(store_, from, head);
   if (!effects) return forward(effects);
   forked.effects_after = *std::move(effects);
-  if (spec.changes_anything()) {
-    if (auto begun = begin_fork(forked.id, spec); !begun) return forward(begun);
-  }
   return forked;
 }
 

@@ -15,6 +15,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/counters.hpp"
 #include "perdure/runtime/difference.hpp"
@@ -36,6 +37,7 @@
 #include "session/decide_calls.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
+#include "session/open_request.hpp"
 #include "session/parts.hpp"
 #include "session/scratch.hpp"
 
@@ -77,7 +79,6 @@ std::optional<BudgetEntry> carried_over(const Budget& there, const Budget& now) 
   after.limit = now.totals.limit;
   after.spent = now.totals.spent;
   after.granted = granted_after(there, now);
-  // A request that is open there may be made once more.
   after.unconfirmed = now.totals.unconfirmed + now.totals.reserved;
   if (after == there.totals) return std::nullopt;
   return BudgetEntry{.change = BudgetChange::spend,
@@ -88,7 +89,7 @@ std::optional<BudgetEntry> carried_over(const Budget& there, const Budget& now) 
 
 }  // namespace
 
-Session::Session(std::unique_ptr<SessionParts> parts) : parts_(std::move(parts)) {}
+Session::Session(std::unique_ptr<SessionParts> parts) : parts_(of_own_process(std::move(parts))) {}
 Session::~Session() = default;
 Session::Session(Session&& other) noexcept = default;
 Session& Session::operator=(Session&& other) noexcept = default;
@@ -218,7 +219,9 @@ Result<Difference> Session::diff(Point from, Point to) const {
   return perdure::diff(*before, *after);
 }
 
+// In a child the threads of attempts are not there to be waited for.
 Result<void> Session::close() {
+  if (auto here = parts_.get_deleter().process.check(); !here) return here;
   parts_->dispatcher.end();
   return parts_->held.release();
 }
@@ -235,6 +238,12 @@ Result<void> Session::rewind(Point point) {
   if (!there) return forward(there);
   Draft draft = parts_->held.draft();
   draft.batch.branch_from = point;
+  // What it came to is on the line that is left, and so is what it cost.
+  if (there->request) {
+    auto ended = add_end_of_request(draft, there->request->request, there->budget,
+                                    {.why = "the session went back"});
+    if (!ended) return ended;
+  }
   if (const auto kept = carried_over(there->budget, state().budget)) {
     draft.add(appending("budget", std::string(to_string(kept->change)), to_json(*kept)));
   }

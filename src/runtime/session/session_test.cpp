@@ -13,10 +13,13 @@
 #include "contract/backends.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
+#include "doubles/watched_store.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/setup.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/point.hpp"
@@ -87,7 +90,9 @@ TEST_P(SessionTest, GoesOnUnderAnotherAgentAndItsOriginIsReadWithoutALease) {
   ASSERT_TRUE(session->set_agent({.agent_digest = "new", .parts = {"model"}, .who = "ann"},
                                  {.model = "n"}));
   EXPECT_EQ(session->state().setup->model, "n");
-  const Origin origin{.root = id.text(), .agent_digest = "new"};
+  const Origin origin{
+      .root = id.text(), .nonce = session->state().origin->nonce, .agent_digest = "new"};
+  EXPECT_FALSE(origin.nonce.empty());
   EXPECT_EQ(session->state().origin, origin);
   EXPECT_EQ(other->origin_of(id).value(), origin);
   EXPECT_TRUE(other->is_of(id, "new").value());
@@ -325,7 +330,7 @@ TEST_P(SessionTest, AForkWithFreshEffectsHasAScopeOfItsOwn) {
   EXPECT_EQ(session.state().origin->root, session.id().text());
 }
 
-TEST_P(SessionTest, WhoseFirstCommitWasCutOffOpensLikeAnyOther) {
+TEST_P(SessionTest, OfARowThatTheStoreMadeAloneOpensLikeAnyOther) {
   const auto id = SessionId::parse("ses_early").value();
   ASSERT_TRUE(store->sessions().create({.id = id}));
   const auto session = runtime->open(id);
@@ -333,22 +338,67 @@ TEST_P(SessionTest, WhoseFirstCommitWasCutOffOpensLikeAnyOther) {
   EXPECT_EQ(session->state().origin->root, "ses_early");
 }
 
-TEST_P(SessionTest, WhoseFirstCommitWasCutOffGetsItsSetupAndItsLimitWhenItIsCreatedAgain) {
+TEST_P(SessionTest, BeginsWithAllThatIsKnownOfItInOneCommit) {
   const auto id = SessionId::parse("ses_early").value();
-  ASSERT_TRUE(store->sessions().create({.id = id}));
-  const SessionSpec spec{
-      .id = id, .setup = perdure::Setup{.model = "m"}, .budget_micros = 5'000'000};
+  const SessionSpec spec{.id = id,
+                         .setup = perdure::Setup{.model = "m"},
+                         .budget_micros = 5'000'000,
+                         .agent_digest = "digest",
+                         .input = user_says("Hello")};
+  const auto before = store->upkeep().counters().commits;
 
-  {
-    const auto session = runtime->create(spec);
-    ASSERT_TRUE(session) << session.error().message;
-    EXPECT_EQ(session->state().setup->model, "m");
-    EXPECT_EQ(session->state().budget.available(), 5'000'000);
-  }
+  const auto session = runtime->create(spec);
 
-  const auto again = runtime->create(spec);
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(store->upkeep().counters().commits, before + 1);
+  EXPECT_EQ(session->state().setup->model, "m");
+  EXPECT_EQ(session->state().budget.available(), 5'000'000);
+  EXPECT_EQ(session->state().origin->agent_digest, "digest");
+  ASSERT_EQ(session->state().transcript.size(), 1U);
+  const Message& said = session->state().transcript.front().message;
+  EXPECT_EQ(text_of(said), "Hello");
+  EXPECT_FALSE(said.id.empty());
+  EXPECT_EQ(said.created_at, clock.now());
+  EXPECT_EQ(must(session->state_at(Point::head())), session->state());
+}
+
+TEST_P(SessionTest, ThatIsHeldIsNotGivenUpByACreationThatIsRefused) {
+  const auto id = SessionId::parse("ses_early").value();
+  Session held = runtime->create({.id = id}).value();
+
+  const auto again = runtime->create({.id = id, .input = user_says("Hello")});
+
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, ErrorCode::already_exists);
+  EXPECT_TRUE(held.append(user_says("I am still here")));
+  EXPECT_EQ(store->sessions().read(id)->holder->fence, held.lease().fence);
+}
+
+// A creation that is made, and whose first answers are lost.
+class DeafStore final : public WatchedStore {
+ public:
+  explicit DeafStore(Store& behind) : WatchedStore(behind) {}
+  Result<Created> create(const NewSession& session, const WorkerId& worker,
+                         const Batch& first) override {
+    auto created = WatchedStore::create(session, worker, first);
+    if (!created || lost_-- <= 0) return created;
+    return fail(ErrorCode::commit_unknown, "nobody knows");
+  }
+
+ private:
+  int lost_ = 2;
+};
+
+TEST_P(SessionTest, WhoseCreationWasNotAnsweredIsCreatedOnce) {
+  DeafStore deaf(*store);
+  const auto worker = Runtime::start(deaf, {.host = "here", .pid = 9, .clock = &clock}).value();
+
+  auto session = worker->create({.input = user_says("Hello")});
+
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(session->state().transcript.size(), 1U);
+  EXPECT_TRUE(session->append(user_says("And now?")));
+  EXPECT_EQ(must(read_state(*store, session->id(), Point::head())), session->state());
 }
 
 TEST_P(SessionTest, StartsWithItsBudget) {

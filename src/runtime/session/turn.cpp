@@ -20,6 +20,7 @@
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
@@ -35,18 +36,24 @@
 namespace perdure {
 namespace {
 
-using Ahead = SessionParts::Ahead;
-
 void add_budget(Draft& draft, const BudgetEntry& entry) {
   draft.add(appending("budget", std::string(to_string(entry.change)), to_json(entry)));
 }
 
-// `budget`: as it is when the draft gets there.
+std::int64_t reserved_by(const Budget& budget, const Request& request) {
+  const auto found = budget.reservations.find(request.reservation);
+  return found == budget.reservations.end() ? 0 : found->second.micros;
+}
+
+// `budget`: as it is when the draft gets there. `request`: without what the spec says of it.
 Result<void> add_request(Draft& draft, const HeldSession& held, Budget& budget,
-                         const RequestSpec& spec) {
-  Request request{.model = spec.model, .digest = spec.digest};
-  if (spec.reserve_micros > 0) {
-    request.reservation = mint<BatchTag>(held.world().ids).text();
+                         const RequestSpec& spec, Request request) {
+  request.model = spec.model;
+  request.digest = spec.digest;
+  if (spec.reserve_micros != reserved_by(budget, request)) {
+    if (request.reservation.empty()) {
+      request.reservation = mint<BatchTag>(held.world().ids).text();
+    }
     auto reserved = enter(budget, {.change = BudgetChange::reserve,
                                    .subject = request.reservation,
                                    .micros = spec.reserve_micros,
@@ -70,10 +77,11 @@ bool ends_turn(const Message& response, const AnswerExtras& extras) {
   return !has_calls(response) && !extras.goes_on;
 }
 
-// What the request that was written ahead has reserved.
-std::int64_t reserved_ahead(const State& state) {
-  const auto found = state.budget.reservations.find(state.request->request.reservation);
-  return found == state.budget.reservations.end() ? 0 : found->second.micros;
+// The open request, if this process wrote it ahead and it was not sent yet.
+const Request* written_ahead(const HeldSession& held) {
+  const auto& open = held.state().request;
+  const bool is_ours = open && open->request.is_ahead && held.has_written(open->position);
+  return is_ours ? &open->request : nullptr;
 }
 
 bool is_checkpoint_due(const SessionParts& parts) {
@@ -98,8 +106,27 @@ struct Answered {
   Position position = 0;
   Budget budget{};
   std::vector<dispatch::CallView> begun{};  ///< Calls that it dispatches.
-  bool asks_ahead = false;                  ///< It holds the request that follows, too.
 };
+
+// What nobody knows of a cost stays with the reservation.
+Result<void> add_cost(Answered& made, const Request& request, const Usage& usage) {
+  BudgetEntry spend{
+      .change = BudgetChange::spend, .subject = request.reservation, .micros = usage.cost_micros};
+  const auto open = made.budget.reservations.find(request.reservation);
+  if (usage.unconfirmed_micros > 0 && open != made.budget.reservations.end()) {
+    auto left = enter(made.budget, {.change = BudgetChange::unconfirmed,
+                                    .subject = request.reservation,
+                                    .micros = usage.unconfirmed_micros});
+    if (!left) return forward(left);
+    add_budget(made.draft, *left);
+    spend.subject.clear();
+  }
+  if (spend.subject.empty() && usage.cost_micros == 0) return {};
+  auto spent = enter(made.budget, std::move(spend));
+  if (!spent) return forward(spent);
+  add_budget(made.draft, *spent);
+  return {};
+}
 
 // The response and what it cost.
 Result<Answered> begin_answer(const HeldSession& held, const Message& response, const Usage& usage,
@@ -112,27 +139,24 @@ Result<Answered> begin_answer(const HeldSession& held, const Message& response, 
                  .tokens_out = usage.tokens_out,
                  .cost_micros = usage.cost_micros};
   made.position = made.draft.add(std::move(entry));
-  const std::string& reservation = held.state().request->request.reservation;
-  if (reservation.empty() && usage.cost_micros == 0) return made;
-  auto spent =
-      enter(made.budget,
-            {.change = BudgetChange::spend, .subject = reservation, .micros = usage.cost_micros});
-  if (!spent) return forward(spent);
-  add_budget(made.draft, *spent);
+  if (auto added = add_cost(made, held.state().request->request, usage); !added) {
+    return forward(added);
+  }
   return made;
 }
 
-// The request that follows goes where a sync is made anyway.
+// The request that follows goes where a sync is made anyway; beyond the budget, nowhere.
 void plan_request(SessionParts& parts, Answered& made, const std::vector<dispatch::CallView>& calls,
                   const RequestSpec& spec) {
+  const Request ahead{.is_ahead = true, .loss_token = parts.held.loss_token()};
   if (std::ranges::all_of(calls, &dispatch::CallView::is_read_only)) {
-    made.asks_ahead = add_request(made.draft, parts.held, made.budget, spec).has_value();
+    [[maybe_unused]] const auto added =
+        add_request(made.draft, parts.held, made.budget, spec, ahead);
     return;
   }
-  parts.dispatcher.then([&parts, spec](Draft& draft) {
+  parts.dispatcher.then([&parts, spec, ahead](Draft& draft) {
     Budget budget = parts.held.state().budget;
-    const bool is_added = add_request(draft, parts.held, budget, spec).has_value();
-    parts.ahead = is_added ? Ahead::written : Ahead::none;
+    [[maybe_unused]] const auto added = add_request(draft, parts.held, budget, spec, ahead);
   });
 }
 
@@ -170,35 +194,35 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
   if (*unanswered) {
     return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
   }
-  if (held.state().request) {
-    if (parts_->ahead == Ahead::none) {
-      return fail(ErrorCode::conflict, "a request is open: answer it first");
-    }
-    if (!input && reserved_ahead(held.state()) >= request.reserve_micros) {
-      parts_->ahead = Ahead::made;
-      return {};
-    }
+  const Request* const ahead = written_ahead(held);
+  if (held.state().request && ahead == nullptr) {
+    return fail(ErrorCode::conflict, "a request is open: answer it first");
   }
   Draft draft = held.draft();
   Budget budget = held.state().budget;
-  if (held.state().request) {
-    auto given_up = add_end_of_request(draft, held, budget, {.why = "it is written anew"});
-    if (!given_up) return given_up;
+  // What is on disk covers it: that it is sent, and for how much less, need not be there before.
+  const bool is_covered =
+      ahead != nullptr && !input && reserved_by(budget, *ahead) >= request.reserve_micros;
+  if (is_covered) {
+    draft.batch.sync = Sync::later;
+  } else if (auto added = add_outside_edits(*parts_, draft); !added) {
+    return added;
   }
-  if (auto added = add_outside_edits(*parts_, draft); !added) return added;
   if (input) {
     complete(*input, held);
     draft.add(appending("transcript", "message", to_json(*input)));
   }
-  if (auto added = add_request(draft, held, budget, request); !added) return forward(added);
+  Request sent;
+  if (ahead != nullptr) sent.reservation = ahead->reservation;
+  if (auto added = add_request(draft, held, budget, request, sent); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  parts_->ahead = Ahead::none;
-  mirror_scratchpad(*parts_);
+  if (!is_covered) mirror_scratchpad(*parts_);
   return {};
 }
 
 Result<Position> Session::answer(Message response, const Usage& usage, const AnswerExtras& extras) {
   HeldSession& held = parts_->held;
+  const OnBehalf on_behalf(held.lease());
   if (auto known = held.find_out(); !known) return forward(known);
   if (!held.state().request) {
     return fail(ErrorCode::conflict, "no request is open: ask first");
@@ -209,13 +233,14 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
   // What was paid for is recorded in any case.
   for (const bool with_dispatch : {held.check_goes_on().has_value(), false}) {
     auto made = build_answer(*parts_, response, usage, extras, with_dispatch);
+    if (!made && with_dispatch) continue;
     if (!made) return forward(made);
     auto receipt = held.commit(std::move(made->draft));
-    // Another process has the key of a call that was to begin with it: it is asked again when
-    // the calls are run.
-    if (!receipt && dispatch::lost_a_claim(receipt.error(), made->begun)) continue;
+    // Whatever keeps a call from beginning with it is found out when the calls are run; mostly
+    // another one has its key.
+    const bool is_refused = !receipt && receipt.error().code == ErrorCode::conflict;
+    if (is_refused && !made->begun.empty()) continue;
     if (!receipt) return forward(receipt);
-    parts_->ahead = made->asks_ahead ? Ahead::written : Ahead::none;
     parts_->dispatcher.began(std::move(made->begun));
     return made->position;
   }
@@ -229,17 +254,20 @@ Result<void> Session::give_up(const std::string& why, bool may_be_paid) {
   parts_->dispatcher.then({});
   Draft draft = held.draft();
   Budget budget = held.state().budget;
-  const bool is_made = parts_->ahead != Ahead::written;
-  const RequestEnd end{.why = why, .may_be_paid = may_be_paid && is_made};
-  if (auto added = add_end_of_request(draft, held, budget, end); !added) return added;
+  const Request& request = held.state().request->request;
+  Result<bool> is_unsent = !may_be_paid || written_ahead(held) != nullptr;
+  if (!*is_unsent) is_unsent = is_known_unsent(held.world().store, request);
+  if (!is_unsent) return forward(is_unsent);
+  const RequestEnd end{.why = why, .may_be_paid = !*is_unsent};
+  if (auto added = add_end_of_request(draft, request, budget, end); !added) return added;
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  parts_->ahead = Ahead::none;
   return {};
 }
 
 Result<CallsReport> Session::run_calls(const std::stop_token& stop) {
   if (auto known = parts_->held.find_out(); !known) return forward(known);
   if (auto goes_on = parts_->held.check_goes_on(); !goes_on) return forward(goes_on);
+  const OnBehalf on_behalf(parts_->held.lease());
   return parts_->dispatcher.run(stop);
 }
 

@@ -3,13 +3,16 @@
 #include "session/worker.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <memory>
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
@@ -44,6 +47,23 @@ Worker::~Worker() {
   [[maybe_unused]] const auto retired = store_.ownership().retire(options_.id);
 }
 
+Worker::Place::~Place() {
+  if (taken_ == nullptr) return;  // Moved from.
+  const std::lock_guard lock(taken_->mutex);
+  taken_->sessions.erase(session_);
+}
+
+Result<Worker::Place> Worker::take_place(const SessionId& session) {
+  if (auto here = process_.check(); !here) return forward(here);
+  const std::lock_guard lock(taken_->mutex);
+  if (taken_->sessions.insert(session).second) return Place(taken_, session);
+  return fail(ErrorCode::lease_held,
+              fmt::format("session {} is held by this process ({}): an object that was opened "
+                          "before has it. Use that one, or drop it first",
+                          session.text(), ::getpid()),
+              options_.id.text());
+}
+
 bool Worker::may_act() const {
   const std::lock_guard lock(mutex_);
   return clock_.uptime() < renewed_at_ + options_.lease_time - margin();
@@ -55,6 +75,7 @@ std::stop_token Worker::stop_token() const {
 }
 
 Result<void> Worker::renew() {
+  if (auto here = process_.check(); !here) return here;
   const Uptime begun = clock_.uptime();
   auto renewed = store_.ownership().renew(options_.id);
   // Asked to stop outside the lock, because a callback may ask us something; and before `may_act`

@@ -6,6 +6,9 @@
 // the lease ends, whatever the renewals are doing. That only makes us stop early;
 // safety rests on the fence. A renewal that comes back late says nothing of the time between:
 // what was held may be somebody else's by now (HeldSession::check_may_act).
+//
+// To the store a worker that asks for a session which it has already is its owner: it gets the same
+// lease. So that two objects never share one, an object takes the session's place here first.
 
 #pragma once
 
@@ -13,12 +16,15 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
 
@@ -35,6 +41,26 @@ class Worker {
     bool renews_itself = true;
   };
 
+  /// The one object of a session under this worker: as long as this lives there is no other.
+  class Place {
+   public:
+    Place(Place&& other) noexcept = default;
+    Place& operator=(Place&& other) = delete;
+    ~Place();
+
+   private:
+    friend class Worker;
+    struct Taken {
+      std::mutex mutex;
+      std::set<SessionId> sessions;
+    };
+    Place(std::shared_ptr<Taken> taken, SessionId session)
+        : taken_(std::move(taken)), session_(std::move(session)) {}
+
+    std::shared_ptr<Taken> taken_;  ///< Shared: a session may be dropped after its runtime.
+    SessionId session_;
+  };
+
   /// Both must outlive the worker. Fails: as Ownership::enroll.
   [[nodiscard]] static Result<std::unique_ptr<Worker>> enroll(Store& store, const Clock& clock,
                                                               Options options);
@@ -44,6 +70,10 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   [[nodiscard]] const WorkerId& id() const { return options_.id; }
+
+  /// To be taken before the lease is asked for, and given back after it is released.
+  /// Fails: `lease_held`, with this worker as subject, while another object has it.
+  [[nodiscard]] Result<Place> take_place(const SessionId& session);
 
   /// Whether the lease holds for a while yet.
   [[nodiscard]] bool may_act() const;
@@ -61,6 +91,7 @@ class Worker {
   void keep_renewing(const std::stop_token& end);
   [[nodiscard]] Duration margin() const { return options_.lease_time / 6; }
 
+  const OwnProcess process_;
   Store& store_;
   const Clock& clock_;
   const Options options_;
@@ -68,6 +99,7 @@ class Worker {
   mutable std::mutex mutex_;
   std::condition_variable_any ended_;
   Uptime renewed_at_{};
+  const std::shared_ptr<Place::Taken> taken_ = std::make_shared<Place::Taken>();
   std::stop_source stop_;
   std::jthread thread_;  ///< Last: it uses all of the above.
 };

@@ -28,6 +28,7 @@ Skip fold_intent(State& state, const Entry& entry) {
   call.args_digest = intent->args_digest;
   call.repeat = std::move(intent->repeat);
   call.scope = std::move(intent->scope);
+  call.nonce = std::move(intent->nonce);
   return {};
 }
 
@@ -42,6 +43,8 @@ Skip fold_attempt(State& state, const Entry& entry) {
   OpenCall* call = find_open(state, attempt->call);
   if (call == nullptr) return {};
   call->attempts = attempt->number;
+  call->key_generation = attempt->key_generation;
+  if (attempt->none_landed) call->not_landed = attempt->number - 1;
   if (!call->first_attempt) call->first_attempt = entry.at;
   call->worker = std::move(attempt->worker);
   call->doubt.reset();

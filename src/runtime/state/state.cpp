@@ -228,6 +228,9 @@ void fold(State& state, const Entry& entry) {
   folding::count(state, entry);
   if (const Skip skip = take_in(state, entry)) {
     state.skipped.push_back({entry.position, entry.channel, *skip});
+    // It may have said that the effects are other ones from there on.
+    const bool may_be_other = entry.channel == "origin" && entry.fold == Fold::replace;
+    if (may_be_other && state.origin) state.origin->nonce.clear();
   }
 }
 

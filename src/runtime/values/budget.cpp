@@ -73,13 +73,20 @@ Result<void> set_limit(Budget& budget, const BudgetEntry& entry) {
 Result<void> reserve(Budget& budget, const BudgetEntry& entry) {
   const auto micros = amount_of(entry);
   if (!micros) return std::unexpected(micros.error());
-  if (budget.reservations.contains(entry.subject)) {
-    return fail(ErrorCode::already_exists,
-                fmt::format("a reservation \"{}\" is open", entry.subject), entry.subject);
+  const auto open = budget.reservations.find(entry.subject);
+  if (open != budget.reservations.end() && open->second.is_unconfirmed) {
+    return fail(
+        ErrorCode::already_exists,
+        fmt::format("the reservation \"{}\" is unconfirmed: its request was made", entry.subject),
+        entry.subject);
   }
-  auto added = add(budget.totals, &BudgetTotals::reserved, *micros);
+  BudgetTotals totals = budget.totals;
+  forget(budget, totals, entry.subject);
+  auto added = add(totals, &BudgetTotals::reserved, *micros);
   if (!added) return added;
-  budget.reservations.emplace(entry.subject, Reservation{.micros = *micros, .what = entry.what});
+  budget.reservations.insert_or_assign(entry.subject,
+                                       Reservation{.micros = *micros, .what = entry.what});
+  budget.totals = totals;
   return {};
 }
 
@@ -100,10 +107,13 @@ Result<void> leave_unconfirmed(Budget& budget, const BudgetEntry& entry) {
   if (open == budget.reservations.end() || open->second.is_unconfirmed) {
     return not_open("reservation", entry.subject);
   }
+  const auto micros = entry.micros ? amount_of(entry) : open->second.micros;
+  if (!micros) return std::unexpected(micros.error());
   BudgetTotals totals = budget.totals;
   forget(budget, totals, entry.subject);
-  auto added = add(totals, &BudgetTotals::unconfirmed, open->second.micros);
+  auto added = add(totals, &BudgetTotals::unconfirmed, *micros);
   if (!added) return added;
+  open->second.micros = *micros;
   open->second.is_unconfirmed = true;
   budget.totals = totals;
   return {};
@@ -214,12 +224,24 @@ std::string dollars(std::int64_t micros) {
                      std::abs(micros % in_a_dollar));
 }
 
+// What a reservation has already is its own. One that is lowered fits, even beyond the limit.
+std::optional<std::int64_t> available_to(const Budget& budget, const BudgetEntry& wanted) {
+  auto available = budget.available();
+  const auto open = budget.reservations.find(wanted.subject);
+  if (!available || wanted.change != BudgetChange::reserve || open == budget.reservations.end()) {
+    return available;
+  }
+  BudgetTotals without = budget.totals;
+  take_off(without.reserved, open->second.micros);
+  return std::max(*without.available(), open->second.micros);
+}
+
 }  // namespace
 
 Result<BudgetEntry> enter(Budget& budget, BudgetEntry wanted) {
   const bool is_to_come =
       wanted.change == BudgetChange::reserve || wanted.change == BudgetChange::grant;
-  const auto available = budget.available();
+  const auto available = available_to(budget, wanted);
   if (is_to_come && available && wanted.micros.value_or(0) > *available) {
     return fail(ErrorCode::conflict,
                 fmt::format("{} are wanted and {} are left of the budget: raise its limit, "

@@ -58,6 +58,29 @@ TEST(Budget, ALostResponseCountsUntilItIsKnown) {
   EXPECT_TRUE(released.reservations.empty());
 }
 
+TEST(Budget, AReservationMayBeSetAnewUntilItIsUnconfirmed) {
+  Budget budget = after({change(limit, "", 100), change(spend, "", 20), change(reserve, "r", 60)});
+  ASSERT_TRUE(enter(budget, change(reserve, "r", 30)));
+  EXPECT_EQ(budget.totals, (BudgetTotals{.limit = 100, .spent = 20, .reserved = 30}));
+  ASSERT_TRUE(enter(budget, change(reserve, "r", 80)));
+  EXPECT_EQ(enter(budget, change(reserve, "r", 81)).error().subject, "budget");
+
+  ASSERT_TRUE(enter(budget, change(limit, "", 50)));
+  ASSERT_TRUE(enter(budget, change(reserve, "r", 70))) << "less is never refused";
+  EXPECT_EQ(budget.totals.recorded(), 90);
+  EXPECT_EQ(budget.reservations.at("r").micros, 70);
+}
+
+TEST(Budget, OfALostResponseSoMuchIsUnconfirmedAsIsSaid) {
+  const Budget less = after({change(reserve, "r", 30), change(unconfirmed, "r", 10)});
+  EXPECT_EQ(less.totals, (BudgetTotals{.unconfirmed = 10}));
+  const Budget more = after({change(reserve, "r", 30), change(unconfirmed, "r", 40)});
+  EXPECT_EQ(more.totals, (BudgetTotals{.unconfirmed = 40}));
+  Budget known = more;
+  ASSERT_TRUE(apply(known, change(spend, "r", 25)));
+  EXPECT_EQ(known.totals, (BudgetTotals{.spent = 25}));
+}
+
 TEST(Budget, AGrantIsSpentButForWhatReturns) {
   Budget budget = after({change(limit, "", 100), change(grant, "ses_c", 40)});
   EXPECT_EQ(budget.available(), 60);
@@ -99,10 +122,11 @@ TEST(Budget, RefusesWhatCannotBeAndStaysAsItWas) {
   const Budget before = after({change(reserve, "r", 5), change(grant, "c", 5),
                                change(reserve, "u", 1), change(unconfirmed, "u")});
   for (const BudgetEntry& entry :
-       {change(reserve, "r", 1), change(reserve, "u", 1), change(reserve, "n", -1),
+       {change(reserve, "r", -1), change(reserve, "u", 1), change(reserve, "n", -1),
         change(reserve, "n"), change(spend, "r", -1), change(spend, "r", most),
         change(spend, "", most), change(reserve, "n", most), change(grant, "c", most),
-        change(unconfirmed, "n"), change(unconfirmed, "u"), change(release, "n"),
+        change(unconfirmed, "n"), change(unconfirmed, "u"), change(unconfirmed, "r", -1),
+        change(unconfirmed, "r", most), change(reserve, "r", most), change(release, "n"),
         change(give_back, "n", 0), change(give_back, "c", -1), change(limit, "", -1)}) {
     Budget budget = before;
     EXPECT_FALSE(apply(budget, entry)) << to_json(entry);

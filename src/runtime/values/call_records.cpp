@@ -40,6 +40,7 @@ void take_intent(Fields& fields, Intent& intent) {
   fields.take("args_digest", intent.args_digest);
   fields.take_bytes("repeat", intent.repeat);
   fields.take_bytes("scope", intent.scope);
+  fields.take_bytes("nonce", intent.nonce);
 }
 
 const RawJson* find_mark(const ToolResultBlock& result, std::string_view key) {
@@ -62,6 +63,7 @@ std::string to_json(const Intent& intent) {
   writer.add("args_digest", to_hex(intent.args_digest));
   values::add_bytes(writer, "repeat", intent.repeat);
   values::add_bytes(writer, "scope", intent.scope);
+  values::add_bytes(writer, "nonce", intent.nonce);
   values::add_unknown(writer, intent.unknown);
   return writer.finish();
 }
@@ -71,6 +73,8 @@ std::string to_json(const Attempted& attempt) {
   writer.add(call_key, attempt.call);
   writer.add("number", attempt.number);
   values::add_bytes(writer, "worker", attempt.worker);
+  if (attempt.key_generation != 0) writer.add("key_generation", attempt.key_generation);
+  if (attempt.none_landed) writer.add("none_landed", true);
   values::add_unknown(writer, attempt.unknown);
   return writer.finish();
 }
@@ -106,7 +110,12 @@ std::string to_json(const Request& request) {
   ObjectWriter writer;
   values::add_bytes(writer, "reservation", request.reservation);
   values::add_bytes(writer, "model", request.model);
-  writer.add("digest", to_hex(request.digest));
+  if (request.is_ahead) {
+    writer.add("is_ahead", true);
+    values::add_bytes(writer, "loss_token", request.loss_token);
+  } else {
+    writer.add("digest", to_hex(request.digest));
+  }
   values::add_unknown(writer, request.unknown);
   return writer.finish();
 }
@@ -120,6 +129,8 @@ Result<Attempted> attempt_from_json(std::string_view text) {
     take_call(fields, attempt.call);
     fields.take("number", attempt.number);
     fields.take_bytes("worker", attempt.worker);
+    fields.take("key_generation", attempt.key_generation);
+    fields.take("none_landed", attempt.none_landed);
   });
 }
 
@@ -155,6 +166,8 @@ Result<Request> request_from_json(std::string_view text) {
     fields.take_bytes("reservation", request.reservation);
     fields.take_bytes("model", request.model);
     fields.take("digest", request.digest);
+    fields.take("is_ahead", request.is_ahead);
+    fields.take_bytes("loss_token", request.loss_token);
   });
 }
 

@@ -23,7 +23,7 @@ TEST(Intent, HasItsShape) {
   const Intent intent{.message = 3, .block = 1, .tool = "pay", .provider_id = "c1"};
   EXPECT_EQ(to_json(intent), R"({"message":3,"block":1,"tool":"pay","provider_id":"c1",)"
                              R"("args_digest":")" +
-                                 to_hex(Digest{}) + R"(","repeat":"","scope":""})");
+                                 to_hex(Digest{}) + R"(","repeat":"","scope":"","nonce":""})");
 }
 
 TEST(Intent, KeepsArgumentsOfItsOwnAsTheyWere) {

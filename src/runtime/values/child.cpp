@@ -14,6 +14,7 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
 #include "values/fields.hpp"
@@ -34,9 +35,10 @@ void take_setup(Fields& fields, std::optional<Setup>& out) {
 
 }  // namespace
 
-SessionId child_of(const SessionId& parent, Position call) {
+SessionId child_of(const SessionId& parent, const OpenCall& call) {
   constexpr std::size_t digits = 32;
-  const std::string digest = to_hex(sha256(fmt::format("child of {}:{}", parent.text(), call)));
+  const std::string digest =
+      to_hex(sha256(fmt::format("child of {}:{} {}", parent.text(), call.call, call.nonce)));
   return SessionId::parse("ses_" + digest.substr(0, digits)).value();
 }
 
@@ -44,6 +46,7 @@ std::string to_json(const ChildSpawn& spawn) {
   ObjectWriter writer;
   values::add_bytes(writer, "child", spawn.child);
   values::add_bytes(writer, "root", spawn.root);
+  values::add_bytes(writer, "nonce", spawn.nonce);
   values::add_bytes(writer, "agent_digest", spawn.agent_digest);
   if (spawn.limit_micros) writer.add("limit_micros", *spawn.limit_micros);
   if (spawn.setup) writer.add_raw("setup", to_json(*spawn.setup));
@@ -57,6 +60,7 @@ std::string to_json(const ChildEnd& end) {
   writer.add("number", end.number);
   writer.add("status", std::string(to_string(end.status)));
   writer.add("spent_micros", end.spent_micros);
+  if (end.unconfirmed_micros != 0) writer.add("unconfirmed_micros", end.unconfirmed_micros);
   values::add_bytes(writer, "result", end.result);
   values::add_unknown(writer, end.unknown);
   return writer.finish();
@@ -68,6 +72,7 @@ Result<ChildSpawn> child_spawn_from_json(std::string_view text) {
     fields.require("root");
     fields.take_bytes("child", spawn.child);
     fields.take_bytes("root", spawn.root);
+    fields.take_bytes("nonce", spawn.nonce);
     fields.take_bytes("agent_digest", spawn.agent_digest);
     fields.take("limit_micros", spawn.limit_micros);
     if (spawn.limit_micros.value_or(0) < 0) fields.refuse("limit_micros", "at least 0");
@@ -84,6 +89,9 @@ Result<ChildEnd> child_end_from_json(std::string_view text) {
     fields.take_word("status", end.status, status_from);
     fields.take("spent_micros", end.spent_micros);
     if (end.spent_micros < 0) fields.refuse("spent_micros", "at least 0");
+    fields.take("unconfirmed_micros", end.unconfirmed_micros);
+    const bool fits = end.unconfirmed_micros >= 0 && end.unconfirmed_micros <= end.spent_micros;
+    if (!fits) fields.refuse("unconfirmed_micros", "a part of what was spent");
     fields.take_bytes("result", end.result);
   });
 }

@@ -10,6 +10,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_text.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 #include "values/fields.hpp"
@@ -148,7 +149,7 @@ Message assistant_says(std::string text) { return says(Role::assistant, std::mov
 
 Result<Json> parse_args(std::string_view args) {
   if (args.find_first_not_of(" \t\r\n") == std::string_view::npos) return Json(Json::Object{});
-  return parse_json(args);
+  return parse_foreign_json(args);
 }
 
 std::string text_of(const Message& message) {

@@ -6,15 +6,22 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "values/fields.hpp"
 
 namespace perdure {
 
+Origin root_origin(const SessionId& session, IdSource& ids) {
+  return {.root = session.text(), .nonce = to_base32(ids.next())};
+}
+
 std::string to_json(const Origin& origin) {
   ObjectWriter writer;
   values::add_bytes(writer, "root", origin.root);
+  values::add_bytes(writer, "nonce", origin.nonce);
   values::add_bytes(writer, "agent_digest", origin.agent_digest);
   values::add_unknown(writer, origin.unknown);
   return writer.finish();
@@ -33,6 +40,7 @@ Result<Origin> origin_from_json(std::string_view text) {
   return values::read_value<Origin>(text, "origin", [](values::Fields& fields, Origin& origin) {
     fields.require("root");
     fields.take_bytes("root", origin.root);
+    fields.take_bytes("nonce", origin.nonce);
     fields.take_bytes("agent_digest", origin.agent_digest);
   });
 }

@@ -14,8 +14,8 @@ namespace perdure {
 namespace {
 
 TEST(Origin, HasItsShape) {
-  EXPECT_EQ(to_json(Origin{.root = "ses_1", .agent_digest = "ab"}),
-            R"({"root":"ses_1","agent_digest":"ab"})");
+  EXPECT_EQ(to_json(Origin{.root = "ses_1", .nonce = "n", .agent_digest = "ab"}),
+            R"({"root":"ses_1","nonce":"n","agent_digest":"ab"})");
 }
 
 TEST(Origin, RefusesWhatIsNone) {
@@ -49,8 +49,9 @@ RC_GTEST_PROP(AgentChangeProperty, ComesBackWithAnyBytes,
 }
 
 RC_GTEST_PROP(OriginProperty, ComesBackWithAnyBytes, (const std::string& a, const std::string& b)) {
-  values::check_codec(Origin{.root = a, .agent_digest = b, .unknown = *values::any_unknown()},
-                      origin_from_json);
+  values::check_codec(
+      Origin{.root = a, .nonce = b, .agent_digest = a, .unknown = *values::any_unknown()},
+      origin_from_json);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@
 #include "perdure/store/sessions.hpp"
 #include "rules/checks.hpp"
 #include "rules/history.hpp"
+#include "rules/soundness.hpp"
 
 namespace perdure::bundle {
 
@@ -82,7 +84,15 @@ class FactCheck {
     return check_positions({fact.first, fact.parent_position});
   }
   Result<void> operator()(const PrunedFact& fact) const {
-    return check_positions({fact.first, fact.upto});
+    if (auto positions = check_positions({fact.first, fact.upto}); !positions) return positions;
+    constexpr std::int64_t sum_max = 1'000 * tally_max;
+    const Tally& tally = fact.tally;
+    const bool is_possible = std::ranges::all_of(
+        std::initializer_list<std::int64_t>{tally.turns, tally.steps, tally.tokens_in,
+                                            tally.tokens_out, tally.cost_micros},
+        [](std::int64_t part) { return part <= sum_max && part >= -sum_max; });
+    return require(is_possible && fact.first < fact.upto,
+                   "what was pruned is such as no store has");
   }
   Result<void> operator()(const Entry& entry) const {
     if (auto channel = check_name("channel", entry.channel, name_bytes_max); !channel) {
@@ -91,6 +101,7 @@ class FactCheck {
     if (auto kind = check_name("kind", entry.kind, name_bytes_max); !kind) return kind;
     return require(entry.position >= 1 && entry.position <= rules::position_max &&
                        entry.body.bytes().size() <= body_bytes_max &&
+                       rules::is_possible(entry.tally) &&
                        (entry.condition != Condition::erased || entry.body.bytes().empty()),
                    "an entry is such as no store has");
   }
@@ -124,7 +135,7 @@ class FactCheck {
   }
   Result<void> operator()(const ClaimFact& fact) const {
     if (auto checked = check_call(fact.call); !checked) return checked;
-    return require(fact.call.key.has_value(), "a claim is of no key");
+    return require(fact.call.key || fact.call.claimed, "a claim is of no key");
   }
   Result<void> operator()(const ResourceFact& fact) const {
     if (auto named = rules::check_resource(fact.name); !named) return named;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -121,10 +122,28 @@ void fields(Archive& archive, Either<CheckpointFact> auto& fact) {
   archive(fact.owner, fact.segment, fact.checkpoint);
 }
 
+/// Which of a call's two keys is there, if one is.
+enum class KeyKind : std::uint64_t { none, held, claimed };
+template <>
+inline constexpr auto last_of<KeyKind> = KeyKind::claimed;
+
+inline void pack_key(Packer& archive, const Call& call) {
+  archive(call.key ? KeyKind::held : call.claimed ? KeyKind::claimed : KeyKind::none);
+  if (call.key || call.claimed) archive(call.key ? *call.key : *call.claimed);
+}
+inline void pack_key(Unpacker& archive, Call& call) {
+  KeyKind kind = KeyKind::none;
+  archive(kind);
+  if (kind == KeyKind::none) return;
+  archive((kind == KeyKind::held ? call.key : call.claimed).emplace());
+}
+
 template <class Archive>
 void fields(Archive& archive, Either<Call> auto& call) {
   archive(call.session, call.position, call.args, call.result, call.tool, call.provider_id);
-  archive(call.effect, call.key, call.state, call.attempts, call.failures, call.fence);
+  archive(call.effect);
+  pack_key(archive, call);
+  archive(call.state, call.attempts, call.failures, call.fence);
   archive(call.intended_at, call.dispatched_at, call.deadline, call.settled_at, call.who, call.why);
 }
 

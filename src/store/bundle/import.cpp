@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "bundle/arrival_check.hpp"
 #include "bundle/bundle_facts.hpp"
 #include "copy/comparison.hpp"
 #include "copy/fact_stream.hpp"
@@ -21,11 +23,13 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/limits.hpp"
 #include "perdure/store/progress.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "rules/calls.hpp"
 
 namespace perdure {
 
@@ -68,6 +72,38 @@ void set_metadata_aside(Fact& fact) {
   const std::string aside = fmt::format(R"({{"{}":{}}})", imported_member, metadata);
   const bool fits = aside.size() <= metadata_bytes_max && parse_json(aside);
   metadata = fits ? aside : fmt::format(R"({{"{}":{{}}}})", imported_member);
+}
+
+// A key has one holder.
+Result<void> hold_alone(const Fact& fact, std::set<Digest>& held) {
+  std::optional<Digest> key;
+  const Call* call = nullptr;
+  if (const auto* of_session = std::get_if<CallFact>(&fact)) {
+    call = &of_session->call;
+    key = rules::held_key(*call);
+  } else if (const auto* of_removed = std::get_if<ClaimFact>(&fact)) {
+    call = &of_removed->call;
+    key = call->key;
+    if (!rules::holds_key(call->state)) {
+      return fail(ErrorCode::corrupted,
+                  fmt::format("the bundle contradicts itself: call {} holds a key, and is {}",
+                              call_name(call->session, call->position), to_string(call->state)),
+                  call_name(call->session, call->position));
+    }
+  }
+  if (!key || held.insert(*key).second) return {};
+  const std::string name = call_name(call->session, call->position);
+  return fail(ErrorCode::corrupted,
+              fmt::format("the bundle contradicts itself: two calls hold one key, and {} is one of "
+                          "them",
+                          name),
+              name);
+}
+
+// What a stranger says was done must not keep anybody here from doing it.
+void disown_calls(Fact& fact) {
+  if (auto* call = std::get_if<CallFact>(&fact)) rules::disown(call->call);
+  if (auto* claim = std::get_if<ClaimFact>(&fact)) rules::disown(claim->call);
 }
 
 Result<Passage> begin(Store& store, const Digest& digest) {
@@ -121,7 +157,7 @@ class Import {
     if (!facts) return forward(facts);
     while (true) {
       if (!go_on(report_.bytes + facts->position())) return false;
-      auto slice = next(*facts);
+      auto slice = next(*facts, &held_);
       if (!slice) return forward(slice);
       if (!*slice) return true;
       auto taken = store_.transfer().take(passage, **slice);
@@ -149,6 +185,11 @@ class Import {
                 session.text());
   }
 
+  Result<bool> check_arrival(const Passage& passage) {
+    if (options_.with_damage) return true;
+    return bundle::check_arrival(store_, passage, [&] { return go_on(total_); });
+  }
+
   [[nodiscard]] const BundleReport& report() const { return report_; }
 
  private:
@@ -161,7 +202,7 @@ class Import {
   }
 
   // As the store is to have it.
-  Result<std::optional<FactSlice>> next(BundleFacts& facts) {
+  Result<std::optional<FactSlice>> next(BundleFacts& facts, std::set<Digest>* held = nullptr) {
     auto slice = facts.next();
     if (!slice) return slice;
     if (!*slice && facts.report() != report_) {
@@ -169,7 +210,11 @@ class Import {
     }
     if (*slice) {
       for (Fact& fact : (*slice)->facts) {
+        if (auto only = held == nullptr ? Result<void>() : hold_alone(fact, *held); !only) {
+          return forward(only);
+        }
         come_up_paused(fact);
+        if (!options_.accept_claims) disown_calls(fact);
         if (!options_.with_metadata) set_metadata_aside(fact);
       }
     }
@@ -181,6 +226,7 @@ class Import {
   const ImportOptions& options_;
   const Progress& progress_;
   std::uint64_t total_ = 0;  ///< The file is read three times.
+  std::set<Digest> held_;    ///< Keys that its calls hold.
   BundleReport report_;
 };
 
@@ -188,7 +234,9 @@ class Import {
 Result<bool> prepare(Import& work, const Passage& passage) {
   auto taken = work.take(passage);
   if (!taken || !*taken) return taken;
-  return work.compare(passage);
+  auto compared = work.compare(passage);
+  if (!compared || !*compared) return compared;
+  return work.check_arrival(passage);
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ class Checking {
   }
 
   Result<void> operator()(const ClaimFact& fact) const {
-    return fact.call.key ? Result<void>() : unknown();
+    return fact.call.key || fact.call.claimed ? Result<void>() : unknown();
   }
   Result<void> operator()(const ResourceFact& /*fact*/) const { return {}; }
 
@@ -191,7 +191,8 @@ class Taking {
   }
 
   void operator()(const ClaimFact& fact) {
-    const Digest& key = *fact.call.key;
+    const Call& call = fact.call;
+    const Digest key = call.key ? *call.key : rules::claim_key(*call.claimed);
     if (state_.key_holders.contains(key) || find_claim(state_, key)) return;
     state_.claims.emplace(key, fact.call);
   }

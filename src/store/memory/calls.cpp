@@ -121,9 +121,11 @@ class CallWriter {
     undo_.of_value(stored);
     if (stored.state == CallState::in_doubt) --session_.row.attention;
     if (call.state == CallState::in_doubt) ++session_.row.attention;
-    if (call.key && rules::holds_key(call.state) != rules::holds_key(stored.state)) {
+    if (call.key && !stored.key) add_to_key(*call.key, call.position);
+    const auto held = rules::held_key(call);
+    if (call.key && held != rules::held_key(stored)) {
       undo_.of_key(state_.key_holders, *call.key);
-      if (rules::holds_key(call.state)) {
+      if (held) {
         state_.key_holders[*call.key] = {call.session, call.position};
       } else {
         state_.key_holders.erase(*call.key);

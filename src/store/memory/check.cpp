@@ -106,12 +106,13 @@ Result<CheckReport> MemoryUpkeep::check(const Progress& progress) {
     found.report.is_complete = false;
     return found.finish();
   }
-  base_.state.with([&](State& state) {
+  auto looked = base_.state.with([&](State& state) -> Result<void> {
     for (const auto& [id, session] : state.sessions) check_session(state, session, found);
     check_shared(state, found);
     check_blobs(state, found);
-    return 0;
+    return {};
   });
+  if (!looked) return forward(looked);
   step.done = 1;
   if (progress) static_cast<void>(progress(step));
   return found.finish();

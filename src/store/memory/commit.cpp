@@ -197,4 +197,23 @@ Result<Receipt> commit(State& state, const Lease& lease, const Batch& batch, Tim
   return receipt;
 }
 
+Result<Created> create(State& state, const NewSession& session, const WorkerId& worker,
+                       const Batch& first, const Clock& clock) {
+  const Timestamp now = clock.now();
+  const Lease lease{.session = session.id, .worker = worker, .fence = first_fence};
+  const auto there = state.sessions.find(session.id);
+  const bool is_repeat = there != state.sessions.end() && there->second.receipts.contains(first.id);
+  Undo undo;
+  if (!is_repeat) {
+    if (auto live = require_live(state, worker, clock.uptime()); !live) return forward(live);
+    if (auto added = add_session(state, undo, session, now); !added) return forward(added);
+    state.sessions.at(session.id).grant = {.owner = Grant::Owner{worker, now},
+                                           .fence = lease.fence};
+  }
+  auto receipt = commit(state, lease, first, now);
+  if (!receipt) return forward(receipt);
+  undo.keep();
+  return Created{lease, *std::move(receipt)};
+}
+
 }  // namespace perdure::memory

@@ -4,6 +4,7 @@
 
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
 
 namespace perdure::memory {
@@ -12,5 +13,10 @@ namespace perdure::memory {
 /// Fails: as `Store::commit` says.
 [[nodiscard]] Result<Receipt> commit(State& state, const Lease& lease, const Batch& batch,
                                      Timestamp now);
+
+/// As `Store::create`; session and batch have passed `rules::check`.
+[[nodiscard]] Result<Created> create(State& state, const NewSession& session,
+                                     const WorkerId& worker, const Batch& first,
+                                     const Clock& clock);
 
 }  // namespace perdure::memory

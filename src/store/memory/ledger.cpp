@@ -19,6 +19,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/entry.hpp"
+#include "rules/calls.hpp"
 #include "rules/checks.hpp"
 
 namespace perdure::memory {
@@ -100,6 +101,24 @@ Result<std::vector<Call>> MemoryLedger::by_key(const Digest& key) {
       calls.insert(std::ranges::lower_bound(calls, claim->intended_at, {}, &Call::intended_at),
                    *claim);
     }
+    state.counters.rows_read += calls.size();
+    return calls;
+  });
+}
+
+Result<std::vector<Call>> MemoryLedger::find_claims(const Digest& key) {
+  return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
+    std::vector<Call> calls;
+    if (const auto claim = find_claim(state, rules::claim_key(key))) calls.push_back(*claim);
+    std::vector<const SessionTable*> tables;
+    for (const SessionTable& table : state.sessions | std::views::values) tables.push_back(&table);
+    std::ranges::sort(tables, {}, &SessionTable::born);
+    for (const SessionTable* table : tables) {
+      for (const Call& call : table->calls | std::views::values) {
+        if (call.claimed == key && rules::holds_key(call.state)) calls.push_back(call);
+      }
+    }
+    std::ranges::stable_sort(calls, {}, &Call::intended_at);
     state.counters.rows_read += calls.size();
     return calls;
   });

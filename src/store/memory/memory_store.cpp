@@ -48,6 +48,14 @@ class MemoryStore final : public Store {
         [&](State& state) { return memory::commit(state, lease, batch, base_.clock.now()); });
   }
 
+  Result<Created> create(const NewSession& session, const WorkerId& worker,
+                         const Batch& first) override {
+    if (auto checked = rules::check(session); !checked) return forward(checked);
+    if (auto checked = rules::check(first); !checked) return forward(checked);
+    return base_.state.with(
+        [&](State& state) { return memory::create(state, session, worker, first, base_.clock); });
+  }
+
   Sessions& sessions() override { return sessions_; }
   Ownership& ownership() override { return ownership_; }
   Log& log() override { return log_; }
@@ -90,7 +98,9 @@ Result<std::vector<Remark>> MemoryUpkeep::doctor() {
                             .advice = "open a file or a database"}};
 }
 
-Result<void> MemoryUpkeep::sync() { return {}; }
+Result<void> MemoryUpkeep::sync() {
+  return base_.state.with([](State&) -> Result<void> { return {}; });
+}
 
 }  // namespace memory
 

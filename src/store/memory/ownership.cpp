@@ -3,7 +3,6 @@
 
 #include "perdure/store/ownership.hpp"
 
-#include <expected>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -22,18 +21,11 @@ namespace perdure::memory {
 
 namespace {
 
-std::unexpected<Error> not_live(const WorkerId& worker) {
-  return fail(ErrorCode::lease_lost,
-              fmt::format("worker {} is not live: it is unknown, has retired, or has to renew",
-                          worker.text()),
-              worker.text());
-}
-
 /// Gives `grant` to `worker`; says whether that changed anything.
 /// Fails: `lease_lost`; `lease_held`.
 Result<bool> take(const State& state, Grant& grant, const WorkerId& worker, const Clock& clock) {
   const Uptime uptime = clock.uptime();
-  if (!is_alive(state, worker, uptime)) return not_live(worker);
+  if (auto live = require_live(state, worker, uptime); !live) return forward(live);
   if (grant.owner && grant.owner->worker == worker) return false;
   if (grant.owner && is_alive(state, grant.owner->worker, uptime)) {
     const std::string& owner = grant.owner->worker.text();
@@ -70,7 +62,7 @@ Result<void> MemoryOwnership::enroll(const NewWorker& worker) {
 Result<void> MemoryOwnership::renew(const WorkerId& worker) {
   return base_.state.with([&](State& state) -> Result<void> {
     const auto found = state.workers.find(worker);
-    if (found == state.workers.end()) return not_live(worker);
+    if (found == state.workers.end()) return require_live(state, worker, Uptime{});
     WorkerRow& row = found->second;
     row.until = base_.clock.uptime() + row.worker.lease_time;
     state.note_change();

@@ -75,6 +75,7 @@ class MemoryLedger final : public Ledger {
   Result<Call> read(const SessionId& session, Position call) override;
   Result<std::optional<Call>> find_holder(const Digest& key) override;
   Result<std::vector<Call>> by_key(const Digest& key) override;
+  Result<std::vector<Call>> find_claims(const Digest& key) override;
   Result<std::vector<Call>> list(const CallQuery& query) override;
 
  private:
@@ -153,6 +154,7 @@ class MemoryUpkeep final : public Upkeep {
   Result<void> backup(const std::string& path, const Progress& progress) override;
   Result<std::vector<Remark>> doctor() override;
   Result<void> sync() override;
+  Result<std::string> loss_token() override { return base_.info.incarnation; }
 
  private:
   Base& base_;

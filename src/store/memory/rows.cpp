@@ -66,6 +66,14 @@ bool is_alive(const State& state, const WorkerId& worker, Uptime uptime) {
   return found != state.workers.end() && found->second.until > uptime;
 }
 
+Result<void> require_live(const State& state, const WorkerId& worker, Uptime uptime) {
+  if (is_alive(state, worker, uptime)) return {};
+  return fail(ErrorCode::lease_lost,
+              fmt::format("worker {} is not live: it is unknown, has retired, or has to renew",
+                          worker.text()),
+              worker.text());
+}
+
 std::optional<Holder> holder_of(const State& state, const Grant& grant, Uptime uptime) {
   if (!grant.owner) return std::nullopt;
   // Retiring gives up everything, so an owner's worker is always known.

@@ -14,6 +14,9 @@ namespace perdure::memory {
 
 [[nodiscard]] bool is_alive(const State& state, const WorkerId& worker, Uptime uptime);
 
+/// Fails: `lease_lost`.
+[[nodiscard]] Result<void> require_live(const State& state, const WorkerId& worker, Uptime uptime);
+
 /// Who the grant names, as people see it; empty if it names nobody.
 [[nodiscard]] std::optional<Holder> holder_of(const State& state, const Grant& grant,
                                               Uptime uptime);

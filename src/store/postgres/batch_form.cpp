@@ -42,6 +42,11 @@ constexpr std::string_view alone_sql =
     "SELECT perdure.commit($1, NOT $22, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
     "$15, $16, $17, $18, $19, $20, $21)";
 
+// The same, of a session that is made first.
+constexpr std::string_view first_sql =
+    "SELECT perdure.commit($1, NOT $24, perdure.begin_session($1, $22, $2, $3, $23), $3, $4, $5, "
+    "$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)";
+
 constexpr std::string_view together_sql =
     "SELECT perdure.commit_all($1, NOT $16, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, "
     "$14, $15)";
@@ -132,8 +137,8 @@ Params BatchForm::Columns::params(const std::optional<Timestamp>& now) const {
 }
 
 BatchForm::BatchForm(const Lease& lease, const Batch& batch, std::optional<Timestamp> now,
-                     IdSource& ids)
-    : lease_(lease), batch_(batch), now_(now), rest_(batch, ids) {
+                     IdSource& ids, std::optional<FirstOwner> first)
+    : lease_(lease), batch_(batch), now_(now), first_(std::move(first)), rest_(batch, ids) {
   hashes_.reserve(batch.entries.size());
   for (const NewEntry& entry : batch.entries) {
     hashes_.push_back(sha256(entry.body.bytes()));
@@ -145,7 +150,7 @@ BatchForm::BatchForm(const Lease& lease, const Batch& batch, std::optional<Times
 }
 
 bool BatchForm::is_plain() const {
-  return !batch_.entries.empty() && !batch_.status && rest_.is_empty();
+  return !first_ && !batch_.entries.empty() && !batch_.status && rest_.is_empty();
 }
 
 bool BatchForm::goes_with(const Commission& other) const {
@@ -178,7 +183,9 @@ Prepared BatchForm::alone(bool is_repeated) const {
   } else {
     params.add_record(rest_.fields());
   }
-  return {alone_sql, std::move(params)};
+  if (!first_) return {alone_sql, std::move(params)};
+  params.add(first_->uptime).add(first_->row);
+  return {first_sql, std::move(params)};
 }
 
 Prepared BatchForm::together(std::span<const Commission* const> all) const {

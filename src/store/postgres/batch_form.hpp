@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,11 +24,18 @@
 
 namespace perdure::postgres {
 
+/// What makes the session of a batch that is its first.
+struct FirstOwner {
+  std::string row{};  ///< SessionRow::to_json.
+  std::optional<std::int64_t> uptime{};
+};
+
 /// Points into the lease and the batch it was made of, which must outlive it.
 class BatchForm final : public Commission {
  public:
   /// `now`: the commit's time, where it is not the server's clock that gives it.
-  BatchForm(const Lease& lease, const Batch& batch, std::optional<Timestamp> now, IdSource& ids);
+  BatchForm(const Lease& lease, const Batch& batch, std::optional<Timestamp> now, IdSource& ids,
+            std::optional<FirstOwner> first = {});
 
   [[nodiscard]] const SessionId& session() const override { return lease_.session; }
   [[nodiscard]] std::size_t bytes() const override { return bytes_; }
@@ -46,6 +54,7 @@ class BatchForm final : public Commission {
   const Lease& lease_;
   const Batch& batch_;
   const std::optional<Timestamp> now_;
+  const std::optional<FirstOwner> first_;
 
   const BatchRest rest_;
   std::vector<Digest> hashes_{};  ///< Of the entries' bodies.

@@ -47,6 +47,7 @@ Client::Client(Address address, Options options)
 // `work` is one transaction, the same one each time.
 template <class Work>
 auto Client::repeat(Work work) -> decltype(work(std::declval<Connection&>())) {
+  if (auto here = process_.check(); !here) return forward(here);
   Attempts attempts(options_.patience);
   for (;;) {
     try {
@@ -77,6 +78,7 @@ Result<void> Client::write_all(std::span<const Statement> statements) {
 }
 
 Result<std::string> Client::commit(const BatchForm& form, Sync sync) {
+  if (auto here = process_.check(); !here) return forward(here);
   const Sync allowed = options_.durability == Durability::process ? Sync::later : sync;
   try {
     return committer_.commit(form, allowed);
@@ -86,6 +88,7 @@ Result<std::string> Client::commit(const BatchForm& form, Sync sync) {
 }
 
 Result<std::unique_ptr<Connection>> Client::connect() try {
+  if (auto here = process_.check(); !here) return forward(here);
   auto connection = pool_.connect(Deadline(options_.patience));
   connection->set_patience(options_.patience);
   return connection;

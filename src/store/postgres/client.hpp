@@ -17,6 +17,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/upkeep.hpp"
@@ -51,6 +52,7 @@ class Client {
   /// Fails: as `work`; `unavailable`.
   template <class Work>
   auto read(Work work) -> decltype(work(std::declval<Connection&>())) {
+    if (auto here = process_.check(); !here) return forward(here);
     Attempts attempts(options_.patience);
     for (;;) {
       try {
@@ -96,6 +98,7 @@ class Client {
   template <class Work>
   auto repeat(Work work) -> decltype(work(std::declval<Connection&>()));
 
+  const OwnProcess process_;
   const Options options_;
   Counters counters_;
   Pool pool_;

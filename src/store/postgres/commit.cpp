@@ -15,6 +15,7 @@
 #include "perdure/store/ownership.hpp"
 #include "postgres/batch_form.hpp"
 #include "postgres/roles.hpp"
+#include "postgres/session_row.hpp"
 #include "rules/checks.hpp"
 
 namespace perdure::postgres {
@@ -65,15 +66,27 @@ Committed read_committed(std::string_view bytes, const BatchId& batch) {
   return committed;
 }
 
-}  // namespace
-
-Result<Committed> commit_batch(const Access& access, const Lease& lease, const Batch& batch) {
-  const BatchForm form(lease, batch, access.now(), access.ids);
+Result<Committed> send(const Access& access, const Batch& batch, const BatchForm& form) {
   const Sync sync = access.is_synced(rules::sync_of(batch)) ? Sync::now : Sync::later;
   auto answer = access.client.commit(form, sync);
   if (!answer) return forward(answer);
   access.watcher.note_write();
   return read_committed(*answer, batch.id);
+}
+
+}  // namespace
+
+Result<Committed> commit_batch(const Access& access, const Lease& lease, const Batch& batch) {
+  return send(access, batch, BatchForm(lease, batch, access.now(), access.ids));
+}
+
+// Known again by its batch's id, like the batch itself.
+Result<Committed> create_with_batch(const Access& access, const NewSession& session,
+                                    const Lease& lease, const Batch& first) {
+  const BatchForm form(lease, first, access.now(), access.ids,
+                       FirstOwner{.row = SessionRow(session, first.id.text()).to_json().text(),
+                                  .uptime = access.uptime()});
+  return send(access, first, form);
 }
 
 }  // namespace perdure::postgres

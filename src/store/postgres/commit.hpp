@@ -20,4 +20,8 @@ struct Committed {
 [[nodiscard]] Result<Committed> commit_batch(const Access& access, const Lease& lease,
                                              const Batch& batch);
 
+/// Fails: as Store::create says.
+[[nodiscard]] Result<Committed> create_with_batch(const Access& access, const NewSession& session,
+                                                  const Lease& lease, const Batch& first);
+
 }  // namespace perdure::postgres

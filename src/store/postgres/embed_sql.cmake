@@ -14,8 +14,7 @@ function(perdure_sql_literals result)
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
-perdure_sql_literals(tables format_1)
-perdure_sql_literals(types format_2)
+perdure_sql_literals(tables format)
 perdure_sql_literals(renewal renew)
 perdure_sql_literals(functions ${PERDURE_POSTGRES_FUNCTIONS})
 file(
@@ -28,8 +27,6 @@ file(
 namespace perdure::postgres {
 
 std::string_view tables_script() { return @tables@; }
-
-std::string_view types_script() { return @types@; }
 
 std::string_view functions_script() { return @functions@; }
 

@@ -241,14 +241,15 @@ class FactReader {
             "SELECT (SELECT s.id FROM perdure.{} s WHERE s.num = t.owner) AS id, "
             "c.position, c.args, c.result, c.tool, c.provider_id, c.effect, c.key, c.state, "
             "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.deadline, "
-            "c.settled_at, c.who, c.why, c.segment FROM perdure.call c WHERE c.session = "
+            "c.settled_at, c.who, c.why, c.claimed, c.segment FROM perdure.call c WHERE c.session "
+            "= "
             "t.owner AND c.position > t.after",
             row_table()),
         "position", "0"));
     while (rows.next()) {
       add(rows.number(0), rows.number(2),
           CallFact{.owner = rows.number(0),
-                   .segment = rows.number(19),
+                   .segment = rows.number(20),
                    .call = rules::read_call(Behind(rows))});
     }
   }
@@ -298,8 +299,9 @@ class FactReader {
     const auto after = digest_from_hex(slice_.at().name);
     Rows rows = db_.query(
         "SELECT session, position, 0::bigint, NULL::bigint, tool, ''::bytea, effect, key, state, "
-        "attempts, failures, fence, intended_at, dispatched_at, NULL::bigint, settled_at, '', '' "
-        "FROM perdure.claim WHERE key > $1 AND session IS NOT NULL AND holder NOT IN (SELECT owner "
+        "attempts, failures, fence, intended_at, dispatched_at, NULL::bigint, settled_at, '', '', "
+        "claimed FROM perdure.claim WHERE key > $1 AND session IS NOT NULL AND holder NOT IN "
+        "(SELECT owner "
         "FROM perdure.transit WHERE side = 1) ORDER BY key LIMIT $2",
         Params::of(after ? bytes_view(*after) : BytesView{}, room()));
     while (rows.next()) {

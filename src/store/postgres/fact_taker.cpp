@@ -24,6 +24,7 @@
 #include "postgres/params.hpp"
 #include "postgres/transit.hpp"
 #include "postgres/values.hpp"
+#include "rules/calls.hpp"
 #include "rules/stored_rows.hpp"
 
 namespace perdure::postgres {
@@ -76,11 +77,12 @@ std::string hex_of(std::string_view bytes) {
 }
 
 // What claims keep of a call as well.
-void add_call(FactObject& object, const Call& call) {
+void add_call(FactObject& object, const Call& call, const std::optional<Digest>& key) {
   object.add("position", call.position)
       .add("tool", call.tool)
       .add("effect", to_string(call.effect))
-      .add("key", call.key)
+      .add("key", key)
+      .add("claimed", call.claimed)
       .add("state", to_string(call.state))
       .add("attempts", call.attempts)
       .add("failures", call.failures)
@@ -131,7 +133,7 @@ class FactColumns {
         .add("channel", entry.channel)
         .add("kind", entry.kind)
         .add("fold", static_cast<std::int64_t>(entry.fold))
-        .add("codec", static_cast<std::int64_t>(entry.body.codec()))
+        .add("codec", rules::codec_column(entry))
         .add("at", entry.at)
         .add("hash", entry.hash);
     const Tally& tally = entry.tally;
@@ -182,7 +184,7 @@ class FactColumns {
   FactObject operator()(const CallFact& fact) const {
     FactObject object;
     const Call& call = fact.call;
-    add_call(object, call);
+    add_call(object, call, call.key);
     object.add("owner", fact.owner)
         .add("segment", fact.segment)
         .add("args", call.args)
@@ -208,7 +210,8 @@ class FactColumns {
 
   FactObject operator()(const ClaimFact& fact) const {
     FactObject object;
-    add_call(object, fact.call);
+    add_call(object, fact.call,
+             fact.call.claimed ? rules::claim_key(*fact.call.claimed) : fact.call.key);
     object.add("session", fact.call.session.text());
     return object;
   }
@@ -263,7 +266,7 @@ const Body* body_of(const Fact& fact) {
 }
 
 /// Of all facts of a slice: its cursor may stand before kinds of which there is nothing.
-std::int64_t kind_of(const Fact& fact) {
+std::int64_t fact_kind_of(const Fact& fact) {
   constexpr std::array kinds = {FactKind::session, FactKind::segment, FactKind::pruned,
                                 FactKind::entry,   FactKind::receipt, FactKind::checkpoint,
                                 FactKind::call,    FactKind::waiting, FactKind::claim,
@@ -275,7 +278,7 @@ std::int64_t kind_of(const Fact& fact) {
 }  // namespace
 
 SentFacts::SentFacts(const FactSlice& slice) {
-  if (!slice.facts.empty()) kind_ = kind_of(slice.facts.front());
+  if (!slice.facts.empty()) kind_ = fact_kind_of(slice.facts.front());
   Json::Array facts;
   for (const Fact& fact : slice.facts) {
     facts.push_back(std::visit(FactColumns(facts.size() + 1), fact).json());

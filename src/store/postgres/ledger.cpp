@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,6 +22,7 @@
 #include "postgres/roles.hpp"
 #include "postgres/rows.hpp"
 #include "postgres/values.hpp"
+#include "rules/calls.hpp"
 #include "rules/checks.hpp"
 #include "rules/retention.hpp"
 #include "rules/stored_rows.hpp"
@@ -31,13 +33,13 @@ namespace {
 constexpr std::string_view select_call =
     "SELECT s.id, c.position, c.args, c.result, c.tool, c.provider_id, c.effect, c.key, c.state, "
     "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.deadline, c.settled_at, "
-    "c.who, c.why FROM perdure.call c JOIN perdure.session s ON s.num = c.session ";
+    "c.who, c.why, c.claimed FROM perdure.call c JOIN perdure.session s ON s.num = c.session ";
 
 /// The call of a removed session that holds the key: its payload is gone.
 constexpr std::string_view select_claim =
     "SELECT session, position, 0::bigint, NULL::bigint, tool, ''::bytea, effect, key, state, "
-    "attempts, failures, fence, intended_at, dispatched_at, NULL::bigint, settled_at, '', '' "
-    "FROM perdure.claim WHERE key = $1 AND session IS NOT NULL";
+    "attempts, failures, fence, intended_at, dispatched_at, NULL::bigint, settled_at, '', '', "
+    "claimed FROM perdure.claim WHERE key = $1 AND session IS NOT NULL";
 
 /// The calls of one state, in order, as far as a page can need them: the index of open calls has
 /// them so. $2 the states, $3 how many, $4 and $5 the call to begin behind.
@@ -112,6 +114,21 @@ Result<std::vector<Call>> PostgresLedger::by_key(const Digest& key) {
       const auto place = std::ranges::lower_bound(calls, claim.intended_at, {}, &Call::intended_at);
       calls.insert(place, std::move(claim));
     }
+    return calls;
+  });
+}
+
+Result<std::vector<Call>> PostgresLedger::find_claims(const Digest& key) {
+  return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {
+    std::vector<Call> calls = read_calls(db.query(select_claim, Params::of(rules::claim_key(key))));
+    std::ranges::move(
+        read_calls(
+            db.query(sql(select_call,
+                         "WHERE c.claimed = $1 AND c.state IN ('dispatched', 'in_doubt', "
+                         "'succeeded', 'abandoned') ORDER BY c.intended_at, c.session, c.position"),
+                     Params::of(key))),
+        std::back_inserter(calls));
+    std::ranges::stable_sort(calls, {}, &Call::intended_at);
     return calls;
   });
 }

@@ -1,10 +1,13 @@
 // Reading history over PostgreSQL, each in one statement: the parts of the line, and a range of
-// entries of each.
+// entries of each. Only where positions skip a second one asks whether they should.
 
 #include "perdure/store/log.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +27,7 @@
 #include "postgres/values.hpp"
 #include "rules/checks.hpp"
 #include "rules/match.hpp"
+#include "rules/soundness.hpp"
 #include "rules/stored_rows.hpp"
 
 namespace perdure::postgres {
@@ -38,11 +42,69 @@ constexpr std::int64_t checkpoints_at_once = 1000;
 std::string read_sql(Order order) {
   const std::string_view way = order == Order::oldest_first ? "" : "DESC";
   return fmt::format(
-      "SELECT {0} FROM perdure.parts($1, $2, $3, $4) p CROSS JOIN LATERAL ("
+      "SELECT {0}, p.last FROM perdure.parts($1, $2, $3, $4) p CROSS JOIN LATERAL ("
       "SELECT * FROM perdure.entry e WHERE e.session = p.session AND e.position BETWEEN "
       "greatest(p.first, $5) AND least(p.last, $6) AND ($7 = '' OR e.channel = $7) "
       "ORDER BY e.position {1} LIMIT $8) e LIMIT $8",
       entry_columns, way);
+}
+
+constexpr int part_last_column = 15;
+
+// What was read of a query, and how far its parts go.
+struct Page {
+  std::vector<Entry> entries{};
+  Position part_last = 0;  ///< Of the part that the newest of them is on.
+};
+
+// Whether positions are left out that may have had entries. A look at the numbers only: they also skip
+// where a branch left something behind, or something was pruned.
+bool may_have_gap(const LogQuery& query, const Page& page) {
+  if (!query.channel.empty()) return false;
+  const bool forwards = query.order == Order::oldest_first;
+  const bool is_full = page.entries.size() >= query.limit;
+  const bool ends_known = query.as_of.kind() == Point::Kind::position;
+  const Position from = std::max<Position>(query.from, 1);
+  Position to = std::min(query.to, page.part_last);
+  if (ends_known) to = std::min(query.to, query.as_of.number());
+  if (page.entries.empty()) return ends_known && from <= to;
+  const auto is_step = [&](const Entry& before, const Entry& next) {
+    return forwards ? before.position + 1 == next.position : next.position + 1 == before.position;
+  };
+  if (std::ranges::adjacent_find(page.entries, std::not_fn(is_step)) != page.entries.end()) {
+    return true;
+  }
+  const Position oldest = forwards ? page.entries.front().position : page.entries.back().position;
+  const Position newest = forwards ? page.entries.back().position : page.entries.front().position;
+  const bool begins_late = oldest > from && (forwards || !is_full);
+  const bool ends_early = newest < to && (!forwards || !is_full);
+  return begins_late || ends_early;
+}
+
+// Puts a damaged entry where one must have been. Which channel it was on nobody knows.
+void add_lost(Connection& db, const SessionId& session, const LogQuery& query, Page& page) {
+  std::vector<Entry>& entries = page.entries;
+  const bool forwards = query.order == Order::oldest_first;
+  Position from = query.from;
+  Position to = query.to;
+  // What follows a full page is read with the next one.
+  if (entries.size() >= query.limit) (forwards ? to : from) = entries.back().position;
+  Rows rows = db.query(
+      fmt::format("SELECT p.segment, g.position FROM perdure.parts($1, $2, $3, $4) p "
+                  "CROSS JOIN LATERAL generate_series(greatest(p.first, $5), least(p.last, $6)) "
+                  "g(position) WHERE NOT EXISTS (SELECT FROM perdure.entry e "
+                  "WHERE e.session = p.session AND e.position = g.position) "
+                  "AND NOT EXISTS (SELECT FROM perdure.pruned d WHERE d.segment = p.segment "
+                  "AND d.first <= g.position AND d.upto > g.position) "
+                  "ORDER BY g.position {} LIMIT $7",
+                  forwards ? "" : "DESC"),
+      Params::of(session.text(), kind_of(query.as_of), sendable(query.as_of.number()), !forwards,
+                 sendable(from), sendable(to), static_cast<std::int64_t>(query.limit)));
+  while (rows.next()) entries.push_back(rules::lost_entry(rows.number(0), rows.number(1)));
+  std::ranges::sort(entries, [&](const Entry& a, const Entry& b) {
+    return forwards ? a.position < b.position : b.position < a.position;
+  });
+  if (entries.size() > query.limit) entries.resize(query.limit);
 }
 
 }  // namespace
@@ -56,10 +118,14 @@ Result<std::vector<Entry>> PostgresLog::read(const SessionId& session, const Log
                  Params::of(session.text(), kind_of(query.as_of), sendable(query.as_of.number()),
                             newest, sendable(query.from), sendable(query.to),
                             searchable(query.channel), static_cast<std::int64_t>(query.limit)));
-    std::vector<Entry> entries;
-    entries.reserve(rows.count());
-    while (rows.next()) entries.push_back(read_entry(rows));
-    return entries;
+    Page page;
+    page.entries.reserve(rows.count());
+    while (rows.next()) {
+      page.entries.push_back(read_entry(rows));
+      page.part_last = std::max(page.part_last, rows.number(part_last_column));
+    }
+    if (may_have_gap(query, page)) add_lost(db, session, query, page);
+    return std::move(page.entries);
   });
 }
 

@@ -17,14 +17,13 @@
 #include "postgres/address.hpp"
 #include "postgres/scripts.hpp"
 #include "postgres/statements.hpp"
+#include "rules/format.hpp"
 #include "rules/incarnation.hpp"
 
 namespace perdure::postgres {
 namespace {
 
-// From each format to the next; the first makes one out of nothing.
-constexpr std::array steps = {&tables_script, &types_script};
-static_assert(steps.size() == format_number);
+static_assert(format_number == rules::first_format + static_cast<std::int64_t>(own_steps.size()));
 
 constexpr std::array partitioned = {"entry", "receipt", "checkpoint", "call", "message"};
 
@@ -52,11 +51,10 @@ void replace_all(std::string& text, std::string_view mark, std::string_view by) 
   }
 }
 
-std::string steps_from(std::int64_t format, int partitions) {
-  std::string script;
-  for (auto i = static_cast<std::size_t>(format); i < steps.size(); ++i) script += steps.at(i)();
+std::string make_tables(int partitions) {
+  std::string script(tables_script());
   replace_all(script, "/*by session*/", partitions > 0 ? "PARTITION BY HASH (session)" : "");
-  for (int i = 0; format == 0 && i < partitions; ++i) {
+  for (int i = 0; i < partitions; ++i) {
     for (const char* table : partitioned) {
       script += fmt::format(
           "CREATE TABLE perdure.{0}_{1} PARTITION OF perdure.{0} FOR VALUES WITH (MODULUS {2}, "
@@ -100,14 +98,19 @@ std::string renewal() {
 
 std::string_view own_version() { return program_version(); }
 
-bool is_current(const Standing& standing) {
-  if (standing.format != format_number) return false;
+std::int64_t last_format(FormatSteps steps) {
+  return rules::first_format + static_cast<std::int64_t>(steps.size());
+}
+
+bool is_current(const Standing& standing, FormatSteps steps) {
+  if (standing.format != last_format(steps)) return false;
   return standing.functions == own_functions() ||
          numbers_of(standing.functions) > numbers_of(own_version());
 }
 
 // The lock is on the schema's name: other stores of the database are made meanwhile.
-std::string migration_script(const Address& address, const Standing& standing, IdSource& ids) {
+std::string migration_script(const Address& address, const Standing& standing, IdSource& ids,
+                             FormatSteps steps) {
   const bool is_new = standing.format == 0;
   std::string script = fmt::format(
       "SELECT pg_advisory_xact_lock(hashtext('perdure.'));\n"
@@ -119,7 +122,9 @@ std::string migration_script(const Address& address, const Standing& standing, I
   if (!standing.has_schema)
     script += fmt::format("CREATE SCHEMA {};\n", quoted_name(address.schema));
   if (!is_new) script += as_owner;
-  script += steps_from(standing.format, address.partitions);
+  if (is_new) script += make_tables(address.partitions);
+  const std::int64_t done = is_new ? 0 : standing.format - rules::first_format;
+  for (const FormatStep step : steps.subspan(static_cast<std::size_t>(done))) script += step;
   script += is_new ? std::string(functions_script()) : renewal();
   if (is_new) {
     script += fmt::format(
@@ -130,7 +135,7 @@ std::string migration_script(const Address& address, const Standing& standing, I
   script += fmt::format(
       "INSERT INTO perdure.meta VALUES ('format', '{}'), ('functions', '{}') "
       "ON CONFLICT (key) DO UPDATE SET value = excluded.value;\n",
-      format_number, own_functions());
+      last_format(steps), own_functions());
   return script;
 }
 

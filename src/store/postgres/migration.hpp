@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,19 @@
 
 namespace perdure::postgres {
 
-inline constexpr std::int64_t format_number = 2;
+/// What leads from one format to the next, as a script, with `perdure` for the schema.
+using FormatStep = std::string_view;
+/// In order, from the first format (rules/format.hpp) on.
+using FormatSteps = std::span<const FormatStep>;
+
+/// Those of this build. There are none yet; tests open stores with one more.
+inline constexpr FormatSteps own_steps{};
+
+/// What this build writes.
+inline constexpr std::int64_t format_number = 4;
+
+/// The format to which these steps lead.
+[[nodiscard]] std::int64_t last_format(FormatSteps steps);
 
 /// What was found in the schema.
 struct Standing {
@@ -38,7 +51,7 @@ inline constexpr std::string_view standing_digest =
 inline constexpr std::string_view migrated_meanwhile = "PD010";
 
 /// Whether this build can work with it as it is.
-[[nodiscard]] bool is_current(const Standing& standing);
+[[nodiscard]] bool is_current(const Standing& standing, FormatSteps steps);
 
 /// "0.1.0", of this program.
 [[nodiscard]] std::string_view own_version();
@@ -46,6 +59,6 @@ inline constexpr std::string_view migrated_meanwhile = "PD010";
 /// All in one script, and so in one transaction, for one migrator at a time. It fails with
 /// `migrated_meanwhile` if the schema is no longer as it was found.
 [[nodiscard]] std::string migration_script(const Address& address, const Standing& standing,
-                                           IdSource& ids);
+                                           IdSource& ids, FormatSteps steps);
 
 }  // namespace perdure::postgres

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
 #include "perdure/store/changes.hpp"
@@ -58,13 +59,14 @@ namespace {
 
 class PostgresStore final : public Store, private Upkeep {
  public:
-  PostgresStore(Address address, const OpenOptions& options)
+  PostgresStore(Address address, const OpenOptions& options, FormatSteps steps)
       : options_(options),
+        steps_(steps),
         client_(std::move(address),
                 {.patience = options.write_wait, .durability = options.durability}) {}
 
   Result<void> prepare() {
-    auto opened = open_schema(client_, options_.create, *options_.ids);
+    auto opened = open_schema(client_, options_.create, *options_.ids, steps_);
     if (!opened) return forward(opened);
     opened_ = *std::move(opened);
     return {};
@@ -76,6 +78,17 @@ class PostgresStore final : public Store, private Upkeep {
     if (!committed) return forward(committed);
     if (!committed->repeated) ++commits_;
     return std::move(committed->receipt);
+  }
+
+  Result<Created> create(const NewSession& session, const WorkerId& worker,
+                         const Batch& first) override {
+    if (auto checked = rules::check(session); !checked) return forward(checked);
+    if (auto checked = rules::check(first); !checked) return forward(checked);
+    const Lease lease{.session = session.id, .worker = worker, .fence = first_fence};
+    auto committed = create_with_batch(access_, session, lease, first);
+    if (!committed) return forward(committed);
+    if (!committed->repeated) ++commits_;
+    return Created{lease, std::move(committed->receipt)};
   }
 
   Sessions& sessions() override { return sessions_; }
@@ -94,7 +107,7 @@ class PostgresStore final : public Store, private Upkeep {
     return {.backend = "postgres",
             .location = client_.address().shown,
             .engine = opened_.engine,
-            .format = format_number,
+            .format = last_format(steps_),
             .incarnation = opened_.incarnation,
             .durability = options_.durability};
   }
@@ -119,13 +132,24 @@ class PostgresStore final : public Store, private Upkeep {
   Result<std::vector<Remark>> doctor() override { return examine(access_); }
 
   Result<void> sync() override {
+    if (auto here = process_.check(); !here) return here;
     if (options_.durability == Durability::process) return {};
     auto synced = client_.write("SELECT perdure.sync()", {});
     if (!synced) return forward(synced);
     return {};
   }
 
+  // Asked anew each time: the server may have crashed since, and this process not noticed.
+  Result<std::string> loss_token() override {
+    if (auto here = process_.check(); !here) return forward(here);
+    auto rows = client_.write("SELECT perdure.loss_token()", {});
+    if (!rows) return forward(rows);
+    return rows->next() ? rows->string(0) : std::string();
+  }
+
+  const OwnProcess process_;
   const OpenOptions options_;
+  const FormatSteps steps_;
   Opened opened_;
   std::atomic<std::uint64_t> commits_ = 0;
   Client client_;
@@ -149,10 +173,10 @@ class PostgresStore final : public Store, private Upkeep {
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_postgres(const std::string& location,
-                                             const OpenOptions& options) {
+                                             const OpenOptions& options, FormatSteps steps) {
   auto address = parse_address(location);
   if (!address) return forward(address);
-  auto store = std::make_unique<PostgresStore>(*std::move(address), options);
+  auto store = std::make_unique<PostgresStore>(*std::move(address), options, steps);
   if (auto prepared = store->prepare(); !prepared) return forward(prepared);
   return store;
 }

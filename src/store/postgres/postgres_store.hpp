@@ -8,11 +8,13 @@
 #include "perdure/core/error.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
+#include "postgres/migration.hpp"
 
 namespace perdure::postgres {
 
-/// Fails: as open_store says.
+/// `steps`: to formats that this build does not know, in tests. Fails: as open_store says.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_postgres(const std::string& location,
-                                                           const OpenOptions& options);
+                                                           const OpenOptions& options,
+                                                           FormatSteps steps = own_steps);
 
 }  // namespace perdure::postgres

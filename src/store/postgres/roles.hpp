@@ -109,6 +109,7 @@ class PostgresLedger final : public Ledger {
   Result<Call> read(const SessionId& session, Position call) override;
   Result<std::optional<Call>> find_holder(const Digest& key) override;
   Result<std::vector<Call>> by_key(const Digest& key) override;
+  Result<std::vector<Call>> find_claims(const Digest& key) override;
   Result<std::vector<Call>> list(const CallQuery& query) override;
 
  private:

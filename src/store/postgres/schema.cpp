@@ -22,6 +22,7 @@
 #include "postgres/params.hpp"
 #include "postgres/rows.hpp"
 #include "postgres/statements.hpp"
+#include "rules/format.hpp"
 
 namespace perdure::postgres {
 namespace {
@@ -73,7 +74,8 @@ Error not_made(const Address& address) {
       "migrate"};
 }
 
-Error not_migrated(const Address& address, const Standing& standing, std::string_view why) {
+Error not_migrated(const Address& address, const Standing& standing, FormatSteps steps,
+                   std::string_view why) {
   const std::string_view noted = standing.functions;
   return {
       ErrorCode::unsupported,
@@ -83,7 +85,7 @@ Error not_migrated(const Address& address, const Standing& standing, std::string
                   "schema",
                   quoted_name(address.schema), address.shown, standing.format,
                   noted.empty() ? "(unknown)" : noted.substr(0, noted.find(' ')), own_version(),
-                  format_number, why),
+                  last_format(steps), why),
       {}};
 }
 
@@ -95,7 +97,8 @@ Error foreign(const Address& address) {
 }
 
 // What is found may be migrated, but for a format that this build does not know.
-Result<void> read_standing(Connection& db, Found& found, const Address& address) {
+Result<void> read_standing(Connection& db, Found& found, const Address& address,
+                           FormatSteps steps) {
   if (!found.has_meta) {
     if (found.others > 0) return std::unexpected(foreign(address));
     return {};
@@ -112,23 +115,27 @@ Result<void> read_standing(Connection& db, Found& found, const Address& address)
   if (error != std::errc() || end != format.data() + format.size() || standing.format < 1) {
     return std::unexpected(foreign(address));
   }
-  if (standing.format > format_number) {
+  if (standing.format > last_format(steps)) {
     return fail(
         ErrorCode::unsupported,
         fmt::format("the store has format {}, this version of Perdure reads {}: use a newer one",
-                    format, format_number));
+                    format, last_format(steps)));
+  }
+  if (standing.format < rules::first_format) {
+    return fail(ErrorCode::unsupported, rules::unreleased_format(standing.format));
   }
   standing.functions = rows.string(1);
   standing.digest = rows.string(2);
   return {};
 }
 
-Result<void> check_migration(const Found& found, const Address& address, bool create) {
+Result<void> check_migration(const Found& found, const Address& address, bool create,
+                             FormatSteps steps) {
   const bool may_change = address.migrate == Migrate::automatic;
   if (found.has_meta) {
     if (may_change) return {};
     return std::unexpected(
-        not_migrated(address, found.standing, "`migrate=verify` forbids to change it"));
+        not_migrated(address, found.standing, steps, "`migrate=verify` forbids to change it"));
   }
   if (!create) return std::unexpected(not_there(address));
   if (!may_change) return std::unexpected(not_made(address));
@@ -136,31 +143,33 @@ Result<void> check_migration(const Found& found, const Address& address, bool cr
 }
 
 // Then it is to be looked at again.
-Result<void> migrate(Connection& db, const Found& found, const Address& address,
-                     IdSource& ids) try {
-  db.execute(migration_script(address, found.standing, ids));
+Result<void> migrate(Connection& db, const Found& found, const Address& address, IdSource& ids,
+                     FormatSteps steps) try {
+  db.execute(migration_script(address, found.standing, ids, steps));
   return {};
 } catch (const PgError& error) {
   // Somebody else made it, or its schema, between our look and our turn.
   if (error.sqlstate() == migrated_meanwhile || error.sqlstate() == "42P06") return {};
   if (error.sqlstate() != "42501" || !found.has_meta) throw;
-  return std::unexpected(not_migrated(address, found.standing, "this role may not change it"));
+  return std::unexpected(
+      not_migrated(address, found.standing, steps, "this role may not change it"));
 }
 
 }  // namespace
 
-Result<Opened> open_schema(Client& client, bool create, IdSource& ids) {
+Result<Opened> open_schema(Client& client, bool create, IdSource& ids, FormatSteps steps) {
   const Address& address = client.address();
   auto opened = client.read([&](Connection& db) -> Result<Opened> {
     while (true) {
       Found found = look(db);
-      if (auto read = read_standing(db, found, address); !read) return forward(read);
-      if (is_current(found.standing)) {
+      if (auto read = read_standing(db, found, address, steps); !read) return forward(read);
+      if (is_current(found.standing, steps)) {
         db.query(recognise_server);
         return Opened{.incarnation = read_meta(db, "incarnation"), .engine = found.engine};
       }
-      if (auto may = check_migration(found, address, create); !may) return forward(may);
-      if (auto migrated = migrate(db, found, address, ids); !migrated) return forward(migrated);
+      if (auto may = check_migration(found, address, create, steps); !may) return forward(may);
+      if (auto migrated = migrate(db, found, address, ids, steps); !migrated)
+        return forward(migrated);
     }
   });
   if (opened) client.begin_with(recognise_server);

@@ -6,11 +6,8 @@
 
 namespace perdure::postgres {
 
-/// The tables of format 1. `/*by session*/` stands where a table can be partitioned.
+/// The tables and types of the first format. `/*by session*/` stands where a table can be partitioned.
 [[nodiscard]] std::string_view tables_script();
-
-/// What format 2 added.
-[[nodiscard]] std::string_view types_script();
 
 /// The functions and views of the format this build writes. Each begins with CREATE at the start of a
 /// line, and no two have the same name.

@@ -44,12 +44,12 @@ rules::StoredCommit read_commit(const Rows& rows) {
 rules::StoredCall read_stored_call(const Rows& rows) {
   rules::StoredCall stored;
   stored.call = rules::read_call(rows);
-  stored.segment = rows.number(18);
+  stored.segment = rows.number(19);
   stored.has_known_words = effect_class_from(rows.text(6)) && call_state_from(rows.text(8)) &&
                            (rows.is_null(7) || rows.text(7).size() == sizeof(Digest));
-  stored.has_intent = rows.boolean(19);
-  stored.has_args = rows.boolean(20);
-  stored.has_result = rows.boolean(21);
+  stored.has_intent = rows.boolean(20);
+  stored.has_args = rows.boolean(21);
+  stored.has_result = rows.boolean(22);
   return stored;
 }
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "perdure/core/id.hpp"
-#include "perdure/core/sha256.hpp"
 #include "perdure/core/text.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
@@ -56,16 +56,13 @@ Entry read_entry(const Rows& rows, int column) {
               .channel = rows.string(column + 2),
               .kind = rows.string(column + 3),
               .fold = rows.integer(column + 4) == 1 ? Fold::replace : Fold::append,
-              .body = read_body(rows, column + 5, body, bytes),
               .hash = rows.digest(column + 12),
               .tally = rules::read_tally(rows, column + 7),
-              .at = rows.time(column + 6),
-              .condition = Condition::intact};
-  if (rows.is_null(body) && rows.is_null(bytes)) {
-    entry.condition = Condition::erased;
-  } else if (sha256(entry.body.bytes()) != entry.hash) {
-    entry.condition = Condition::damaged;
-  }
+              .at = rows.time(column + 6)};
+  std::optional<std::string> text;
+  if (!rows.is_null(bytes)) text = rows.string(bytes);
+  if (!rows.is_null(body)) text = rows.string(body);
+  rules::set_body(entry, rows.integer(column + 5), std::move(text));
   return entry;
 }
 

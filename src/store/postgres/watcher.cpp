@@ -74,12 +74,14 @@ void Watcher::note_write() {
 }
 
 Result<std::uint64_t> Watcher::current() {
+  if (auto here = process_.check(); !here) return forward(here);
   if (auto looked = look(true); !looked) return forward(looked);
   const std::scoped_lock lock(mutex_);
   return number_;
 }
 
 Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
+  if (auto here = process_.check(); !here) return forward(here);
   if (auto looked = look(false); !looked) return forward(looked);
   std::unique_lock lock(mutex_);
   if (number_ > since || timeout <= Duration(0)) return number_;

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "postgres/client.hpp"
 #include "postgres/connection.hpp"
@@ -57,6 +58,7 @@ class Watcher {
   void tell_server();
   [[nodiscard]] std::string channel() const;
 
+  const OwnProcess process_;
   Client& client_;
   const bool notify_;
   bool hears_;  ///< The listener's: false once it met a pooler, behind which nobody can listen.

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/ownership.hpp"
@@ -55,6 +58,24 @@ bool holds_key(CallState state) {
          state == CallState::succeeded || state == CallState::abandoned;
 }
 
+std::optional<Digest> held_key(const Call& call) {
+  return holds_key(call.state) ? call.key : std::nullopt;
+}
+
+// Also one that failed: failures change the key by which a vendor knows the operation.
+void disown(Call& call) {
+  if (!call.key || call.attempts == 0) return;
+  call.claimed = call.key;
+  call.key.reset();
+}
+
+Digest claim_key(const Digest& claimed) {
+  Sha256 hash;
+  hash.update("a key that a bundle claims ");
+  hash.update({reinterpret_cast<const char*>(claimed.data()), claimed.size()});
+  return hash.finish();
+}
+
 Call intended(const SessionId& session, const Intend& intent, Timestamp at) {
   Call call;
   call.session = session;
@@ -73,6 +94,7 @@ Result<void> dispatch(Call& call, const Dispatch& change, Fence fence, Timestamp
   if (!checked) return checked;
   call.state = CallState::dispatched;
   ++call.attempts;
+  if (call.claimed) call.key = std::exchange(call.claimed, std::nullopt);
   call.fence = fence;
   call.dispatched_at = at;
   call.deadline = change.deadline;

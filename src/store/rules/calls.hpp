@@ -2,13 +2,23 @@
 
 #pragma once
 
+#include <optional>
+
 #include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure::rules {
 
 /// Dispatched, in doubt, succeeded or abandoned.
 [[nodiscard]] bool holds_key(CallState state);
+/// What a call holds; empty for one that only claims its key.
+[[nodiscard]] std::optional<Digest> held_key(const Call& call);
+
+/// A call as a bundle brings it that nobody accepted: what was made, and its key, it only claims.
+void disown(Call& call);
+/// By what stores keep a claim of a removed session: as a key that nothing can have.
+[[nodiscard]] Digest claim_key(const Digest& claimed);
 
 /// A call as its intent makes it.
 [[nodiscard]] Call intended(const SessionId& session, const Intend& intent, Timestamp at);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -126,6 +127,7 @@ class SessionCheck {
   void check_number(const StoredCommit& commit) {
     const std::uint64_t expected = number_ + 1;
     number_ = commit.number;
+    times_.insert(commit.at);
     if (commit.number == expected) return;
     is_chain_known_ = false;
     is_next_known_ = false;
@@ -267,6 +269,9 @@ class SessionCheck {
       if (stored.call.state == CallState::in_doubt) ++in_doubt_;
       add(Fault::ledger, stored.call, find_fault(commit, stored));
       add(Fault::reference, stored.call, find_missing(stored));
+      for (const auto& at : {stored.call.dispatched_at, stored.call.settled_at}) {
+        if (at) moves_.push_back({stored.call.position, *at});
+      }
     });
   }
 
@@ -286,7 +291,21 @@ class SessionCheck {
     check_count(RowKind::checkpoints, checkpoints_, Fault::order, "versions");
   }
 
-  void check_call_count() { check_count(RowKind::calls, calls_, Fault::ledger, "calls"); }
+  void check_call_count() {
+    check_count(RowKind::calls, calls_, Fault::ledger, "calls");
+    // Where anything else is wrong, a receipt's time may be what is damaged.
+    const bool is_sound = run_.report().found == found_before_;
+    if (!run_.report().is_complete || !receipts_read_ || !is_sound) return;
+    for (const auto& [position, at] : moves_) {
+      if (times_.contains(at)) continue;
+      run_.found.add({.fault = Fault::ledger,
+                      .session = session_.id,
+                      .first = position,
+                      .last = position,
+                      .what = fmt::format("call {} changed at {}, and no commit was made then",
+                                          call_name(session_.id, position), to_iso8601(at))});
+    }
+  }
 
   void check_count(RowKind kind, std::uint64_t made, Fault fault, std::string_view what) {
     if (!run_.report().is_complete || !receipts_read_) return;
@@ -378,6 +397,10 @@ class SessionCheck {
   std::uint64_t checkpoints_ = 0;
   std::uint64_t calls_ = 0;
   std::int64_t in_doubt_ = 0;
+  // A call moves in a commit, at its time.
+  std::set<Timestamp> times_;
+  std::vector<std::pair<Position, Timestamp>> moves_;
+  const std::uint64_t found_before_ = run_.report().found;
   bool receipts_read_ = false;
 };
 

@@ -28,6 +28,16 @@ template <class IdType>
   return IdType::parse(std::string(text)).value_or(IdType{});
 }
 
+/// An entry's column `codec`. One that was erased says so there, and has no body: a body that is only
+/// missing is damage.
+[[nodiscard]] inline std::int64_t codec_column(const Entry& entry) {
+  const auto codec = static_cast<std::int64_t>(entry.body.codec());
+  return entry.condition == Condition::erased ? -1 - codec : codec;
+}
+
+/// The codec and the body that a row has, and in what condition they are. `entry` has its hash.
+void set_body(Entry& entry, std::int64_t codec_column, std::optional<std::string> body);
+
 /// The JSON array that `tags_text` made.
 /// The column of `session` that a list is sorted by.
 [[nodiscard]] std::string_view sort_column(SessionSort sort);
@@ -99,7 +109,7 @@ template <class Rows>
 }
 
 /// session id, position, args, result, tool, provider_id, effect, key, state, attempts, failures,
-/// fence, intended_at, dispatched_at, deadline, settled_at, who, why.
+/// fence, intended_at, dispatched_at, deadline, settled_at, who, why, claimed.
 template <class Rows>
 [[nodiscard]] Call read_call(const Rows& rows) {
   Call call;
@@ -121,6 +131,10 @@ template <class Rows>
   call.settled_at = rows.optional_time(15);
   call.who = rows.string(16);
   call.why = rows.string(17);
+  if (!rows.is_null(18)) {
+    call.claimed = rows.digest(18);
+    call.key.reset();
+  }
   return call;
 }
 

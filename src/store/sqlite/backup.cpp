@@ -40,10 +40,10 @@ Result<bool> copy(Connection& from, Connection& to, const PartFile& part,
                   const Progress& progress) {
   const std::unique_ptr<sqlite3_backup, BackupCloser> backup(
       sqlite3_backup_init(to.handle(), "main", from.handle(), "main"));
-  if (!backup) throw SqliteError(sqlite3_errcode(to.handle()), sqlite3_errmsg(to.handle()));
+  if (!backup) throw error_of(to.handle(), sqlite3_errcode(to.handle()));
   while (true) {
     const int code = sqlite3_backup_step(backup.get(), pages_per_slice);
-    if (code != SQLITE_OK && code != SQLITE_DONE) throw SqliteError(code, sqlite3_errstr(code));
+    if (code != SQLITE_OK && code != SQLITE_DONE) throw error_of(to.handle(), code);
     if (auto synced = part.sync(); !synced) return forward(synced);
     const auto total = static_cast<std::uint64_t>(sqlite3_backup_pagecount(backup.get()));
     const auto left = static_cast<std::uint64_t>(sqlite3_backup_remaining(backup.get()));

@@ -15,7 +15,7 @@ BlobReader::BlobReader(Connection& db, std::int64_t number) : db_(db) {
   blob_.reset(opened);
   // What is no blob any more is as damaged as one that cannot be read.
   if (code == SQLITE_ERROR) throw SqliteError(SQLITE_CORRUPT, sqlite3_errmsg(db.handle()));
-  if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(db.handle()));
+  if (code != SQLITE_OK) throw error_of(db.handle(), code);
 }
 
 std::uint64_t BlobReader::size() const {
@@ -26,7 +26,7 @@ std::string BlobReader::read(std::uint64_t offset, std::uint64_t count) {
   std::string bytes(count, '\0');
   const int code = sqlite3_blob_read(blob_.get(), bytes.data(), static_cast<int>(count),
                                      static_cast<int>(offset));
-  if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(db_.handle()));
+  if (code != SQLITE_OK) throw error_of(db_.handle(), code);
   return bytes;
 }
 

@@ -120,11 +120,16 @@ Result<std::int64_t> apply(Connection& db, const CallScope& scope, const Dispatc
   auto call = require_call(db, scope, change.call);
   if (!call) return forward(call);
   const bool was_in_doubt = call->state == CallState::in_doubt;
+  const bool was_claimed = call->claimed.has_value();
   if (auto moved = rules::dispatch(*call, change, scope.fence, scope.at); !moved) {
     return forward(moved);
   }
   if (auto free = check_key_free(db, *call); !free) return forward(free);
   update_call(db, scope, *call);
+  if (was_claimed) {
+    db.run("UPDATE call SET key = claimed, claimed = NULL WHERE session = ? AND position = ?",
+           scope.session, call->position);
+  }
   return was_in_doubt ? -1 : 0;
 }
 

@@ -19,13 +19,13 @@ namespace {
 // The columns that read_call() does not read come after those it does.
 constexpr std::string_view select_stored_call =
     "SELECT ?4, position, args, result, tool, provider_id, effect, key, state, attempts, failures, "
-    "fence, intended_at, dispatched_at, deadline, settled_at, who, why, segment FROM call "
+    "fence, intended_at, dispatched_at, deadline, settled_at, who, why, claimed, segment FROM call "
     "WHERE session = ?1 AND position BETWEEN ?2 AND ?3 ORDER BY position";
 
 rules::StoredCall read_stored_call(const Rows& rows) {
   rules::StoredCall stored;
   stored.call = read_call(rows);
-  stored.segment = rows.number(18);
+  stored.segment = rows.number(19);
   stored.has_known_words = effect_class_from(rows.text(6)) && call_state_from(rows.text(8)) &&
                            (rows.is_null(7) || rows.text(7).size() == sizeof(Digest));
   return stored;

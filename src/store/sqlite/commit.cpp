@@ -250,4 +250,18 @@ Result<Committed> apply_batch(Connection& db, const Lease& lease, const Batch& b
   return Committed{std::move(receipt), false};
 }
 
+Result<Committed> apply_first(Connection& db, const Workers& workers, const NewSession& session,
+                              const Lease& lease, const First& first) {
+  const auto there = find_session(db, session.id);
+  if (!there || !find_receipt(db, *there, first.batch.id)) {
+    auto worker = require_live_worker(db, workers, lease.worker);
+    if (!worker) return forward(worker);
+    auto made = insert_session(db, session, first.sealed.at);
+    if (!made) return forward(made);
+    db.run("UPDATE session SET owner = ?, owned_since = ?, fence = ? WHERE id = ?", *worker,
+           first.sealed.at, lease.fence, session.id.text());
+  }
+  return apply_batch(db, lease, first.batch, first.sealed);
+}
+
 }  // namespace perdure::sqlite

@@ -2,13 +2,22 @@
 
 #pragma once
 
+#include <cstdint>
+
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
 #include "rules/chain.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/workers.hpp"
 
 namespace perdure::sqlite {
+
+/// A session's first batch.
+struct First {
+  const Batch& batch;
+  const rules::Sealed& sealed;
+};
 
 struct Committed {
   Receipt receipt;
@@ -21,6 +30,15 @@ void write_frame(Connection& db);
 /// As Store::commit; the batch has passed rules::check.
 [[nodiscard]] Result<Committed> apply_batch(Connection& db, const Lease& lease, const Batch& batch,
                                             const rules::Sealed& sealed);
+
+/// As Store::create; session and batch have passed rules::check.
+[[nodiscard]] Result<Committed> apply_first(Connection& db, const Workers& workers,
+                                            const NewSession& session, const Lease& lease,
+                                            const First& first);
+
+/// The number of a worker that lives. Fails: `lease_lost`.
+[[nodiscard]] Result<std::int64_t> require_live_worker(Connection& db, const Workers& workers,
+                                                       const WorkerId& id);
 
 /// Creates one session; it has passed rules::check.
 /// Fails: `already_exists`; `not_found` for its origin.

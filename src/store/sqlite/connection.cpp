@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
@@ -42,6 +44,29 @@ Error SqliteError::to_error() const {
   }
 }
 
+SqliteError error_of(sqlite3* db, int code) {
+  constexpr std::string_view again =
+      "and run the command again; nothing that was committed is lost";
+  const char* name = sqlite3_db_filename(db, "main");
+  const std::string path = name == nullptr || *name == '\0' ? "the store" : name;
+  const int system = sqlite3_system_errno(db);
+  const bool is_io = (code & 0xFF) == SQLITE_IOERR;
+  // The index of the WAL is made as large as it has to be before it is used.
+  if ((code & 0xFF) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE || (is_io && system == EDQUOT)) {
+    return {code,
+            fmt::format("no space left on the disk that holds {}: free some {}", path, again)};
+  }
+  if (is_io && system == EFBIG) {
+    return {code, fmt::format("{} may grow no more: a limit of this process (ulimit -f) or of the "
+                              "file system says so. Raise it {}",
+                              path, again)};
+  }
+  std::string words =
+      sqlite3_extended_errcode(db) == code ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  if (is_io && system != 0) words += fmt::format(": {}", std::generic_category().message(system));
+  return {code, std::move(words)};
+}
+
 BlobView blob_view(const Digest& digest) {
   return {{reinterpret_cast<const char*>(digest.data()), digest.size()}};
 }
@@ -54,7 +79,7 @@ bool Rows::next() {
   }
   if (code == SQLITE_DONE) return false;
   sqlite3* handle = sqlite3_db_handle(statement_);
-  throw SqliteError(sqlite3_extended_errcode(handle), sqlite3_errmsg(handle));
+  throw error_of(handle, sqlite3_extended_errcode(handle));
 }
 
 std::int64_t Rows::integer(int column) const { return sqlite3_column_int64(statement_, column); }
@@ -117,7 +142,7 @@ sqlite3_stmt* Connection::prepared(std::string_view sql) {
 void Connection::finish(sqlite3_stmt* statement) {
   const int code = sqlite3_step(statement);
   if (code != SQLITE_DONE && code != SQLITE_ROW) {
-    const SqliteError error(sqlite3_extended_errcode(handle_.get()), sqlite3_errmsg(handle_.get()));
+    const SqliteError error = error_of(handle_.get(), sqlite3_extended_errcode(handle_.get()));
     sqlite3_reset(statement);
     throw error;
   }
@@ -140,6 +165,6 @@ void Connection::execute(const std::string& script) {
   check(sqlite3_exec(handle_.get(), script.c_str(), nullptr, nullptr, nullptr));
 }
 
-void Connection::raise(int code) const { throw SqliteError(code, sqlite3_errmsg(handle_.get())); }
+void Connection::raise(int code) const { throw error_of(handle_.get(), code); }
 
 }  // namespace perdure::sqlite

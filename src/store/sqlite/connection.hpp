@@ -48,6 +48,9 @@ class SqliteError : public std::exception {
   std::string message_;
 };
 
+/// What just failed there, in the words of whoever has to mend it.
+[[nodiscard]] SqliteError error_of(sqlite3* db, int code);
+
 /// Bytes to be bound as a BLOB instead of TEXT.
 struct BlobView {
   std::string_view bytes;

@@ -1,11 +1,13 @@
-// A file has little that can be set wrong: how it is synced, whether its pages have sums, and who may
-// read it.
+// A file has little that can be set wrong: how it is synced, whether its pages have sums, who may read
+// it, and whether there is room for it to grow.
 
 #include "sqlite/doctor.hpp"
 
+#include <cstdint>
 #include <fmt/format.h>
 #include <string>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -40,7 +42,9 @@ Remark look_at_sums(bool has_sums) {
   }
   return {.gravity = Gravity::warning,
           .topic = "sums",
-          .what = "the file is from before pages had sums: a check does not see all damage",
+          .what =
+              "the pages have no sums, as in a file that another program made: a check does not "
+              "see all damage",
           .advice = "copy it into a new store"};
 }
 
@@ -62,13 +66,35 @@ Remark look_at_rights(const std::string& path) {
           .advice = fmt::format("unless that is meant: chmod 600 {0} {0}-*", path)};
 }
 
+// When it is full, commits fail, and what was committed stays.
+Remark look_at_room(const std::string& path) {
+  constexpr std::uint64_t mib = 1U << 20U;
+  constexpr std::uint64_t enough_mib = 64;
+  struct statvfs status{};
+  if (::statvfs(path.c_str(), &status) != 0) {
+    return {.gravity = Gravity::warning,
+            .topic = "space",
+            .what = "how much space is free is not known",
+            .advice = {}};
+  }
+  const std::uint64_t free_mib = std::uint64_t{status.f_bavail} * status.f_frsize / mib;
+  const bool is_enough = free_mib >= enough_mib;
+  return {.gravity = is_enough ? Gravity::fine : Gravity::warning,
+          .topic = "space",
+          .what = fmt::format("{} MiB are free on the disk that holds the store", free_mib),
+          .advice = is_enough ? ""
+                              : "free some: without space every commit fails. Nothing that was "
+                                "committed is lost"};
+}
+
 }  // namespace
 
 Result<std::vector<Remark>> examine(Access access, const StoreInfo& info) {
   return access.readers.read([&](Connection& db) -> Result<std::vector<Remark>> {
     return std::vector{look_at_syncs(info.durability),
                        look_at_sums(db.reserved_bytes() == sum_bytes),
-                       look_at_rights(sqlite3_db_filename(db.handle(), "main"))};
+                       look_at_rights(sqlite3_db_filename(db.handle(), "main")),
+                       look_at_room(sqlite3_db_filename(db.handle(), "main"))};
   });
 }
 

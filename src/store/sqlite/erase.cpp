@@ -85,12 +85,11 @@ class Erasure {
   std::uint64_t erase(Connection& db, std::int64_t key) {
     std::uint64_t bytes = 0;
     {
-      Rows rows =
-          db.query("SELECT octet_length(body) FROM entry WHERE id = ? AND body IS NOT NULL", key);
+      Rows rows = db.query("SELECT octet_length(body) FROM entry WHERE id = ? AND codec >= 0", key);
       if (!rows.next()) return 0;
       bytes = rows.number(0);
     }
-    db.run("UPDATE entry SET body = NULL WHERE id = ?", key);
+    db.run("UPDATE entry SET body = NULL, codec = -1 - codec WHERE id = ?", key);
     ++freed_.items;
     return bytes;
   }

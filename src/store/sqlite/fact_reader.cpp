@@ -30,7 +30,7 @@ namespace {
 // As select_call's, but for the session's id.
 constexpr std::string_view call_columns =
     ", position, args, result, tool, provider_id, effect, key, state, attempts, failures, fence, "
-    "intended_at, dispatched_at, deadline, settled_at, who, why, segment FROM call ";
+    "intended_at, dispatched_at, deadline, settled_at, who, why, claimed, segment FROM call ";
 
 constexpr std::string_view message_columns = "SELECT num, id, kind, codec, at, body FROM message ";
 
@@ -250,7 +250,7 @@ class FactReader {
                           id_of(owner).text(), owner, after, slice_.room());
     while (rows.next()) {
       add(owner, rows.number(1),
-          CallFact{.owner = owner, .segment = rows.number(18), .call = read_call(rows)});
+          CallFact{.owner = owner, .segment = rows.number(19), .call = read_call(rows)});
     }
   }
 
@@ -291,7 +291,8 @@ class FactReader {
     const auto after = digest_from_hex(slice_.at().name);
     Rows rows = db_.query(
         "SELECT session, position, 0, NULL, tool, '', effect, key, state, attempts, failures, "
-        "fence, intended_at, dispatched_at, NULL, settled_at, '', '' FROM claim WHERE key > ? "
+        "fence, intended_at, dispatched_at, NULL, settled_at, '', '', claimed FROM claim WHERE key "
+        "> ? "
         "ORDER BY key LIMIT ?",
         after ? blob_view(*after) : BlobView{}, slice_.room());
     while (rows.next()) {

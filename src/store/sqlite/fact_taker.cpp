@@ -145,11 +145,11 @@ class FactTaker {
     db_.run(
         "INSERT INTO call (session, position, args, result, tool, provider_id, effect, key, state, "
         "attempts, failures, fence, segment, intended_at, dispatched_at, deadline, settled_at, "
-        "who, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "who, why, claimed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         *owner, call.position, call.args, call.result, call.tool, call.provider_id,
         to_string(call.effect), view_of(call.key), to_string(call.state), call.attempts,
         call.failures, call.fence, *segment, call.intended_at, call.dispatched_at, call.deadline,
-        call.settled_at, call.who, call.why);
+        call.settled_at, call.who, call.why, view_of(call.claimed));
     return {};
   }
 
@@ -173,15 +173,16 @@ class FactTaker {
   // Whoever holds the key here already: it is held.
   Result<void> operator()(const ClaimFact& fact) {
     const Call& call = fact.call;
-    if (!call.key) return unknown("a key of call", call.position);
-    if (find_holder(call)) return {};
+    if (!call.key && !call.claimed) return unknown("a key of call", call.position);
+    if (call.key && find_holder(call)) return {};
+    const Digest key = call.key ? *call.key : rules::claim_key(*call.claimed);
     db_.run(
-        "INSERT INTO claim (key, session, position, tool, effect, state, attempts, failures, "
-        "fence, intended_at, dispatched_at, settled_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        blob_view(*call.key), call.session.text(), call.position, call.tool, to_string(call.effect),
+        "INSERT OR IGNORE INTO claim (key, session, position, tool, effect, state, attempts, "
+        "failures, fence, intended_at, dispatched_at, settled_at, claimed) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        blob_view(key), call.session.text(), call.position, call.tool, to_string(call.effect),
         to_string(call.state), call.attempts, call.failures, call.fence, call.intended_at,
-        call.dispatched_at, call.settled_at);
+        call.dispatched_at, call.settled_at, view_of(call.claimed));
     return {};
   }
 
@@ -231,10 +232,9 @@ class FactTaker {
     db_.run(
         "INSERT INTO entry (id, channel, kind, fold, codec, at, turns, steps, tokens_in, "
         "tokens_out, cost_micros, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        key, entry.channel, entry.kind, static_cast<int>(entry.fold),
-        static_cast<int>(entry.body.codec()), entry.at, unless_zero(tally.turns),
-        unless_zero(tally.steps), unless_zero(tally.tokens_in), unless_zero(tally.tokens_out),
-        unless_zero(tally.cost_micros), blob_view(entry.hash), body);
+        key, entry.channel, entry.kind, static_cast<int>(entry.fold), rules::codec_column(entry),
+        entry.at, unless_zero(tally.turns), unless_zero(tally.steps), unless_zero(tally.tokens_in),
+        unless_zero(tally.tokens_out), unless_zero(tally.cost_micros), blob_view(entry.hash), body);
   }
 
   template <class BodyValue>

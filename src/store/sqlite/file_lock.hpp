@@ -25,7 +25,7 @@ inline constexpr mode_t private_rights = 0600;
 class Descriptor {
  public:
   /// Opens for reading and writing, and makes the file with these rights if it is not there; one
-  /// that is there keeps its own. Fails: `unavailable`.
+  /// that is there keeps its own. Fails: `unavailable`, also for a link: it is not followed.
   [[nodiscard]] static Result<Descriptor> open(const std::string& path,
                                                mode_t rights = private_rights);
   /// Makes a file that was not there, private: `begin` and six characters of chance, which `begin`

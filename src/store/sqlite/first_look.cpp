@@ -114,7 +114,7 @@ Result<void> look_at_header(const SqliteOptions& options) {
                             path));
   }
   if (!has_tables(header)) return {};
-  return check_numbers(number(header, application_at), number(header, format_at));
+  return check_numbers(number(header, application_at), number(header, format_at), options.steps);
 }
 
 }  // namespace perdure::sqlite

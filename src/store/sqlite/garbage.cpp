@@ -53,8 +53,8 @@ class Clearing {
     }
     db.run(
         "INSERT OR IGNORE INTO claim SELECT c.key, g.id, c.position, c.tool, c.effect, c.state, "
-        "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.settled_at "
-        "FROM call c JOIN garbage g ON g.session = c.session WHERE c.session = ?1 "
+        "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.settled_at, "
+        "NULL FROM call c JOIN garbage g ON g.session = c.session WHERE c.session = ?1 "
         "AND c.key IS NOT NULL AND g.id <> '' AND c.state IN ('dispatched', 'in_doubt', "
         "'succeeded', 'abandoned') AND c.position IN "
         "(SELECT position FROM call WHERE session = ?1 ORDER BY position LIMIT ?2)",

@@ -34,6 +34,9 @@ class Gate {
   /// open still has all of it, and nobody has begun another. In one's turn.
   [[nodiscard]] bool has_log_in_hand() const;
 
+  /// Syncs that had failed when it was opened.
+  [[nodiscard]] std::uint64_t failures() const { return failures_; }
+
   /// A sync failed: nobody who has the store open now may write.
   void close_for_all();
   void close(std::string why);

@@ -15,6 +15,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/entry.hpp"
+#include "rules/calls.hpp"
 #include "rules/checks.hpp"
 #include "rules/retention.hpp"
 #include "sqlite/calls.hpp"
@@ -135,6 +136,22 @@ Result<std::optional<Call>> SqliteLedger::find_holder(const Digest& key) {
 Result<std::vector<Call>> SqliteLedger::by_key(const Digest& key) {
   return access_.readers.read(
       [&](Connection& db) -> Result<std::vector<Call>> { return calls_by_key(db, key); });
+}
+
+Result<std::vector<Call>> SqliteLedger::find_claims(const Digest& key) {
+  return access_.readers.read([&](Connection& db) -> Result<std::vector<Call>> {
+    std::vector<Call> calls;
+    const auto add = [&](Rows rows) {
+      while (rows.next()) calls.push_back(read_call(rows));
+    };
+    add(db.query(select_claim, blob_view(rules::claim_key(key))));
+    add(db.query(sql(select_call,
+                     "WHERE c.claimed = ? AND c.state IN ('dispatched', 'in_doubt', 'succeeded', "
+                     "'abandoned') ORDER BY c.intended_at, c.session, c.position"),
+                 blob_view(key)));
+    std::ranges::stable_sort(calls, {}, &Call::intended_at);
+    return calls;
+  });
 }
 
 Result<std::vector<Call>> SqliteLedger::list(const CallQuery& query) {

@@ -7,6 +7,7 @@
 
 #include "sqlite/lock_file.hpp"
 
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <fmt/format.h>
@@ -38,9 +39,10 @@ Result<LockFile> LockFile::open(const std::string& path, mode_t rights) {
   return LockFile(path, *std::move(file), *std::move(turn));
 }
 
-Result<void> LockFile::hold_worker(std::int64_t number) {
+Result<bool> LockFile::hold_worker(std::int64_t number) {
   const int failure = lock_byte(file_, worker_base + number, LockWait::no);
-  if (failure == 0) return {};
+  if (failure == 0) return true;
+  if (failure == EAGAIN || failure == EACCES) return false;
   return fail(ErrorCode::unavailable,
               fmt::format("cannot lock {}: {}", path_, std::strerror(failure)));
 }

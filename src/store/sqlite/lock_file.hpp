@@ -29,8 +29,9 @@ class LockFile {
   [[nodiscard]] Result<void> take_turn(Duration wait) { return turn_.take(wait); }
   void end_turn() { turn_.end(); }
 
-  /// Shows others that worker `number` lives, until `drop_worker` or the end of this object.
-  [[nodiscard]] Result<void> hold_worker(std::int64_t number);
+  /// Shows others that worker `number` lives, until `drop_worker` or the end of this object. False:
+  /// somebody else shows that. Fails: `unavailable`.
+  [[nodiscard]] Result<bool> hold_worker(std::int64_t number);
   void drop_worker(std::int64_t number);
   /// Whether a LockFile other than this one holds the worker.
   [[nodiscard]] bool is_held_elsewhere(std::int64_t number) const;

@@ -68,7 +68,7 @@ Result<void> Opening::prepare_in_turn() {
     connection_.execute("PRAGMA cache_size = -16000;");
     // Savepoints keep what they may have to undo in memory, not in a file.
     connection_.execute("PRAGMA temp_store = MEMORY;");
-    if (auto checked = check_format(connection_); !checked) return checked;
+    if (auto checked = check_format(connection_, options_.steps); !checked) return checked;
     set_file_layout(connection_);
     if (!use_wal(connection_)) {
       return fail(ErrorCode::unavailable,
@@ -80,7 +80,7 @@ Result<void> Opening::prepare_in_turn() {
     if (has_failed_sync()) recover_from_failed_sync();
     const auto index = read_wal_index(connection_);
     connection_.run("BEGIN IMMEDIATE");
-    migrate(connection_, *options_.open.ids);
+    migrate(connection_, *options_.open.ids, options_.steps);
     restore_if_backup(connection_, *options_.open.ids);
     if (lost_at_) restore_after_loss(connection_, *options_.open.ids, *lost_at_);
     connection_.run("COMMIT");
@@ -147,7 +147,7 @@ Result<void> Opening::open_damaged(const SqliteError& why) {
   look_for_loss();
   readers_.tolerate_damage();
   auto readable = readers_.read([&](Connection& db) -> Result<void> {
-    if (auto checked = check_format(db); !checked) return checked;
+    if (auto checked = check_format(db, options_.steps); !checked) return checked;
     require_tables(db);
     read_incarnation_if_there(db);
     return {};
@@ -175,7 +175,7 @@ void Opening::recover_from_failed_sync() {
   const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
                                              SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
   acknowledged_.end_write_back(code == SQLITE_OK);
-  if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(connection_.handle()));
+  if (code != SQLITE_OK) throw error_of(connection_.handle(), code);
   auto failures = lock_file_.failures();
   failures.recovered = failures.seen;
   lock_file_.set_failures(failures);

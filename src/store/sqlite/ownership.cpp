@@ -17,6 +17,7 @@
 #include "perdure/store/commit.hpp"
 #include "rules/checks.hpp"
 #include "rules/moves.hpp"
+#include "sqlite/commit.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/roles.hpp"
 #include "sqlite/rows.hpp"
@@ -68,19 +69,6 @@ std::optional<Grip> find_resource_grip(Connection& db, const Workers& workers,
   return read_grip(rows, workers);
 }
 
-Result<std::int64_t> require_live_worker(Connection& db, const Workers& workers,
-                                         const WorkerId& id) {
-  Rows rows = db.query("SELECT num, boot, until FROM worker WHERE id = ?", id.text());
-  if (rows.next()) {
-    const WorkerRow row{
-        .number = rows.integer(0), .boot = rows.string(1), .until = Uptime(rows.integer(2))};
-    if (workers.is_alive(row)) return row.number;
-  }
-  return fail(ErrorCode::lease_lost,
-              fmt::format("worker {} is not enrolled, or its lease time has passed", id.text()),
-              id.text());
-}
-
 std::unexpected<Error> held(std::string_view what, const Holder& holder) {
   return fail(ErrorCode::lease_held,
               fmt::format("{} is held by worker {} (host {}, pid {}) since {}", what,
@@ -105,7 +93,35 @@ void forget_the_gone(Connection& db, const Workers& workers) {
   for (const std::int64_t number : gone) db.run("DELETE FROM worker WHERE num = ?", number);
 }
 
+// A number that was given before and not kept is given again. Whoever was to have it was killed in
+// between, and the kernel may still be about to drop its lock: that one is left out.
+Result<std::int64_t> take_number(Connection& db, Workers& workers) {
+  constexpr int numbers_max = 1000;
+  for (int i = 0; i < numbers_max; ++i) {
+    const std::int64_t number = next_number(db, "workers");
+    auto held = workers.hold(number);
+    if (!held) return forward(held);
+    if (*held) return number;
+  }
+  return fail(ErrorCode::unavailable,
+              "the lock file beside the store is locked where nobody should: does another program "
+              "use it?");
+}
+
 }  // namespace
+
+Result<std::int64_t> require_live_worker(Connection& db, const Workers& workers,
+                                         const WorkerId& id) {
+  Rows rows = db.query("SELECT num, boot, until FROM worker WHERE id = ?", id.text());
+  if (rows.next()) {
+    const WorkerRow row{
+        .number = rows.integer(0), .boot = rows.string(1), .until = Uptime(rows.integer(2))};
+    if (workers.is_alive(row)) return row.number;
+  }
+  return fail(ErrorCode::lease_lost,
+              fmt::format("worker {} is not enrolled, or its lease time has passed", id.text()),
+              id.text());
+}
 
 // The lock is taken before anybody can see the row, so that nobody takes the worker for dead.
 Result<void> SqliteOwnership::enroll(const NewWorker& worker) {
@@ -119,13 +135,15 @@ Result<void> SqliteOwnership::enroll(const NewWorker& worker) {
                       fmt::format("worker {} is enrolled already", worker.id.text()),
                       worker.id.text());
         }
-        number = next_number(db, "workers");
+        auto taken = take_number(db, access_.workers);
+        if (!taken) return forward(taken);
+        number = *taken;
         db.run(
             "INSERT INTO worker (num, id, host, pid, boot, lease_time, until) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             number, worker.id.text(), worker.host, worker.pid, access_.workers.boot(),
             worker.lease_time.count(), (access_.clock.uptime() + worker.lease_time).count());
-        return access_.workers.hold(number);
+        return {};
       },
       Sync::later);
   if (!enrolled && number != 0) access_.workers.drop(number);

@@ -114,7 +114,7 @@ Bytes Bytes::of(std::string_view bytes) {
 }
 
 Bytes Bytes::of_file(const std::string& path) {
-  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int opened = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (opened < 0 && errno == ENOENT) return Bytes::of({});
   if (opened < 0) throw std::system_error(errno, std::generic_category(), path);
   // Shared by the copies of the reading function, and closed with the last of them.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/own_process.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure::sqlite {
@@ -22,6 +23,7 @@ class Readers {
   /// Runs `work(Connection&) -> Result<T>` on one consistent state of the store.
   template <class Work>
   auto read(Work work) -> decltype(work(std::declval<Connection&>())) {
+    if (auto here = process_.check(); !here) return forward(here);
     return without_exceptions([&] {
       auto connection = take();
       auto result = in_snapshot(*connection, work);
@@ -33,6 +35,7 @@ class Readers {
   /// The same on a connection of its own, which has no page of the file in memory yet.
   template <class Work>
   auto read_apart(Work work) -> decltype(work(std::declval<Connection&>())) {
+    if (auto here = process_.check(); !here) return forward(here);
     return without_exceptions([&] { return in_snapshot(*open(), work); });
   }
 
@@ -75,6 +78,7 @@ class Readers {
   std::unique_ptr<Connection> take();
   void give_back(std::unique_ptr<Connection> connection);
 
+  const OwnProcess process_;
   const std::string path_;
   const std::string vfs_;
   std::atomic<std::uint64_t>* rows_read_;

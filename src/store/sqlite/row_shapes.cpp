@@ -22,12 +22,12 @@ constexpr std::array table_shapes = {
     Shape{"entry", "entry", "kttiiiIIIIIhV", true, true},
     Shape{"receipt", "receipt", "itiiiiiIiih", false, true, 2},
     Shape{"checkpoint", "checkpoint", "iiiiitttiiiii", false, true, 2, 4},
-    Shape{"call", "call", "iiiItttHtiiiiiIIItt", false, true, 2},
+    Shape{"call", "call", "iiiItttHtiiiiiIIIttH", false, true, 2},
     Shape{"message", "message", "kittiiiV", true, true},
     Shape{"blob", "blob", "khiib", true, true},
     Shape{"resource", "resource", "tIii", false, true, 1},
     Shape{"pruned", "pruned", "iiiiiiiii", false, true, 2},
-    Shape{"claim", "claim", "htitttiiiiII", false, true, 1},
+    Shape{"claim", "claim", "htitttiiiiIIH", false, true, 1},
     Shape{"garbage", "garbage", "kt", true, false},
     Shape{"staged", "staged", "ki", true, false},
     Shape{"meta", "temp.old_meta", "tV", false, false, 1},
@@ -49,10 +49,6 @@ static_assert(std::ranges::all_of(store_tables, [](std::string_view table) {
   return std::ranges::find(left_out, table) != left_out.end() ||
          std::ranges::find(table_shapes, table, &Shape::name) != table_shapes.end();
 }));
-
-// The last columns of session came with formats 2 and 3; rows from before do not have them.
-constexpr std::size_t session_columns_1 = 30;
-constexpr std::size_t session_columns_2 = 31;
 
 bool fits(char column, const Value& value) {
   const char kind = static_cast<char>(std::tolower(static_cast<unsigned char>(column)));
@@ -87,14 +83,8 @@ Value nothing_for(char column) {
 
 std::span<const Shape> shapes() { return table_shapes; }
 
-bool has_shape(const Shape& shape, Record& record) {
-  std::vector<Value>& values = record.values;
-  if (!record.is_whole) return false;
-  if (shape.name == "session" && values.size() == session_columns_1) {
-    values.push_back({.kind = Value::Kind::integer, .integer = 0, .real = 0, .bytes = {}});
-  }
-  if (shape.name == "session" && values.size() == session_columns_2) values.emplace_back();
-  return std::ranges::equal(shape.columns, values, fits);
+bool has_shape(const Shape& shape, const Record& record) {
+  return record.is_whole && std::ranges::equal(shape.columns, record.values, fits);
 }
 
 void settle_kinds(const Shape& shape, Record& record) {

@@ -28,8 +28,8 @@ struct Shape {
 
 [[nodiscard]] std::span<const Shape> shapes();
 
-/// Whether all columns fit. Adds those to it that an older format did not have.
-[[nodiscard]] bool has_shape(const Shape& shape, Record& record);
+/// Whether all columns fit.
+[[nodiscard]] bool has_shape(const Shape& shape, const Record& record);
 
 /// Text and bytes differ in one bit of a record's header. Where the table is known, its columns
 /// say which it is, as they do for SQLite's readers.

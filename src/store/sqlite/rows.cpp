@@ -57,16 +57,11 @@ Entry read_entry(const Rows& rows) {
               .channel = rows.string(1),
               .kind = rows.string(2),
               .fold = rows.integer(3) == 1 ? Fold::replace : Fold::append,
-              .body = Body::from_stored(static_cast<Codec>(rows.integer(4)), rows.string(12)),
               .hash = rows.digest(11),
               .tally = read_tally(rows, 6),
-              .at = rows.time(5),
-              .condition = Condition::intact};
-  if (rows.is_null(12)) {
-    entry.condition = Condition::erased;
-  } else if (sha256(entry.body.bytes()) != entry.hash) {
-    entry.condition = Condition::damaged;
-  }
+              .at = rows.time(5)};
+  rules::set_body(entry, rows.integer(4),
+                  rows.is_null(12) ? std::nullopt : std::optional(rows.string(12)));
   return entry;
 }
 

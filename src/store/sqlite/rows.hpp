@@ -58,14 +58,14 @@ inline constexpr std::string_view select_checkpoint =
 inline constexpr std::string_view select_call =
     "SELECT s.id, c.position, c.args, c.result, c.tool, c.provider_id, c.effect, c.key, c.state, "
     "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.deadline, c.settled_at, "
-    "c.who, c.why FROM call c JOIN session s ON s.num = c.session ";
+    "c.who, c.why, c.claimed FROM call c JOIN session s ON s.num = c.session ";
 
 /// The same, also of a call whose session has no row. Such a session is being removed or has not
 /// yet arrived (select_claim), or its row is damaged: then whoever needs the call must not pass it over.
 inline constexpr std::string_view select_listed_call =
     "SELECT s.id, c.position, c.args, c.result, c.tool, c.provider_id, c.effect, c.key, c.state, "
     "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.deadline, c.settled_at, "
-    "c.who, c.why FROM call c LEFT JOIN session s ON s.num = c.session ";
+    "c.who, c.why, c.claimed FROM call c LEFT JOIN session s ON s.num = c.session ";
 /// Throws if the session has no row.
 [[nodiscard]] Call read_listed_call(const Rows& rows);
 
@@ -73,9 +73,9 @@ inline constexpr std::string_view select_listed_call =
 /// yet, or still arriving from another store.
 inline constexpr std::string_view select_claim =
     "SELECT session, position, 0, NULL, tool, '', effect, key, state, attempts, failures, fence, "
-    "intended_at, dispatched_at, NULL, settled_at, '', '' FROM claim WHERE key = ?1 "
+    "intended_at, dispatched_at, NULL, settled_at, '', '', claimed FROM claim WHERE key = ?1 "
     "UNION ALL SELECT g.id, c.position, 0, NULL, c.tool, '', c.effect, c.key, c.state, c.attempts, "
-    "c.failures, c.fence, c.intended_at, c.dispatched_at, NULL, c.settled_at, '', '' "
+    "c.failures, c.fence, c.intended_at, c.dispatched_at, NULL, c.settled_at, '', '', NULL "
     "FROM call c JOIN (SELECT session, id FROM garbage WHERE id <> '' UNION ALL SELECT num, id "
     "FROM arriving) g ON g.session = c.session WHERE c.key = ?1 "
     "AND c.state IN ('dispatched', 'in_doubt', 'succeeded', 'abandoned')";

@@ -15,6 +15,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/location.hpp"
 #include "perdure/store/progress.hpp"
+#include "rules/format.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/new_place.hpp"
 #include "sqlite/page_source.hpp"
@@ -43,12 +44,13 @@ Result<void> check_paths(const std::string& from, const std::string& to) {
   return sqlite::check_new_place(to);
 }
 
-// A newer format is believed of a page that is as it was written; of any other it is damage.
+// Another format is believed of a page that is as it was written; of any other it is damage.
 Result<void> check_format_of(const PageSource& source) {
   const auto first = source.read(1);
   if (!first || !source.is_proven(1, *first)) return {};
   const std::uint32_t format = sqlite::big_endian_32(*first, sqlite::format_at);
-  if (format <= sqlite::format_number) return {};
+  const bool is_ours = format >= rules::first_format && format <= sqlite::format_number;
+  if (format == 0 || is_ours) return {};
   return sqlite::check_numbers(sqlite::big_endian_32(*first, sqlite::application_at), format);
 }
 
@@ -104,7 +106,8 @@ Result<SalvageReport> salvage_store(const std::string& from, const std::string& 
                                     const Progress& progress) {
   if (auto checked = check_paths(from, to); !checked) return forward(checked);
   try {
-    return salvage(from, to, progress);
+    // As when a store is opened: a link to one leads to what lies beside it, too.
+    return salvage(std::filesystem::weakly_canonical(from).string(), to, progress);
   } catch (const sqlite::SqliteError& error) {
     return fail(ErrorCode::unavailable, fmt::format("cannot write {}: {}", to, error.what()));
   } catch (const std::system_error& error) {

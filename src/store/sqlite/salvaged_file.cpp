@@ -6,6 +6,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,7 +86,7 @@ sqlite3_stmt* SalvagedFile::statement_for(const Shape& shape, const std::string&
   sqlite3_stmt* made = nullptr;
   const int code = sqlite3_prepare_v2(db_.handle(), sql.c_str(), -1, &made, nullptr);
   statement.reset(made);
-  if (code != SQLITE_OK) throw SqliteError(code, sqlite3_errmsg(db_.handle()));
+  if (code != SQLITE_OK) throw error_of(db_.handle(), code);
   return made;
 }
 
@@ -97,10 +98,11 @@ void SalvagedFile::insert(const FoundRow& row, const std::string& into) {
     if (code == SQLITE_OK) code = bind(statement, ++index, value);
   }
   if (code == SQLITE_OK) code = sqlite3_step(statement);
-  const SqliteError error(code, sqlite3_errmsg(db_.handle()));
+  std::optional<SqliteError> error;
+  if (code != SQLITE_DONE) error = error_of(db_.handle(), code);
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
-  if (code != SQLITE_DONE) throw error;
+  if (error) throw *error;
 }
 
 void SalvagedFile::add(const FoundRow& row) {

@@ -2,15 +2,14 @@
 
 #include "sqlite/schema.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
+#include "rules/format.hpp"
 #include "sqlite/connection.hpp"
-#include "sqlite/formats.hpp"
 #include "sqlite/rows.hpp"
 
 namespace perdure::sqlite {
@@ -27,13 +26,13 @@ bool is_empty(Connection& connection) {
   return pragma(connection, "SELECT count(*) FROM sqlite_schema") == 0;
 }
 
-using FormatStep = void (*)(Connection&, IdSource&);
-
-// Step n leads from format n to n + 1. An empty file has format 0.
-constexpr std::array<FormatStep, format_number> steps = {make_format_1, make_format_2,
-                                                         make_format_3};
+static_assert(format_number == rules::first_format + static_cast<std::int64_t>(own_steps.size()));
 
 }  // namespace
+
+std::int64_t last_format(FormatSteps steps) {
+  return rules::first_format + static_cast<std::int64_t>(steps.size());
+}
 
 void set_file_layout(Connection& connection) {
   if (!is_empty(connection)) return;
@@ -47,34 +46,37 @@ std::int64_t read_format(Connection& connection) {
   return pragma(connection, "PRAGMA user_version");
 }
 
-Result<void> check_format(Connection& connection) {
+Result<void> check_format(Connection& connection, FormatSteps steps) {
   if (is_empty(connection)) return {};
-  return check_numbers(pragma(connection, "PRAGMA application_id"), read_format(connection));
+  return check_numbers(pragma(connection, "PRAGMA application_id"), read_format(connection), steps);
 }
 
-Result<void> check_numbers(std::int64_t application, std::int64_t found) {
+Result<void> check_numbers(std::int64_t application, std::int64_t found, FormatSteps steps) {
   if (application != application_id) {
     return fail(ErrorCode::corrupted,
                 "the file is an SQLite database of another program, not a Perdure store");
   }
-  if (found > format_number) {
+  if (found > last_format(steps)) {
     return fail(ErrorCode::unsupported,
                 fmt::format("the store has format {}, this version of Perdure reads up to {}: "
                             "use a newer Perdure",
-                            found, format_number));
+                            found, last_format(steps)));
   }
   if (found < 1) return fail(ErrorCode::corrupted, "the store has no format number");
+  if (found < rules::first_format) {
+    return fail(ErrorCode::unsupported, rules::unreleased_format(found));
+  }
   return {};
 }
 
-void migrate(Connection& connection, IdSource& ids) {
-  const auto found = static_cast<std::size_t>(read_format(connection));
-  if (found == steps.size()) return;
-  for (std::size_t format = found; format < steps.size(); ++format) {
-    steps[format](connection, ids);
-    connection.execute(fmt::format("PRAGMA user_version = {}", format + 1));
-  }
+void migrate(Connection& connection, IdSource& ids, FormatSteps steps) {
+  const std::int64_t found = read_format(connection);
+  if (found == last_format(steps)) return;
+  if (found == 0) make_tables(connection, ids);
+  const std::size_t done = found == 0 ? 0 : static_cast<std::size_t>(found - rules::first_format);
+  for (const FormatStep step : steps.subspan(done)) step(connection);
   make_views(connection);
+  connection.execute(fmt::format("PRAGMA user_version = {}", last_format(steps)));
   connection.execute(fmt::format("PRAGMA application_id = {}", application_id));
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,8 +22,20 @@ inline constexpr std::array<std::string_view, 19> store_tables = {
     "message", "blob",    "worker",  "resource", "pruned",         "claim",      "garbage",
     "staged",  "move",    "transit", "arriving", "arrived_segment"};
 
-/// What this build writes. An older file is migrated, a newer one refused.
-inline constexpr std::int64_t format_number = 3;
+/// Leads from one format to the next, inside the transaction in which a store is opened.
+using FormatStep = void (*)(Connection&);
+/// In order, from the first format (rules/format.hpp) on.
+using FormatSteps = std::span<const FormatStep>;
+
+/// Those of this build. There are none yet; tests open stores with one more.
+inline constexpr FormatSteps own_steps{};
+
+/// What this build writes. An older file is migrated if it was released, a newer one refused.
+inline constexpr std::int64_t format_number = 4;
+
+/// The format to which these steps lead.
+[[nodiscard]] std::int64_t last_format(FormatSteps steps);
+
 /// Where a file's first page says of which format it is, and whose.
 inline constexpr std::size_t format_at = 60;
 inline constexpr std::size_t application_at = 68;
@@ -32,19 +45,27 @@ inline constexpr std::size_t application_at = 68;
 [[nodiscard]] std::int64_t read_format(Connection& connection);
 
 /// Reads only, so that a file of another program stays as it is.
-/// Fails: `unsupported` for a newer format; `corrupted` if the file is neither a store nor empty.
-[[nodiscard]] Result<void> check_format(Connection& connection);
+/// Fails: `unsupported` for a newer format, or one that was never released; `corrupted` if the file is
+/// neither a store nor empty.
+[[nodiscard]] Result<void> check_format(Connection& connection, FormatSteps steps = own_steps);
 /// The same by what the file says of itself: whose it is, and of which format.
-[[nodiscard]] Result<void> check_numbers(std::int64_t application, std::int64_t found);
+[[nodiscard]] Result<void> check_numbers(std::int64_t application, std::int64_t found,
+                                         FormatSteps steps = own_steps);
 
 /// Sets in an empty file what cannot be changed once it has pages: their size, room for their sums,
 /// and the bookkeeping that lets a vacuum go step by step. Pages of 8 KiB, because messages of about 1 KB
 /// leave a seventh of a smaller page empty.
 void set_file_layout(Connection& connection);
 
-/// Brings the file to this build's format, step by step, inside the caller's transaction. The first
-/// step makes the tables of an empty file.
-void migrate(Connection& connection, IdSource& ids);
+/// Makes the tables of the first format in an empty file (format.cpp).
+void make_tables(Connection& connection, IdSource& ids);
+
+/// For a person with the plain sqlite3 shell; replaces those of an older format (views.cpp).
+void make_views(Connection& connection);
+
+/// Brings the file to the last format, step by step, inside the caller's transaction. An empty file
+/// gets its tables first.
+void migrate(Connection& connection, IdSource& ids, FormatSteps steps = own_steps);
 
 /// Throws damage if a table or a column is missing that this build reads.
 void require_tables(Connection& connection);

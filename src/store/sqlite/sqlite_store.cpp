@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
 #include "perdure/store/changes.hpp"
@@ -98,6 +99,22 @@ class SqliteStore final : public Store, private Upkeep {
     return std::move(committed->receipt);
   }
 
+  Result<Created> create(const NewSession& session, const WorkerId& worker,
+                         const Batch& first) override {
+    if (auto checked = rules::check(session); !checked) return forward(checked);
+    if (auto checked = rules::check(first); !checked) return forward(checked);
+    const Lease lease{.session = session.id, .worker = worker, .fence = first_fence};
+    const rules::Sealed sealed = rules::seal(first, options_.open.clock->now());
+    auto committed = writer_.write(
+        [&](Connection& db) {
+          return apply_first(db, workers_, session, lease, {.batch = first, .sealed = sealed});
+        },
+        rules::sync_of(first));
+    if (!committed) return forward(committed);
+    if (!committed->repeated) ++commits_;
+    return Created{lease, std::move(committed->receipt)};
+  }
+
   Sessions& sessions() override { return sessions_; }
   Ownership& ownership() override { return ownership_; }
   Log& log() override { return log_; }
@@ -114,7 +131,7 @@ class SqliteStore final : public Store, private Upkeep {
     return {.backend = "sqlite",
             .location = options_.location,
             .engine = fmt::format("SQLite {}", sqlite3_libversion()),
-            .format = format_number,
+            .format = last_format(options_.steps),
             .incarnation = incarnation_,
             .durability = options_.open.durability};
   }
@@ -124,14 +141,19 @@ class SqliteStore final : public Store, private Upkeep {
   }
 
   Result<CheckReport> check(const Progress& progress) override {
+    if (auto here = process_.check(); !here) return forward(here);
     return check_store(access_, lost_at_, progress);
   }
 
   Result<void> backup(const std::string& path, const Progress& progress) override {
+    if (auto here = process_.check(); !here) return here;
     return write_backup(access_, path, progress);
   }
 
-  Result<std::vector<Remark>> doctor() override { return examine(access_, info()); }
+  Result<std::vector<Remark>> doctor() override {
+    if (auto here = process_.check(); !here) return forward(here);
+    return examine(access_, info());
+  }
 
   Result<void> sync() override {
     return writer_.write([](Connection& db) -> Result<void> {
@@ -140,6 +162,16 @@ class SqliteStore final : public Store, private Upkeep {
     });
   }
 
+  // What the page cache of a running kernel has, no death of a process loses. That frames are gone
+  // all the same (the disk was taken away, a file was cut) is noticed at opening, and begins another
+  // incarnation; only after a failed sync it is not.
+  Result<std::string> loss_token() override {
+    if (auto here = process_.check(); !here) return forward(here);
+    if (workers_.boot().empty() || incarnation_.empty()) return std::string();
+    return fmt::format("{} {} {}", incarnation_, workers_.boot(), gate_.failures());
+  }
+
+  const OwnProcess process_;
   const SqliteOptions options_;
   std::string incarnation_;
   std::optional<Timestamp> lost_at_;
@@ -154,9 +186,11 @@ class SqliteStore final : public Store, private Upkeep {
                   .lock_file = lock_file_,
                   .gate = gate_,
                   .acknowledged = acknowledged_},
-                 {.durability = options_.open.durability, .wait = options_.open.write_wait}};
+                 {.durability = options_.open.durability,
+                  .wait = options_.open.write_wait,
+                  .format = last_format(options_.steps)}};
   Readers readers_{options_.path, options_.vfs, &rows_read_};
-  Workers workers_{lock_file_, *options_.open.clock};
+  Workers workers_{lock_file_, *options_.open.clock, options_.boot};
   Access access_{writer_, readers_, workers_, *options_.open.clock};
   SqliteSessions sessions_{access_};
   SqliteOwnership ownership_{access_};

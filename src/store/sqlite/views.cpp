@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sqlite/connection.hpp"
-#include "sqlite/formats.hpp"
+#include "sqlite/schema.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -45,12 +45,14 @@ Watcher::~Watcher() {
 }
 
 Result<std::uint64_t> Watcher::current() {
+  if (auto here = process_.check(); !here) return forward(here);
   const std::unique_lock lock(mutex_);
   if (auto looked = look(lock); !looked) return forward(looked);
   return number_;
 }
 
 Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
+  if (auto here = process_.check(); !here) return forward(here);
   std::unique_lock lock(mutex_);
   if (auto started = start(lock); !started) return forward(started);
   if (auto looked = look(lock); !looked) return forward(looked);

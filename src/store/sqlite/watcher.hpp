@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/lock_file.hpp"
@@ -39,6 +40,7 @@ class Watcher {
   Result<void> look(const std::unique_lock<std::mutex>& held);
   void watch();
 
+  const OwnProcess process_;
   Readers& readers_;
   const LockFile& lock_file_;
   std::mutex mutex_;

@@ -24,15 +24,15 @@ std::string read_boot_id() {
 
 }  // namespace
 
-Workers::Workers(LockFile& lock_file, const Clock& clock)
-    : lock_file_(lock_file), clock_(clock), boot_(read_boot_id()) {}
+Workers::Workers(LockFile& lock_file, const Clock& clock, const std::string& boot)
+    : lock_file_(lock_file), clock_(clock), boot_(boot.empty() ? read_boot_id() : boot) {}
 
-Result<void> Workers::hold(std::int64_t number) {
+Result<bool> Workers::hold(std::int64_t number) {
   auto held = lock_file_.hold_worker(number);
-  if (!held) return held;
+  if (!held || !*held) return held;
   const std::scoped_lock lock(mutex_);
   own_.insert(number);
-  return {};
+  return true;
 }
 
 void Workers::drop(std::int64_t number) {

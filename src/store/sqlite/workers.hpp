@@ -24,9 +24,11 @@ struct WorkerRow {
 
 class Workers {
  public:
-  Workers(LockFile& lock_file, const Clock& clock);
+  /// `boot`: names this start of the machine; empty: by the kernel's word.
+  Workers(LockFile& lock_file, const Clock& clock, const std::string& boot = {});
 
-  [[nodiscard]] Result<void> hold(std::int64_t number);
+  /// False: another process holds it.
+  [[nodiscard]] Result<bool> hold(std::int64_t number);
   void drop(std::int64_t number);
   /// Whether this store object enrolled it.
   [[nodiscard]] bool holds(std::int64_t number) const;
@@ -34,7 +36,7 @@ class Workers {
   [[nodiscard]] bool has_process(const WorkerRow& worker) const;
   [[nodiscard]] bool is_alive(const WorkerRow& worker) const;
 
-  /// Names this start of the machine.
+  /// Names this start of the machine; empty: the kernel does not say.
   [[nodiscard]] const std::string& boot() const { return boot_; }
 
  private:

@@ -17,6 +17,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/commit.hpp"
@@ -56,6 +57,7 @@ Writer::Writer(const Parts& parts, Options options)
 }
 
 void Writer::submit(Request& request) {
+  if (auto here = process_.check(); !here) return request.reject(std::move(here).error());
   std::unique_lock lock(mutex_);
   try {
     queue_.push_back(&request);
@@ -136,7 +138,7 @@ void Writer::commit(const Group& group) {
 // to, also where our statements would still fit.
 Result<void> Writer::check_is_our_format() {
   const std::int64_t found = read_format(connection_);
-  if (found <= format_number) return {};
+  if (found <= options_.format) return {};
   gate_.close(fmt::format(
       "the store was migrated to format {} by a newer build; reopen it with that one", found));
   return gate_.check();

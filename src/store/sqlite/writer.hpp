@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -21,12 +22,14 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/acknowledged.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/gate.hpp"
 #include "sqlite/lock_file.hpp"
+#include "sqlite/schema.hpp"
 
 namespace perdure::sqlite {
 
@@ -35,6 +38,7 @@ class Writer {
   struct Options {
     Durability durability = Durability::full;
     Duration wait{};  ///< For other processes.
+    std::int64_t format = format_number;
   };
 
   /// What it writes with; all must outlive it.
@@ -121,6 +125,7 @@ class Writer {
   void empty_wal_for(const Group& group);
   static void reject_all(const Group& group, const Error& error);
 
+  const OwnProcess process_;
   Connection& connection_;
   LockFile& lock_file_;
   Gate& gate_;

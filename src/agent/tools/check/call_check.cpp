@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
+#include <map>
 #include <optional>
+#include <ranges>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,9 +23,11 @@
 #include "perdure/core/canonical_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
 #include "tools/edit_distance.hpp"
 #include "tools/schema/value_text.hpp"
 #include "tools/secret_ref.hpp"
@@ -112,6 +117,11 @@ std::string call_text(const ToolCallBlock& call) {
   return call.name + "\n" + (args ? schema::value_text(*args) : call.args);
 }
 
+bool is_refusal(const ToolResultBlock& result) {
+  const auto outcome = outcome_of(result);
+  return outcome && outcome->state == CallState::denied;
+}
+
 // How many calls like one are at the end of what was looked at, backwards.
 class SameCalls {
  public:
@@ -189,6 +199,29 @@ std::size_t times_in_a_row(const State& state, Position message, std::size_t blo
 
 std::size_t times_in_a_row(const State& state, const Message& next, std::size_t block) {
   return count_back(state.transcript, next, block);
+}
+
+const ToolCallBlock* refused_again_and_again(const State& state, Position since) {
+  std::map<std::string, std::set<Position>> refused;  // By call: the responses that asked for it.
+  bool has_results = false;
+  for (const auto& [position, message] : std::views::reverse(state.transcript)) {
+    if (position < since || loop::is_users_word(message)) return nullptr;
+    for (const Block& block : message.blocks) {
+      const auto* result = std::get_if<ToolResultBlock>(&block);
+      if (result != nullptr && !is_refusal(*result)) return nullptr;
+      has_results = has_results || result != nullptr;
+    }
+    if (message.role != Role::assistant || message.is_partial) continue;
+    if (!std::exchange(has_results, false)) return nullptr;
+    for (const Block& block : message.blocks) {
+      const auto* call = std::get_if<ToolCallBlock>(&block);
+      if (call == nullptr) continue;
+      auto& responses = refused[call_text(*call)];
+      responses.insert(position);
+      if (responses.size() == refusals_max) return call;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace perdure

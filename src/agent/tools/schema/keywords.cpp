@@ -120,7 +120,7 @@ void Compiler::compile_keyword(NodeId id, const std::string& keyword, const Json
 
 bool Compiler::set_type(Node& node, const Json& value) {
   std::uint8_t types = 0;
-  const Json::Array single = {value};
+  const auto single = Json::Array::of(value);
   const auto* names = value.as_array();
   for (const Json& name : names == nullptr ? single : *names) {
     const auto bit = type_bit(name);
@@ -132,7 +132,7 @@ bool Compiler::set_type(Node& node, const Json& value) {
 }
 
 bool Compiler::set_values(Node& node, const std::string& keyword, const Json& value) {
-  const Json::Array single = {value};
+  const auto single = Json::Array::of(value);
   const auto* values = keyword == "enum" ? value.as_array() : &single;
   if (values == nullptr) return false;
   Allowed allowed;

@@ -59,6 +59,7 @@ CREATE FUNCTION perdure.apply_call(
 LANGUAGE plpgsql AS $$
 DECLARE
   c perdure.call;
+  v_key bytea;
   v_to text := CASE p_op WHEN 1 THEN 'dispatched' ELSE p_state END;
 BEGIN
   IF p_op = 0 THEN
@@ -97,10 +98,11 @@ BEGIN
                        perdure.call_name(p_session, p_call), c.state, v_to);
   END IF;
   IF p_op = 1 THEN
-    IF c.key IS NOT NULL THEN
-      PERFORM perdure.claim_key(c.key, p_num, p_session, p_call);
+    v_key := coalesce(c.claimed, c.key);
+    IF v_key IS NOT NULL THEN
+      PERFORM perdure.claim_key(v_key, p_num, p_session, p_call);
     END IF;
-    UPDATE perdure.call SET state = 'dispatched', attempts = attempts + 1, fence = p_fence,
+    UPDATE perdure.call SET state = 'dispatched', key = v_key, claimed = NULL, attempts = attempts + 1, fence = p_fence,
         dispatched_at = p_at, deadline = p_deadline, settled_at = NULL, result = NULL, who = '',
         why = ''
       WHERE session = p_num AND position = p_call;

@@ -17,12 +17,12 @@ CREATE FUNCTION perdure.calls_from(p_session bigint, p_from bigint, p_rows bigin
 RETURNS TABLE (o_id text, o_position bigint, o_args bigint, o_result bigint, o_tool text,
                o_provider_id bytea, o_effect text, o_key bytea, o_state text, o_attempts bigint,
                o_failures bigint, o_fence bigint, o_intended_at bigint, o_dispatched_at bigint,
-               o_deadline bigint, o_settled_at bigint, o_who text, o_why text, o_segment bigint,
+               o_deadline bigint, o_settled_at bigint, o_who text, o_why text, o_claimed bytea, o_segment bigint,
                o_has_intent boolean, o_has_args boolean, o_has_result boolean)
 LANGUAGE sql STABLE AS $$
   SELECT s.id, c.position, c.args, c.result, c.tool, c.provider_id, c.effect, c.key, c.state,
     c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.deadline, c.settled_at,
-    c.who, c.why, c.segment,
+    c.who, c.why, c.claimed, c.segment,
     perdure.is_accounted_for(c.segment, c.session, c.position),
     CASE WHEN c.args >= g.first THEN perdure.is_accounted_for(c.segment, c.session, c.args)
       ELSE EXISTS (SELECT FROM perdure.line(g.parent, g.parent_position) l

@@ -127,12 +127,7 @@ BEGIN
   END IF;
   IF p_rest.children IS NOT NULL THEN
     FOR v_child IN SELECT * FROM jsonb_array_elements(p_rest.children::jsonb) LOOP
-      PERFORM perdure.make_session(
-        p_at, v_child ->> 'nonce', v_child ->> 'id', v_child ->> 'status',
-        v_child ->> 'wait_reason', (v_child ->> 'wake_at')::bigint, v_child ->> 'title',
-        v_child ->> 'opening', v_child ->> 'tags', v_child ->> 'metadata', v_child ->> 'origin',
-        (v_child ->> 'origin_kind')::bigint, (v_child ->> 'origin_number')::bigint,
-        v_child ->> 'lineage');
+      PERFORM perdure.make_session_of(p_at, v_child);
     END LOOP;
   END IF;
 END $$;

@@ -27,7 +27,8 @@ BEGIN
   PERFORM perdure.keep_at_rest(p_session);
   WITH named AS (
     SELECT n.owner, n.place, n.number,
-           coalesce(octet_length(e.body), octet_length(e.bytes)) AS size
+           CASE WHEN e.codec >= 0 THEN coalesce(octet_length(e.body), octet_length(e.bytes), 0) END
+             AS size
     FROM unnest(p_owners, p_positions) WITH ORDINALITY AS n(owner, place, number)
       LEFT JOIN perdure.entry e ON e.session = n.owner AND e.position = n.place
   ), slice AS MATERIALIZED (
@@ -36,7 +37,7 @@ BEGIN
                 - coalesce(named.size, 0) AS before FROM named) s
     WHERE s.before < p_bytes
   ), emptied AS (
-    UPDATE perdure.entry e SET body = NULL, bytes = NULL FROM slice
+    UPDATE perdure.entry e SET body = NULL, bytes = NULL, codec = -1 - e.codec FROM slice
       WHERE e.session = slice.owner AND e.position = slice.place AND slice.size IS NOT NULL
       RETURNING slice.size
   )

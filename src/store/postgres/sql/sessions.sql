@@ -71,6 +71,29 @@ BEGIN
   END IF;
 END $$;
 
+-- The same, of a row as commits carry it (session_row.cpp).
+CREATE FUNCTION perdure.make_session_of(p_now bigint, p_row jsonb) RETURNS void
+LANGUAGE sql AS $$
+  SELECT perdure.make_session(
+    p_now, p_row ->> 'nonce', p_row ->> 'id', p_row ->> 'status', p_row ->> 'wait_reason',
+    (p_row ->> 'wake_at')::bigint, p_row ->> 'title', p_row ->> 'opening', p_row ->> 'tags',
+    p_row ->> 'metadata', p_row ->> 'origin', (p_row ->> 'origin_kind')::bigint,
+    (p_row ->> 'origin_number')::bigint, p_row ->> 'lineage')
+$$;
+
+-- Makes a session and grants it to the worker that commits its first batch in the same statement.
+-- Returns its id. Only a session that was just made is at fence 0.
+CREATE FUNCTION perdure.begin_session(p_now bigint, p_uptime bigint, p_id text, p_worker text,
+                                      p_row text) RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM perdure.make_session_of(p_now, p_row::jsonb);
+  UPDATE perdure.session SET fence = 1, owned_since = coalesce(p_now, perdure.clock_ms()),
+      owner = perdure.require_live_worker(p_worker, coalesce(p_uptime, perdure.clock_ms()))
+    WHERE id = p_id AND fence = 0;
+  RETURN p_id;
+END $$;
+
 CREATE FUNCTION perdure.create_session(
   p_now bigint, p_sync boolean, p_nonce text, p_id text, p_status text, p_wait_reason text,
   p_wake_at bigint, p_title text, p_opening text, p_tags text, p_metadata text,

@@ -41,6 +41,26 @@ BEGIN
   UPDATE perdure.meta SET value = (value::bigint + 1)::text WHERE key = 'syncs';
 END $$;
 
+-- The same answer as once: nothing that was committed since was lost. `life` is emptied by a server
+-- that has crashed, and is empty on a standby that is promoted; one that is stopped properly keeps it.
+-- Nothing is said where tables cannot be unlogged, as in some engines that speak PostgreSQL's
+-- protocol.
+CREATE FUNCTION perdure.loss_token() RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_life text;
+BEGIN
+  IF EXISTS (SELECT FROM pg_class WHERE oid = 'perdure.life'::regclass AND relpersistence <> 'u') THEN
+    RETURN '';
+  END IF;
+  SELECT token INTO v_life FROM perdure.life;
+  IF NOT FOUND THEN
+    INSERT INTO perdure.life (token) VALUES (gen_random_uuid()::text) ON CONFLICT DO NOTHING;
+    SELECT token INTO v_life FROM perdure.life;
+  END IF;
+  RETURN (SELECT value FROM perdure.meta WHERE key = 'incarnation') || ' ' || v_life;
+END $$;
+
 -- Which store this is, by where it lies: the cluster, its timeline, the database, the table `meta`.
 -- A dump that is restored makes new tables, wherever that is; a server that left its recovery is on
 -- a new timeline.

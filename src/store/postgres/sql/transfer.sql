@@ -335,15 +335,16 @@ DECLARE
 BEGIN
   INSERT INTO perdure.call (session, position, args, result, tool, provider_id, effect, key, state,
                             attempts, failures, fence, segment, intended_at, dispatched_at,
-                            deadline, settled_at, who, why)
+                            deadline, settled_at, who, why, claimed)
     SELECT t.owner, x.position, x.args, x.result, x.tool, decode(x.provider_id, 'hex'), x.effect,
       decode(x.key, 'hex'), x.state, x.attempts, x.failures, x.fence, a.num, x.intended_at,
-      x.dispatched_at, x.deadline, x.settled_at, x.who, x.why
+      x.dispatched_at, x.deadline, x.settled_at, x.who, x.why,
+      decode(x.claimed, 'hex')
     FROM jsonb_to_recordset(p_facts) x(
         owner bigint, position bigint, args bigint, result bigint, tool text, provider_id text,
         effect text, key text, state text, attempts bigint, failures bigint, fence bigint,
         segment bigint, intended_at bigint, dispatched_at bigint, deadline bigint,
-        settled_at bigint, who text, why text)
+        settled_at bigint, who text, why text, claimed text)
       JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.owner
       JOIN perdure.arrived_segment a ON a.peer = p_peer AND a.origin = x.segment;
   GET DIAGNOSTICS v_written = ROW_COUNT;
@@ -374,13 +375,13 @@ END $$;
 CREATE FUNCTION perdure.take_claims(p_facts jsonb) RETURNS void
 LANGUAGE sql AS $$
   INSERT INTO perdure.claim (key, holder, position, session, tool, effect, state, attempts,
-                             failures, fence, intended_at, dispatched_at, settled_at)
+                             failures, fence, intended_at, dispatched_at, settled_at, claimed)
     SELECT decode(x.key, 'hex'), 0, x.position, x.session, x.tool, x.effect, x.state, x.attempts,
-      x.failures, x.fence, x.intended_at, x.dispatched_at, x.settled_at
+      x.failures, x.fence, x.intended_at, x.dispatched_at, x.settled_at, decode(x.claimed, 'hex')
     FROM jsonb_to_recordset(p_facts) x(
         key text, position bigint, session text, tool text, effect text, state text,
         attempts bigint, failures bigint, fence bigint, intended_at bigint, dispatched_at bigint,
-        settled_at bigint)
+        settled_at bigint, claimed text)
     ORDER BY x.key
     ON CONFLICT (key) DO NOTHING
 $$;

@@ -1,0 +1,50 @@
+// Whose word counts in what is found rather than named. A settings file says which store is opened, and a
+// store says which agents are resumed, with the programs that they run: whoever can write either runs
+// programs as us. So what is found by walking up from a folder, or at a usual place, is obeyed only if it
+// belongs to us or to root and nobody else may write it; or if it lies in a folder that we said we trust.
+// What a flag, a variable or our own settings name is obeyed: we named it.
+//
+// Who owns a thing is asked of what was opened, each part from the one above it, so that nobody can put
+// something else there between the question and the use.
+
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <vector>
+
+namespace perdure::cli {
+
+class Trust {
+ public:
+  /// `me`: whose files are ours. No exception is made for sudo: root is told by root's files alone.
+  explicit Trust(uid_t me) : me_(me) {}
+
+  /// From now on what lies in these folders is trusted, whoever owns it.
+  void add(std::vector<std::filesystem::path> folders);
+
+  struct Found {
+    std::filesystem::path path{};
+    std::string
+        objection{};     ///< Why it is not to be obeyed: "it belongs to eve"; empty: it may be.
+    std::string text{};  ///< Of a file that may be read, and be obeyed.
+  };
+  /// `base`/`folder`/`name`. Empty: there is none.
+  [[nodiscard]] std::optional<Found> find(const std::filesystem::path& base,
+                                          std::string_view folder, std::string_view name) const;
+  /// Why a store's file, or one that lies beside it, is not to be trusted; empty: it may be, or is not
+  /// there. That its folder is, was asked before.
+  [[nodiscard]] std::string objection_to_store(const std::filesystem::path& file) const;
+
+ private:
+  [[nodiscard]] std::string objection_to(int opened, const std::filesystem::path& path) const;
+  [[nodiscard]] bool is_trusted(const std::filesystem::path& path) const;
+
+  uid_t me_;
+  std::vector<std::filesystem::path> folders_;
+};
+
+}  // namespace perdure::cli

@@ -1,0 +1,427 @@
+// Facts come in an order, and so does the check ask for them: each kind is read by a stream of its own,
+// which only goes forward. What has to be known out of order is small, and noted in a first reading:
+// how many rows there are, which positions there are, and what their entries add up to.
+
+#include "bundle/arrival_check.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <fmt/format.h>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "copy/fact_stream.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/check.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/facts.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/progress.hpp"
+#include "rules/check_run.hpp"
+#include "rules/history.hpp"
+#include "rules/session_check.hpp"
+#include "rules/soundness.hpp"
+#include "rules/stored_session.hpp"
+
+namespace perdure::bundle {
+namespace {
+
+using copy::FactStream;
+using rules::Part;
+using rules::Place;
+using rules::Stretch;
+
+/// Positions of a segment that are there, and the totals up to each that adds something.
+struct Entries {
+  std::vector<Position> positions{};
+  std::vector<std::pair<Position, Tally>> totals{};
+  bool is_possible = true;
+
+  void add(const Entry& entry) {
+    positions.push_back(entry.position);
+    if (!rules::is_possible(entry.tally)) is_possible = false;
+    if (!is_possible || entry.tally == Tally{}) return;
+    Tally total = totals.empty() ? Tally{} : totals.back().second;
+    total += entry.tally;
+    totals.emplace_back(entry.position, total);
+  }
+  [[nodiscard]] std::uint64_t count_to(Position last) const {
+    return static_cast<std::uint64_t>(std::ranges::upper_bound(positions, last) -
+                                      positions.begin());
+  }
+  [[nodiscard]] bool contains(Position position) const {
+    return std::ranges::binary_search(positions, position);
+  }
+  [[nodiscard]] Tally tally_to(Position last) const {
+    const auto behind =
+        std::ranges::upper_bound(totals, last, {}, &std::pair<Position, Tally>::first);
+    return behind == totals.begin() ? Tally{} : std::prev(behind)->second;
+  }
+};
+
+struct Segment {
+  SegmentFact fact{};
+  std::vector<PrunedFact> pruned{};
+  Entries entries{};
+};
+
+struct Owner {
+  SessionFact::Row row{};
+  std::vector<Part> segments{};
+  std::uint64_t checkpoints = 0;
+  std::uint64_t calls = 0;
+};
+
+/// What was noted in the first reading.
+struct Notes {
+  std::map<OwnerNumber, Owner> owners{};  ///< That have a row.
+  std::map<SegmentId, Segment> segments{};
+
+  void add(const Fact& fact) {
+    if (const auto* session = std::get_if<SessionFact>(&fact); session != nullptr && session->row) {
+      owners[session->owner].row = *session->row;
+    } else if (const auto* segment = std::get_if<SegmentFact>(&fact)) {
+      add(*segment);
+    } else if (const auto* pruned = std::get_if<PrunedFact>(&fact)) {
+      segments[pruned->segment].pruned.push_back(*pruned);
+    } else if (const auto* entry = std::get_if<Entry>(&fact)) {
+      segments[entry->segment].entries.add(*entry);
+    } else if (const auto* checkpoint = std::get_if<CheckpointFact>(&fact)) {
+      ++owners[checkpoint->owner].checkpoints;
+    } else if (const auto* call = std::get_if<CallFact>(&fact)) {
+      ++owners[call->owner].calls;
+    }
+  }
+
+  // The parts of the line to a place, the last one first.
+  [[nodiscard]] std::vector<Stretch> line_to(Place place) const {
+    std::vector<Stretch> parts;
+    std::optional<SegmentId> segment = place.segment;
+    Position last = place.position;
+    while (segment) {
+      const auto found = segments.find(*segment);
+      if (found == segments.end()) break;
+      const SegmentFact& fact = found->second.fact;
+      parts.push_back({*segment, fact.first, last});
+      last = fact.parent_position;
+      // A store gives a parent its number first, so this has an end.
+      segment = fact.parent && *fact.parent < *segment ? fact.parent : std::nullopt;
+    }
+    return parts;
+  }
+
+  [[nodiscard]] bool is_accounted_for(SegmentId number, Position position) const {
+    const auto found = segments.find(number);
+    if (found == segments.end()) return false;
+    const auto covers = [&](const PrunedFact& pruned) {
+      return pruned.first <= position && position < pruned.upto;
+    };
+    return found->second.entries.contains(position) ||
+           std::ranges::any_of(found->second.pruned, covers);
+  }
+
+ private:
+  void add(const SegmentFact& fact) {
+    segments[fact.segment].fact = fact;
+    const auto owner = owners.find(fact.owner);
+    if (owner == owners.end()) return;
+    owner->second.segments.push_back({.segment = fact.segment,
+                                      .session = static_cast<std::int64_t>(fact.owner),
+                                      .first = fact.first,
+                                      .last = rules::position_max,
+                                      .parent = fact.parent,
+                                      .parent_position = fact.parent_position});
+  }
+};
+
+/// The facts of one kind, by owner, each read once.
+template <class OneFact>
+class Ordered {
+ public:
+  Ordered(Store& store, const Passage& passage, FactKind kind, std::optional<Error>& failed)
+      : facts_(store.transfer(), passage, {.kind = kind, .group = 0, .number = 0, .name = {}}),
+        failed_(failed) {}
+
+  /// The next one; null behind the last, and once the store failed.
+  [[nodiscard]] const OneFact* peek() {
+    if (has_next_) return next_;
+    has_next_ = true;
+    next_ = nullptr;
+    if (failed_) return nullptr;
+    auto fact = facts_.next();
+    if (!fact) {
+      failed_ = fact.error();
+    } else if (*fact != nullptr) {
+      next_ = std::get_if<OneFact>(*fact);
+    }
+    return next_;
+  }
+  void skip() {
+    // Behind the last of this kind are others: nothing more is read.
+    if (next_ != nullptr) has_next_ = false;
+  }
+
+ private:
+  FactStream facts_;
+  std::optional<Error>& failed_;
+  bool has_next_ = false;
+  const OneFact* next_ = nullptr;
+};
+
+/// All sessions' facts, as the check of one session after the other asks for them.
+struct Streams {
+  Streams(Store& store, const Passage& passage)
+      : entries(store, passage, FactKind::entry, failed),
+        receipts(store, passage, FactKind::receipt, failed),
+        checkpoints(store, passage, FactKind::checkpoint, failed),
+        calls(store, passage, FactKind::call, failed) {}
+
+  std::optional<Error> failed{};
+  Ordered<Entry> entries;
+  Ordered<ReceiptFact> receipts;
+  Ordered<CheckpointFact> checkpoints;
+  Ordered<CallFact> calls;
+};
+
+class ArrivedSession final : public rules::StoredSession {
+ public:
+  ArrivedSession(Store& store, const Notes& notes, Streams& streams, OwnerNumber owner)
+      : store_(store), notes_(notes), streams_(streams), owner_(owner) {}
+
+  void commits(const std::function<bool(const rules::StoredCommit&)>& visit) override {
+    for (const ReceiptFact* fact = streams_.receipts.peek();
+         fact != nullptr && fact->owner <= owner_; fact = streams_.receipts.peek()) {
+      const Receipt receipt = fact->receipt;
+      const rules::StoredCommit commit{.batch = receipt.batch,
+                                       .number = fact->number,
+                                       .segment = fact->segment,
+                                       .first = receipt.first,
+                                       .count = receipt.count,
+                                       .head = receipt.head,
+                                       .version = receipt.version,
+                                       .at = receipt.at,
+                                       .chain = receipt.chain};
+      const bool is_ours = fact->owner == owner_;
+      streams_.receipts.skip();
+      if (is_ours && !visit(commit)) return;
+    }
+  }
+
+  void entries(const Stretch& stretch, const rules::EntryVisitor& visit) override {
+    Position next = stretch.first;
+    for (const Entry* entry = streams_.entries.peek(); entry != nullptr;
+         entry = streams_.entries.peek()) {
+      const OwnerNumber owner = owner_of(*entry);
+      if (owner > owner_ || (owner == owner_ && entry->position > stretch.last)) break;
+      if (owner == owner_ && entry->segment == stretch.segment && entry->position >= next) {
+        if (entry->position > next) visit.missing(next, entry->position - 1);
+        next = entry->position + 1;
+        visit.entry(Entry(*entry));
+      }
+      streams_.entries.skip();
+    }
+    if (next <= stretch.last) visit.missing(next, stretch.last);
+  }
+
+  std::vector<Stretch> not_pruned(const Stretch& stretch) override {
+    std::vector<Stretch> left;
+    Position next = stretch.first;
+    const auto segment = notes_.segments.find(stretch.segment);
+    if (segment == notes_.segments.end()) return {stretch};
+    for (const PrunedFact& pruned : segment->second.pruned) {
+      if (pruned.upto <= next || pruned.first > stretch.last) continue;
+      if (pruned.first > next) left.push_back({stretch.segment, next, pruned.first - 1});
+      next = std::max(next, pruned.upto);
+    }
+    if (next <= stretch.last) left.push_back({stretch.segment, next, stretch.last});
+    return left;
+  }
+
+  std::optional<rules::StoredCheckpoint> checkpoint(Version version) override {
+    for (const CheckpointFact* fact = streams_.checkpoints.peek(); fact != nullptr;
+         fact = streams_.checkpoints.peek()) {
+      const Checkpoint& found = fact->checkpoint;
+      if (fact->owner > owner_ || (fact->owner == owner_ && found.version > version)) break;
+      if (fact->owner == owner_ && found.version == version) {
+        return rules::StoredCheckpoint{.segment = fact->segment,
+                                       .position = found.position,
+                                       .at = found.at,
+                                       .tally = found.tally,
+                                       .metadata = found.metadata};
+      }
+      streams_.checkpoints.skip();
+    }
+    return std::nullopt;
+  }
+
+  void calls(const rules::StoredCommit& commit,
+             const std::function<void(const rules::StoredCall&)>& visit) override {
+    for (const CallFact* fact = streams_.calls.peek(); fact != nullptr;
+         fact = streams_.calls.peek()) {
+      const Call& call = fact->call;
+      if (fact->owner > owner_ || (fact->owner == owner_ && call.position > commit.last())) break;
+      if (fact->owner == owner_ && call.position >= commit.first) {
+        visit({.call = call,
+               .segment = fact->segment,
+               .has_intent = notes_.is_accounted_for(commit.segment, call.position),
+               .has_args = is_on_line({commit.segment, commit.last()}, call.args),
+               .has_result = !call.result || is_result_there(call)});
+      }
+      streams_.calls.skip();
+    }
+  }
+
+  std::uint64_t count(rules::RowKind kind, SegmentId segment) override {
+    const Owner& owner = notes_.owners.at(owner_);
+    switch (kind) {
+      case rules::RowKind::entries:
+        return notes_.segments.at(segment).entries.positions.size();
+      case rules::RowKind::checkpoints:
+        return owner.checkpoints;
+      case rules::RowKind::calls:
+        return owner.calls;
+    }
+    return 0;
+  }
+
+  std::optional<Tally> count_tally(Place place) override {
+    Tally tally;
+    for (const Stretch& part : notes_.line_to(place)) {
+      if (part.last < part.first) continue;
+      const Segment& segment = notes_.segments.at(part.segment);
+      if (!segment.entries.is_possible) return std::nullopt;
+      std::uint64_t entries = segment.entries.count_to(part.last);
+      tally += segment.entries.tally_to(part.last);
+      for (const PrunedFact& pruned : segment.pruned) {
+        if (pruned.upto > part.last) continue;
+        tally += pruned.tally;
+        entries += pruned.entries;
+      }
+      if (entries != part.last - part.first + 1) return std::nullopt;
+    }
+    return tally;
+  }
+
+  bool has_blob(const Body& body) override {
+    const auto ref = body.blob();
+    if (!ref) return body.codec() != Codec::blob;
+    auto there = store_.blobs().contains(*ref);
+    if (!there) streams_.failed = there.error();
+    return there.value_or(true);
+  }
+
+ private:
+  [[nodiscard]] OwnerNumber owner_of(const Entry& entry) const {
+    return notes_.segments.at(entry.segment).fact.owner;
+  }
+
+  [[nodiscard]] bool is_on_line(Place place, Position position) const {
+    const auto parts = notes_.line_to(place);
+    const auto part = std::ranges::find_if(parts, [position](const Stretch& candidate) {
+      return position >= candidate.first && position <= candidate.last;
+    });
+    return part != parts.end() && notes_.is_accounted_for(part->segment, position);
+  }
+
+  // An entry of the session's own, on whichever line was active then; or one that it shares.
+  [[nodiscard]] bool is_result_there(const Call& call) const {
+    const auto& segments = notes_.owners.at(owner_).segments;
+    const auto own =
+        std::ranges::find_if(segments.rbegin(), segments.rend(),
+                             [&](const Part& part) { return part.first <= *call.result; });
+    if (own == segments.rend()) return *call.result < call.position;
+    return notes_.is_accounted_for(own->segment, *call.result);
+  }
+
+  Store& store_;
+  const Notes& notes_;
+  Streams& streams_;
+  OwnerNumber owner_;
+};
+
+class ArrivalRun final : public rules::CheckRun {
+ public:
+  using CheckRun::CheckRun;
+  void guard(const std::optional<SessionId>& /*session*/, std::string_view /*what*/,
+             const std::function<void()>& work) override {
+    work();
+  }
+};
+
+Result<bool> take_notes(Store& store, const Passage& arriving, const std::function<bool()>& go_on,
+                        Notes& notes) {
+  FactStream facts(store.transfer(), arriving);
+  while (true) {
+    if (facts.is_slice_done() && !go_on()) return false;
+    auto fact = facts.next();
+    if (!fact) return forward(fact);
+    if (*fact == nullptr) return true;
+    notes.add(**fact);
+  }
+}
+
+void check_segments(ArrivalRun& run, const Notes& notes, const Owner& owner) {
+  const Part* before = nullptr;
+  for (const Part& part : owner.segments) {
+    const bool is_parent_there = part.parent && notes.segments.contains(*part.parent);
+    const auto broken = rules::find_bad_segment(part, before, is_parent_there);
+    if (!broken.empty()) {
+      run.found.add(Fault::reference, owner.row.summary.id,
+                    fmt::format("segment {} of the session {}", part.segment, broken));
+    }
+    before = &part;
+  }
+  if (owner.segments.empty()) {
+    run.found.add(Fault::reference, owner.row.summary.id, "the session has no segment");
+  }
+}
+
+rules::StoredSummary summary_of(OwnerNumber number, const SessionFact::Row& row) {
+  const SessionSummary& session = row.summary;
+  return {.number = static_cast<std::int64_t>(number),
+          .id = session.id,
+          .segment = row.segment,
+          .head = session.head,
+          .next = session.next,
+          .version = session.version,
+          .commits = row.commits,
+          .chain = row.chain,
+          .tally = session.tally,
+          .attention = session.attention};
+}
+
+}  // namespace
+
+Result<bool> check_arrival(Store& store, const Passage& arriving,
+                           const std::function<bool()>& go_on) {
+  Notes notes;
+  auto noted = take_notes(store, arriving, go_on, notes);
+  if (!noted || !*noted) return noted;
+  Streams streams(store, arriving);
+  const Progress progress = [&go_on](const Step&) { return go_on(); };
+  ArrivalRun run(progress);
+  for (const auto& [number, owner] : notes.owners) {
+    if (!run.go_on()) return false;
+    check_segments(run, notes, owner);
+    ArrivedSession rows(store, notes, streams, number);
+    const rules::StoredSummary summary = summary_of(number, owner.row);
+    rules::check_history(run, rows, summary, owner.segments);
+    if (streams.failed) return std::unexpected(*std::move(streams.failed));
+    if (!run.report().is_complete) return false;
+    if (run.report().damage.empty()) continue;
+    const Damage& first = run.report().damage.front();
+    return fail(ErrorCode::corrupted,
+                fmt::format("session {} of the bundle contradicts itself: {}", summary.id.text(),
+                            first.what),
+                summary.id.text());
+  }
+  return true;
+}
+
+}  // namespace perdure::bundle

@@ -1,0 +1,160 @@
+"""Signals: whenever one comes, the program ends as documented, and the session goes on. signals_test.py PERDURE"""
+
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from agent_folder import PATIENCE, AgentFolder, Gate, end_of, kill
+
+PROGRAM = ""
+EXITS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
+MOMENTS = 12
+LOOK = {"description": "Looks.", "command": ["/bin/sh", "-c", "echo seen"], "side_effects": ["read"]}
+
+
+def blocked(process: subprocess.Popen) -> int:
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("SigBlk")).split()[1], 16)
+
+
+def await_block(process: subprocess.Popen) -> None:
+    """Before main the kernel and the loader have it: what comes then ends it as any other program."""
+    deadline = time.monotonic() + PATIENCE
+    while not blocked(process) & (1 << (signal.SIGTERM - 1)):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise AssertionError("it does not block signals")
+
+
+class SignalsTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = AgentFolder(PROGRAM)
+        self.addCleanup(self.folder.close)
+
+    def signalled(self, number: signal.Signals, moment: float, *words: str) -> tuple[int, str, str]:
+        process = self.folder.start(*words)
+        await_block(process)
+        try:
+            process.wait(moment)
+        except subprocess.TimeoutExpired:
+            pass
+        process.send_signal(number)
+        return end_of(process)
+
+    def write_agent(self) -> str:
+        look = {"name": "look", "args": {}}
+        return self.folder.write_agent(
+            [{"text": "I look.", "calls": [look, look]}, {"calls": [look]}, {"text": "It is done."}], {"look": LOOK}
+        )
+
+    def test_whenever_it_comes_the_program_ends_as_documented_and_the_session_goes_on(self):
+        agent = self.write_agent()
+        at_first = time.monotonic()
+        self.assertEqual(self.folder.run("run", agent, "Look").returncode, 0)
+        span = time.monotonic() - at_first
+        for number, code in EXITS.items():
+            for i in range(MOMENTS):
+                with self.subTest(f"{number.name} {i}"):
+                    said = self.signalled(number, i * span / MOMENTS, "run", agent, "Look")
+                    if i == 0:
+                        self.assertEqual(said[0], code, said)
+                    self.assertIn(said[0], (0, code), said)
+                    begun = re.search(r"^Session (ses_\w+)", said[2], re.MULTILINE)
+                    if not begun:
+                        continue  # It ended before anything was promised.
+                    for j in range(3):
+                        again = self.signalled(number, j * span / 4, "resume", begun[1])
+                        # A read-only call is asked a limited number of times: then it waits for a person.
+                        self.assertIn(again[0], (0, 7, code), again)
+                    ended = self.folder.run("resume", begun[1])
+                    self.assertIn(ended.returncode, (0, 7), ended.stderr)
+
+    def test_any_command_ends_by_the_first_one(self):
+        self.assertEqual(self.folder.run("run", self.write_agent(), "Look").returncode, 0)
+        for number, code in EXITS.items():
+            with self.subTest(number.name):
+                watching = self.folder.start("sessions", "--watch")
+                watching.stdout.readline()
+                watching.send_signal(number)
+                self.assertEqual(end_of(watching)[0], code)
+
+    def leave_dead(self, name: str) -> Gate:
+        gate = Gate(self.folder, name)
+        tool = {
+            "description": "Does it.",
+            "command": ["/bin/sh", "-c", "echo did >> book; exec sleep 60"],
+            "verify": ["/bin/sh", "-c", f"test -e {name}.asked || {{ touch {name}.asked; {gate.shell()}; }}; cat book"],
+            "side_effects": ["write"],
+            "verify_timeout": "50s",
+        }
+        agent = self.folder.write_agent([{"calls": [{"name": "do", "args": {}}]}, {"text": "Done."}], {"do": tool})
+        process = self.folder.start("run", agent, "Do it")
+        deadline = time.monotonic() + PATIENCE
+        while not (self.folder.path / "book").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        kill(process)
+        return gate
+
+    def test_it_stops_a_resume_that_asks_a_tool_and_the_next_one_goes_on(self):
+        for number, code in EXITS.items():
+            with self.subTest(number.name):
+                gate = self.leave_dead(number.name)
+                resuming = self.folder.start("resume", "@last")
+                gate.await_arrival()
+                resuming.send_signal(number)
+                self.assertEqual(end_of(resuming)[0], code)
+                said = self.folder.run("resume", "@last")
+                self.assertEqual((said.returncode, said.stdout), (0, "Done.\n"), said.stderr)
+                self.assertEqual((self.folder.path / "book").read_text(), "did\n")
+                (self.folder.path / "book").unlink()
+
+    def test_two_in_quick_succession_end_it_too(self):
+        agent = self.write_agent()
+        for pause in (0.0, 0.02, 0.2):
+            with self.subTest(pause):
+                process = self.folder.start("run", agent, "Look")
+                await_block(process)
+                process.send_signal(signal.SIGTERM)
+                time.sleep(pause)
+                process.send_signal(signal.SIGHUP)
+                self.assertEqual(end_of(process)[0], 143)
+
+    def test_whoever_waits_for_a_session_leaves_at_once_and_its_owner_goes_on(self):
+        gate = Gate(self.folder)
+        slow = LOOK | {"command": ["/bin/sh", "-c", f"{gate.shell()}; echo seen"]}
+        agent = self.folder.write_agent([{"calls": [{"name": "look", "args": {}}]}, {"text": "Done."}], {"look": slow})
+        owner = self.folder.start("run", agent, "Look")
+        gate.await_arrival()
+        for number, code in EXITS.items():
+            with self.subTest(number.name):
+                said = self.signalled(number, 0.3, "resume", "@last", "--wait", "1h")
+                self.assertEqual(said[0], code, said)
+        gate.open()
+        self.assertEqual(end_of(owner)[:2], (0, "Done.\n"))
+
+    def test_nohup_is_respected(self):
+        gate = Gate(self.folder)
+        slow = LOOK | {"command": ["/bin/sh", "-c", f"{gate.shell()}; echo seen"]}
+        agent = self.folder.write_agent([{"calls": [{"name": "look", "args": {}}]}, {"text": "Done."}], {"look": slow})
+        process = self.folder.start("run", agent, "Look", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        gate.await_arrival()
+        process.send_signal(signal.SIGHUP)
+        gate.open()
+        self.assertEqual(end_of(process)[:2], (0, "Done.\n"))
+
+    def test_a_tool_has_its_signals_as_they_are_by_default(self):
+        look = LOOK | {"command": ["/bin/grep", "-E", "^Sig(Blk|Ign):", "/proc/self/status"]}
+        agent = self.folder.write_agent([{"calls": [{"name": "look", "args": {}}]}, {"text": "Done."}], {"look": look})
+        self.assertEqual(self.folder.run("run", agent, "Look").returncode, 0)
+        told = self.folder.run("cat", "@last", "--messages").stdout
+        for mask in ("SigBlk", "SigIgn"):
+            signals = int(re.search(rf"{mask}:\s+([0-9a-f]+)", told)[1], 16)
+            self.assertEqual(signals & 0x7FFFFFFF, 0, told)  # Higher ones are libc's own.
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()

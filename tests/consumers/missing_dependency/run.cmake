@@ -1,0 +1,44 @@
+# Configures the project beside this with one dependency missing, each in turn. PREFIX: where Perdure is
+# installed; FOLDER: to configure in; C_COMPILER.
+
+function(configure missing how code output)
+  execute_process(
+    COMMAND "${CMAKE_COMMAND}" -E env ${ARGN} "${CMAKE_COMMAND}" --fresh -G Ninja -S "${CMAKE_CURRENT_LIST_DIR}"
+            -B "${FOLDER}" "-DCMAKE_PREFIX_PATH=${PREFIX}" "-DCMAKE_C_COMPILER=${C_COMPILER}"
+            "-DMISSING=${missing}" "-DHOW=${how}" ${disabled}
+    OUTPUT_VARIABLE said ERROR_VARIABLE said RESULT_VARIABLE ended)
+  set(${code} "${ended}" PARENT_SCOPE)
+  set(${output} "${said}" PARENT_SCOPE)
+endfunction()
+
+function(expect_missing missing)
+  configure("${missing}" OPTIONAL code said ${ARGN})
+  if(NOT code EQUAL 0)
+    message(SEND_ERROR "a program that can do without Perdure is not configured without ${missing}:\n${said}")
+  endif()
+  configure("${missing}" REQUIRED code said ${ARGN})
+  if(code EQUAL 0 OR NOT said MATCHES "${missing}")
+    message(SEND_ERROR "a program that needs Perdure is not told that ${missing} is missing:\n${said}")
+  endif()
+endfunction()
+
+foreach(package Threads OpenSSL fmt)
+  set(disabled "-DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON")
+  expect_missing("${package}")
+endforeach()
+# CMake's own search for OpenSSL cannot do without the module, but without the program.
+set(disabled -DPKG_CONFIG_EXECUTABLE=/nowhere/pkg-config)
+expect_missing(PkgConfig)
+
+# One of the two that pkg-config looks for, and then the other, by copies of their files.
+set(disabled "")
+find_program(PKG_CONFIG NAMES pkg-config pkgconf REQUIRED)
+foreach(pair "yaml-cpp;libpcre2-8" "libpcre2-8;yaml-cpp")
+  list(GET pair 0 missing)
+  list(GET pair 1 there)
+  execute_process(COMMAND "${PKG_CONFIG}" --variable=pcfiledir "${there}" OUTPUT_VARIABLE folder
+                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(only "${FOLDER}-${there}")
+  file(COPY "${folder}/${there}.pc" DESTINATION "${only}")
+  expect_missing("${missing}" "PKG_CONFIG_LIBDIR=${only}" "PKG_CONFIG_PATH=")
+endforeach()

@@ -1,0 +1,112 @@
+// Money through a power cut: an agent's turn on a disk that remembers, the power cut around every sync and
+// at many other moments, and the session taken up after the machine has started again. Whatever the
+// disk lost, no request that a model sent a bill for is missing in what is recorded.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/billed_agent.hpp"
+#include "crash/scale.hpp"
+#include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
+#include "doubles/power_vfs.hpp"
+#include "doubles/temp_folder.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/store/open.hpp"
+#include "power/sweep.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+
+namespace perdure {
+namespace {
+
+using billed::Bill;
+using billed::BilledAgent;
+using billed::BilledModel;
+using billed::Manner;
+
+struct Turn {
+  std::vector<DiskCall> calls{};
+  std::size_t begun = 0;  ///< The session is there from this call on.
+  SessionId id{};
+  std::vector<Bill> bills{};
+  std::int64_t most_reserved = 0;
+};
+
+std::unique_ptr<Store> open(const TempFolder& folder, FakeClock& clock, const std::string& vfs,
+                            const std::string& boot) {
+  OpenOptions options;
+  options.clock = &clock;
+  return must(sqlite::open_sqlite(
+      {.path = folder.file("store.db"), .open = options, .vfs = vfs, .boot = boot}));
+}
+
+Turn record_turn(const Manner& manner) {
+  const TempFolder folder = TempFolder::in_memory();
+  PowerVfs vfs("power", folder.path().string());
+  FakeClock clock;
+  Turn turn;
+  {
+    const auto store = open(folder, clock, vfs.name(), "first");
+    BilledModel model(manner);
+    model.clock = [&] { return vfs.calls(); };
+    BilledAgent agent(*store, model, clock, random_ids());
+    turn.id = agent.id();
+    turn.begun = vfs.calls();
+    if (must(agent.run("go")).stop != TurnStop::completed) agent.finish();
+    turn.bills = model.bills();
+    turn.most_reserved = agent.most_reserved();
+  }
+  turn.calls = vfs.take();
+  return turn;
+}
+
+class BilledTurns : public testing::TestWithParam<Manner> {
+ protected:
+  // Of the request that was under way nobody knows; nor whether one that was written ahead was sent.
+  static std::string judge(const Turn& turn, std::size_t cut, const TempFolder& left) {
+    FakeClock clock;
+    const auto store = open(left, clock, "", "second");
+    Manner later = GetParam();
+    later.breaks_off_at = later.is_stopped_at = 0;
+    BilledModel model(later);
+    BilledAgent agent(*store, model, clock, random_ids(), turn.id);
+    agent.finish();
+    std::vector<Bill> bills;
+    std::ranges::copy_if(turn.bills, std::back_inserter(bills),
+                         [&](const Bill& bill) { return bill.moment <= cut; });
+    const std::int64_t under_way = bills.empty() ? 0 : bills.back().most - bills.back().cost;
+    bills.insert(bills.end(), model.bills().begin(), model.bills().end());
+    return billed::find_fault(agent.money().recorded(), bills, turn.most_reserved + under_way);
+  }
+};
+
+TEST_P(BilledTurns, RecordWhatWasBilledWhateverThePowerTook) {
+  const Turn turn = record_turn(GetParam());
+  std::size_t number = 0;
+  const auto look = [&](std::size_t cut, const TempFolder& left, const std::string& where) {
+    ++number;
+    EXPECT_EQ(judge(turn, cut, left), "") << where;
+  };
+  const Swept swept = sweep(turn.calls,
+                            {.begin = turn.begun,
+                             .stride = scale().full ? 1U : 5U,
+                             .first = scale().seed,
+                             .disks = scale().rounds.value_or(2)},
+                            look);
+  swept.print(GetParam().name);
+  EXPECT_GT(number, 10U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, BilledTurns, testing::ValuesIn(billed::every_manner()),
+                         [](const auto& named) { return named.param.name; });
+
+}  // namespace
+}  // namespace perdure
