@@ -13,6 +13,7 @@ perdure_test(
           contract/collect_test.cpp
           contract/create_test.cpp
           contract/commit_test.cpp
+          contract/ended_test.cpp
           contract/erase_test.cpp
           contract/hostile_bodies_test.cpp
           contract/hostile_enums_test.cpp

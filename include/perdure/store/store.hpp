@@ -51,7 +51,9 @@ class Store {
   /// `lease_lost`, also once the session is moved to another store; `conflict` for another head (the subject is the head there is),
   /// for a call that was never intended or cannot take that step, for a key that
   /// another call holds (the subject names it), for a message that is unknown or
-  /// consumed, for a child whose origin is moved; `already_exists` for a child's or a call's identity in use;
+  /// consumed, for a child whose origin is moved; also if the batch makes the session `completed` or
+  /// `failed` while a call of it has no outcome (the subject names it), or intends or dispatches a
+  /// call, or creates a session, while the session has ended and the batch does not reopen it; `already_exists` for a child's or a call's identity in use;
   /// `invalid_argument` for a bad name, something named twice, a position that is
   /// not on the line, a blob that was not put.
   [[nodiscard]] virtual Result<Receipt> commit(const Lease& lease, const Batch& batch) = 0;

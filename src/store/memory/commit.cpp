@@ -21,6 +21,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/point.hpp"
@@ -104,6 +105,16 @@ Result<void> consume(Undo& undo, InboxTable& inbox, const std::vector<MessageId>
   return {};
 }
 
+Result<void> check_end(const SessionTable& table, const Batch& batch) {
+  if (!batch.status || !rules::is_settled_end(batch.status->status)) return {};
+  for (const auto& [position, call] : table.calls) {
+    const bool is_open = call.state == CallState::intended || call.state == CallState::dispatched ||
+                         call.state == CallState::in_doubt;
+    if (is_open) return rules::refuse_end(table.row.id, position);
+  }
+  return {};
+}
+
 void name_head(Undo& undo, SessionTable& table, const NewCheckpoint& checkpoint, Timestamp at) {
   const Version version = ++table.row.version;
   undo.of_key(table.checkpoints, version);
@@ -163,6 +174,7 @@ Result<Receipt> apply(State& state, Undo& undo, SessionTable& table, const Batch
     auto added = add_session(state, undo, child, sealed.at);
     if (!added) return forward(added);
   }
+  if (auto may_end = check_end(table, batch); !may_end) return forward(may_end);
 
   Receipt receipt{.batch = batch.id,
                   .first = first,
@@ -184,6 +196,8 @@ Result<Receipt> commit(State& state, const Lease& lease, const Batch& batch, Tim
   if (known != (*table)->receipts.end()) return known->second.receipt;
   auto right = rules::check_right_to_write(standing_of(**table), lease, batch);
   if (!right) return forward(right);
+  auto begins = rules::check_begins(batch, (*table)->row.status);
+  if (!begins) return forward(begins);
 
   Undo undo;
   auto receipt = apply(state, undo, **table, batch, rules::seal(batch, now));

@@ -343,6 +343,32 @@ Result<void> check_right_to_write(const Standing& standing, const Lease& lease,
   return {};
 }
 
+bool is_end(Status status) {
+  return status == Status::completed || status == Status::failed || status == Status::cancelled;
+}
+
+bool is_settled_end(Status status) {
+  return status == Status::completed || status == Status::failed;
+}
+
+Result<void> check_begins(const Batch& batch, Status before) {
+  const Status after = batch.status ? batch.status->status : before;
+  if (!is_end(after)) return {};
+  const bool begins =
+      !batch.children.empty() || std::ranges::any_of(batch.calls, [](const CallChange& change) {
+        return !std::holds_alternative<Settle>(change);
+      });
+  if (!begins) return {};
+  return fail(ErrorCode::conflict,
+              fmt::format("the session is {}: it begins no call and no child; reopen it first",
+                          to_string(after)));
+}
+
+std::unexpected<Error> refuse_end(const SessionId& session, Position call) {
+  return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
+              call_name(session, call));
+}
+
 Result<void> check_limit(std::size_t limit) {
   if (limit >= 1 && limit <= limit_max) return {};
   return refuse(fmt::format("the limit is {}, it must be 1 to {}", limit, limit_max));

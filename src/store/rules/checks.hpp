@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstddef>
+#include <expected>
 #include <optional>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
@@ -38,6 +41,17 @@ struct Standing {
 /// Fails: `lease_lost`; `conflict` for another head.
 [[nodiscard]] Result<void> check_right_to_write(const Standing& standing, const Lease& lease,
                                                 const Batch& batch);
+
+/// Completed, failed or cancelled.
+[[nodiscard]] bool is_end(Status status);
+/// Completed or failed: says of itself that nothing of it is open any more. What is cancelled does not.
+[[nodiscard]] bool is_settled_end(Status status);
+/// A session that has ended, and is not reopened by the batch itself, begins nothing. What was begun
+/// before may still be recorded.
+/// Fails: `conflict` if the batch intends or dispatches a call, or creates a session.
+[[nodiscard]] Result<void> check_begins(const Batch& batch, Status before);
+/// Why a batch may not complete a session, or let it fail: `call` has no outcome, the batch applied.
+[[nodiscard]] std::unexpected<Error> refuse_end(const SessionId& session, Position call);
 
 [[nodiscard]] Result<void> check_limit(std::size_t limit);
 [[nodiscard]] Result<void> check_resource(const std::string& name);

@@ -43,12 +43,13 @@ struct State {
   std::int64_t attention = 0;
   Fence fence = 0;
   std::optional<WorkerId> owner;
+  Status status = Status::active;
 };
 
 Result<State> read_state(Connection& db, const SessionId& id) {
   Rows rows = db.query(
       "SELECT s.num, s.segment, s.head, s.next, s.version, s.commits, s.chain, s.turns, s.steps, "
-      "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.fence, w.id "
+      "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.fence, w.id, s.status "
       "FROM session s LEFT JOIN worker w ON w.num = s.owner WHERE s.id = ?",
       id.text());
   if (!rows.next()) {
@@ -66,7 +67,8 @@ Result<State> read_state(Connection& db, const SessionId& id) {
                .tally = read_tally(rows, 7),
                .attention = rows.integer(12),
                .fence = rows.number(13),
-               .owner = std::move(owner)};
+               .owner = std::move(owner),
+               .status = status_from(rows.text(15)).value_or(Status::paused)};
 }
 
 std::optional<Receipt> find_receipt(Connection& db, std::int64_t session, const BatchId& batch) {
@@ -146,6 +148,16 @@ Result<void> consume(Connection& db, const State& state, const Batch& batch) {
   return {};
 }
 
+Result<void> check_end(Connection& db, const State& state, const Lease& lease, const Batch& batch) {
+  if (!batch.status || !rules::is_settled_end(batch.status->status)) return {};
+  Rows rows = db.query(
+      "SELECT min(position) FROM call WHERE session = ? "
+      "AND state IN ('intended', 'dispatched', 'in_doubt')",
+      state.session);
+  if (!rows.next() || rows.is_null(0)) return {};
+  return rules::refuse_end(lease.session, rows.number(0));
+}
+
 void name_head(Connection& db, State& state, const NewCheckpoint& checkpoint, Timestamp at) {
   ++state.version;
   const Tally& tally = state.tally;
@@ -212,6 +224,7 @@ Result<Committed> apply_batch(Connection& db, const Lease& lease, const Batch& b
     return Committed{*std::move(known), true};
   }
   if (auto right = check_right_to_write(*state, lease, batch); !right) return forward(right);
+  if (auto begins = rules::check_begins(batch, state->status); !begins) return forward(begins);
 
   if (batch.branch_from) {
     if (auto moved = branch(db, *state, *batch.branch_from); !moved) return forward(moved);
@@ -238,6 +251,7 @@ Result<Committed> apply_batch(Connection& db, const Lease& lease, const Batch& b
   for (const NewSession& child : batch.children) {
     if (auto made = insert_session(db, child, sealed.at); !made) return forward(made);
   }
+  if (auto may_end = check_end(db, *state, lease, batch); !may_end) return forward(may_end);
   Receipt receipt{.batch = batch.id,
                   .first = first,
                   .count = batch.entries.size(),

@@ -29,7 +29,8 @@ $$;
 -- Whether a batch may be committed. Holds the session's row; answers with the receipt if the batch is
 -- there already; raises what speaks against it; null: nothing does.
 CREATE FUNCTION perdure.examine_commit(p_session text, p_worker text, p_fence bigint, p_batch text,
-                                       p_head bigint, p_count bigint, p_sync boolean) RETURNS bytea
+                                       p_head bigint, p_count bigint, p_sync boolean,
+                                       p_begins boolean, p_status text) RETURNS bytea
 LANGUAGE plpgsql AS $$
 DECLARE
   x perdure.session;
@@ -64,7 +65,27 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'PD005',
       MESSAGE = 'the session has no positions left: fork it';
   END IF;
+  -- What was begun before may still be recorded.
+  IF p_begins AND coalesce(p_status, x.status) IN ('completed', 'failed', 'cancelled') THEN
+    RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = format(
+      'the session is %s: it begins no call and no child; reopen it first',
+      coalesce(p_status, x.status));
+  END IF;
   RETURN NULL;
+END $$;
+
+-- PD003 while a call of the session has no outcome: it must not be completed, or fail.
+CREATE FUNCTION perdure.check_end(p_num bigint, p_session text) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_call bigint;
+BEGIN
+  SELECT min(c.position) INTO v_call FROM perdure.call c
+    WHERE c.session = p_num AND c.state IN ('intended', 'dispatched', 'in_doubt');
+  IF v_call IS NOT NULL THEN
+    RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = perdure.call_name(p_session, v_call),
+      MESSAGE = 'a call is unresolved: resolve it first';
+  END IF;
 END $$;
 
 -- Takes the head back to a point of the session's past, with what was added up until there.
@@ -156,6 +177,9 @@ LANGUAGE plpgsql AS $$
 DECLARE
   v_count bigint := cardinality(p_entries);
   v_is_examined boolean := p_examine;
+  -- Whether it intends or dispatches a call, or creates a session.
+  v_begins boolean := coalesce(p_rest.children IS NOT NULL OR p_rest.op && ARRAY[0, 1]::smallint[],
+                               false);
   v_at bigint;
   v_begun bigint;
   -- Of the session, after the commit.
@@ -180,7 +204,7 @@ BEGIN
   LOOP
     IF v_is_examined THEN
       v_answer := perdure.examine_commit(p_session, p_worker, p_fence, p_batch, p_head, v_count,
-                                         p_sync);
+                                         p_sync, v_begins, s_status);
       IF v_answer IS NOT NULL THEN RETURN v_answer; END IF;
       IF p_rest.branch_kind IS NOT NULL THEN
         PERFORM perdure.branch(p_session, p_rest.branch_kind, p_rest.branch_number);
@@ -203,7 +227,8 @@ BEGIN
         restored = x.restored AND s_status IS NULL
       WHERE x.id = p_session AND (v_is_examined OR (
         x.owner = (SELECT w.num FROM perdure.worker w WHERE w.id = p_worker) AND x.fence = p_fence
-        AND x.head = p_head AND x.next + v_count <= 4294967295))
+        AND x.head = p_head AND x.next + v_count <= 4294967295 AND (NOT v_begins
+          OR coalesce(s_status, x.status) NOT IN ('completed', 'failed', 'cancelled'))))
       RETURNING nextval('perdure.begun'), x.num, x.segment, x.next - v_count, x.head, x.version,
         x.commits, x.chain, x.turns, x.steps, x.tokens_in, x.tokens_out, x.cost_micros
       INTO v_begun, v_num, v_segment, v_first, v_head, v_version, v_commits, v_chain, v_turns,
@@ -231,6 +256,9 @@ BEGIN
   END IF;
   IF NOT (p_rest IS NULL) THEN
     PERFORM perdure.apply_rest(p_rest, v_num, p_session, v_segment, p_fence, v_first, v_head, v_at);
+  END IF;
+  IF s_status IN ('completed', 'failed') THEN
+    PERFORM perdure.check_end(v_num, p_session);
   END IF;
   -- A message posted just before the session began to wait must not wait with it.
   IF s_status = 'waiting' THEN
