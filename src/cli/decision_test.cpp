@@ -13,6 +13,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "shell_fixture.hpp"
@@ -175,6 +176,19 @@ TEST_F(DecisionTest, WhoeverAllowsWhatIsGivenUpHearsIt) {
   const Said said = fixture.run({"approve", "ses_8e1f00"});
   EXPECT_EQ(said.exit, 1);
   EXPECT_TRUE(said.err.contains("mail.send) is cancelled meanwhile")) << said.err;
+}
+
+TEST_F(DecisionTest, ACallInDoubtOfACancelledSessionIsStillResolved) {
+  EXPECT_EQ(fixture.run({"cancel", "ses_2b7x", "--reason", "enough"}).exit, 0);
+  const Said said =
+      fixture.run({"resolve", "ses_2b7x", "--as", "abandoned", "--reason", "nobody knows"});
+  EXPECT_EQ(said.exit, 0) << said.err;
+  const SessionId session = must(SessionId::parse("ses_2b7x00"));
+  EXPECT_EQ(must(fixture.store().ledger().read(session, 6)).state, CallState::abandoned);
+  EXPECT_EQ(must(fixture.store().sessions().read(session)).status, Status::cancelled);
+  const Said log = fixture.run({"log", "ses_2b7x", "--channel", "status"});
+  EXPECT_TRUE(log.out.contains("session_cancelled")) << log.out;
+  EXPECT_TRUE(log.out.contains("cancelled by ana: enough")) << log.out;
 }
 
 TEST_F(DecisionTest, AnOwnerThatTakesItUpIsWaitedFor) {

@@ -52,6 +52,7 @@ set(PERDURE_RUNTIME_SOURCES
     session/runtime.cpp
     session/scratch.cpp
     session/session.cpp
+    session/status_entry.cpp
     session/steps.cpp
     session/turn.cpp
     session/verify.cpp
@@ -74,7 +75,8 @@ set(PERDURE_RUNTIME_SOURCES
     values/plan.cpp
     values/plan_json.cpp
     values/scratchpad.cpp
-    values/setup.cpp)
+    values/setup.cpp
+    values/status_note.cpp)
 
 set(PERDURE_RUNTIME_TESTS
     checkpointer/checkpointer_calls_test.cpp
@@ -110,6 +112,7 @@ set(PERDURE_RUNTIME_TESTS
     session/row_words_test.cpp
     session/scratch_test.cpp
     session/session_test.cpp
+    session/status_test.cpp
     session/steps_test.cpp
     session/stopped_test.cpp
     session/two_runtimes_test.cpp

@@ -21,6 +21,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 #include "runtime/session/held_session.hpp"
 #include "simulation/books.hpp"
 #include "simulation/world.hpp"
@@ -82,6 +83,21 @@ void Judge::judge_session(const SessionId& id, SessionBooks& books) {
   judge_history(state);
   judge_money(state, books);
   judge_ledger(id);
+  judge_status(id, state);
+}
+
+// What a fork shares with its parent speaks of the parent.
+void Judge::judge_status(const SessionId& id, const State& state) {
+  const auto row = must(store_.sessions().read(id));
+  const bool is_fork = row.parent && row.parent->lineage == Lineage::fork;
+  const bool is_own = state.status && (!is_fork || state.status->position > row.parent->position);
+  const Status told = is_own ? state.status->status : Status::active;
+  if (told != row.status) {
+    wrong(fmt::format("it is {}, and its log says {}", to_string(row.status), to_string(told)));
+  }
+  if (is_own && (state.status->who.empty() || state.status->why.empty())) {
+    wrong("nobody, or for no reason, changed its status");
+  }
 }
 
 void Judge::judge_live(const SessionId& id, const State& live) {

@@ -39,6 +39,7 @@ class Judge {
   void judge_history(const State& state);
   void judge_money(const State& state, SessionBooks& books);
   void judge_ledger(const SessionId& id);
+  void judge_status(const SessionId& id, const State& state);
 
   Store& store_;
   const World& world_;

@@ -164,8 +164,8 @@ class Checkpointer {
   [[nodiscard]] Result<std::vector<Pending>> check_pending_tool_calls(const SessionId& session);
 
   /// Says how the session ended, and gives it up.
-  /// Fails: `conflict` if it was not started or loaded here, or is to be `completed` while a call
-  /// has no outcome; `invalid_argument` for a status that is no end.
+  /// Fails: `conflict` if it was not started or loaded here, or is to be `completed` or `failed`
+  /// while a call has no outcome (`cancelled` gives it up); `invalid_argument` for a status that is no end.
   Result<void> end_session(const SessionId& session, Status status);
 
  private:

@@ -142,8 +142,9 @@ class Session {
   /// The response, its cost, an intent for each call it asks for, and the start of the first ones. A
   /// response without calls ends the turn, and names the head as the cadence says. One that was cut
   /// off (`is_partial`) is kept and starts nothing; in a session that was paused meanwhile, nothing
-  /// starts either.
-  /// Fails: `conflict` if no request is open.
+  /// starts either; in one that has ended, its calls are not even written down.
+  /// Fails: `conflict` if no request is open; `invalid_argument` if it is to end the session: that is
+  /// finish's part.
   Result<Position> answer(Message response, const Usage& usage = {},
                           const AnswerExtras& extras = {});
 
@@ -194,9 +195,13 @@ class Session {
   /// Names the head.
   Result<Version> checkpoint(const NewCheckpoint& note = {.reason = "asked"});
 
-  /// What is `cancelled` begins no call any more: those that were not begun are cancelled with it.
-  /// Fails: `conflict` out of `completed`, `failed` or `cancelled`: only `reopen` leads there.
-  Result<void> set_status(const StatusChange& change);
+  /// The log says who changed it (empty: this worker), and why (empty: the reason of the change). What
+  /// is `cancelled` begins no call any more: those that were not begun are cancelled with it, and one
+  /// whose outcome is unknown may still be resolved.
+  /// Fails: `conflict` out of `completed`, `failed` or `cancelled`: only `reopen` leads there; as
+  /// finish, for `completed` and `failed`, while a call is unresolved.
+  Result<void> set_status(const StatusChange& change, const std::string& who = {},
+                          const std::string& why = {});
   /// Makes an ended session active again; the log says who did, and why.
   /// Fails: `conflict` if it has not ended.
   Result<void> reopen(const std::string& who, const std::string& why);

@@ -28,6 +28,7 @@
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 
@@ -112,6 +113,7 @@ struct State {
   std::optional<Origin> origin{};
   std::map<std::string, Child, std::less<>> children{};  ///< By session id, ended or not.
   std::optional<ChildEnd> end{};                         ///< What its parent is told.
+  std::optional<StatusNote> status{};                    ///< The last change of it.
   std::optional<OpenRequest> request{};
   std::map<Position, OpenCall> open_calls{};
   /// After a `replace` entry one item, and what was appended since.

@@ -147,7 +147,10 @@ Result<void> Turn::begin() {
     }
   }
   if (session.status() == Status::paused) {
-    if (auto active = session.set_status({.status = Status::active}); !active) return active;
+    const std::string why = input_ ? "there is a new message" : "it was taken up again";
+    if (auto active = session.set_status({.status = Status::active}, {}, why); !active) {
+      return active;
+    }
   }
   return put_input_first();
 }

@@ -62,7 +62,8 @@ WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting)
 Result<void> give_word(Session& session, Position call, const GivenWord& word,
                        const std::string& who) {
   if (session.status() == Status::waiting) {
-    if (auto woken = session.set_status({.status = Status::active}); !woken) return woken;
+    auto woken = session.set_status({.status = Status::active}, who, "what it waited for is said");
+    if (!woken) return woken;
   }
   if (auto heard = session.take_inbox(); !heard) return forward(heard);
   return session.approve(call, word.allow, who, word.why);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "screen/screen.hpp"
@@ -178,6 +179,11 @@ std::string_view to_string(Standing standing) {
 
 bool has_ended(Status status) {
   return status == Status::completed || status == Status::failed || status == Status::cancelled;
+}
+
+std::string status_words(const StatusNote& note) {
+  const std::string_view what = note.status == Status::active ? "resumed" : to_string(note.status);
+  return fmt::format("{} by {}: {}", what, note.who, note.why);
 }
 
 std::optional<Standing> standing_from(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
@@ -55,6 +56,8 @@ enum class Standing : std::uint8_t {
 [[nodiscard]] Standing standing_of(const SessionSummary& row);
 /// Completed, failed or cancelled.
 [[nodiscard]] bool has_ended(Status status);
+/// "paused by ann: lunch".
+[[nodiscard]] std::string status_words(const StatusNote& note);
 /// As JSON and filters write it: "needs_attention".
 [[nodiscard]] std::string_view to_string(Standing standing);
 [[nodiscard]] std::optional<Standing> standing_from(std::string_view text);

@@ -34,9 +34,10 @@ namespace {
 // How the session stands once somebody has taken the letter in; empty while its owner has not.
 using Taken = std::optional<Status>;
 
-Result<Taken> take_in(Session session, bool wakes) {
+Result<Taken> take_in(Session session, bool wakes, const std::string& who) {
   if (wakes && session.status() == Status::waiting) {
-    if (auto woken = session.set_status({.status = Status::active}); !woken) return forward(woken);
+    auto woken = session.set_status({.status = Status::active}, who, "what it waited for is said");
+    if (!woken) return forward(woken);
   }
   if (auto taken = session.take_inbox(); !taken) return forward(taken);
   const Status status = session.status();
@@ -60,7 +61,7 @@ Result<Taken> have_taken_in(Desk& desk, Store& store, const Letter& letter, cons
     auto seen = store.changes().current();
     if (!seen) return forward(seen);
     auto session = (*runtime)->open(letter.session);
-    if (session) return take_in(*std::move(session), letter.wakes);
+    if (session) return take_in(*std::move(session), letter.wakes, desk.world().user);
     if (session.error().code != ErrorCode::lease_held) return forward(session);
     if (letter.patience == Duration(0)) return std::nullopt;
     auto waits = is_in_inbox(store, letter.session, id);

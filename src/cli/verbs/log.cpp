@@ -16,6 +16,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
@@ -38,6 +39,11 @@ std::string body_words(const Entry& entry) {
   if (entry.condition == Condition::damaged) return "(damaged)";
   if (const auto blob = entry.body.blob())
     return fmt::format("(blob of {})", bytes_text(blob->size));
+  if (entry.channel == "status") {
+    if (const auto note = status_note_from_json(entry.kind, entry.body.bytes())) {
+      return status_words(*note);
+    }
+  }
   return entry.body.bytes();
 }
 

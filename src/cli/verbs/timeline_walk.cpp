@@ -18,8 +18,11 @@
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
+#include "screen/words.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -60,8 +63,9 @@ std::string words_of(const Message& message) {
 }  // namespace
 
 std::string TimelineRow::number_text() const {
-  return kind == "user" || kind == "inbox" ? std::to_string(number.turn)
-                                           : fmt::format("{}.{}", number.turn, number.step);
+  return kind == "user" || kind == "inbox" || kind == "status"
+             ? std::to_string(number.turn)
+             : fmt::format("{}.{}", number.turn, number.step);
 }
 
 bool TimelineRow::is_problem() const {
@@ -79,6 +83,9 @@ TimelineRow TimelineWalk::row_of(const Entry& entry, std::string kind) const {
 
 std::optional<TimelineRow> TimelineWalk::take(const Entry& entry) {
   number_ = counter_.take(entry);
+  if (entry.channel == "transcript") {
+    answered_at_ = entry.tally.turns > 0 ? std::optional(entry.at) : std::nullopt;
+  }
   const bool is_busy = asked_at_.has_value() || !open_.empty();
   if (last_ && is_busy && entry.at > *last_) busy_ += entry.at - *last_;
   last_ = entry.at;
@@ -91,9 +98,31 @@ std::optional<TimelineRow> TimelineWalk::take(const Entry& entry) {
   if (entry.channel == "transcript") return take_message(entry);
   if (entry.channel == "requests") return take_request(entry);
   if (entry.channel == "calls") take_call_record(entry);
+  if (entry.channel == "status") return take_status(entry);
   if (entry.channel != "inbox" || entry.kind == "message") return std::nullopt;
+  letter_ = entry.kind;
+  letter_at_ = entry.at;
   TimelineRow row = row_of(entry, "inbox");
   row.what = letter_words(entry);
+  return row;
+}
+
+// That a session rests after a turn, and goes on with the next one, the turns themselves say; what a
+// letter did, the letter.
+std::optional<TimelineRow> TimelineWalk::take_status(const Entry& entry) {
+  const auto note = status_note_from_json(entry.kind, entry.body.bytes());
+  if (!note) return std::nullopt;
+  const bool is_asked_for = (letter_ == "pause" && note->status == Status::paused) ||
+                            (letter_ == "cancel" && note->status == Status::cancelled);
+  const bool is_letters = is_asked_for && entry.at == letter_at_;  // In one commit with it.
+  const bool is_rest = answered_at_ == entry.at && note->status == Status::waiting;
+  const bool is_next = is_resting_ && note->status == Status::active;
+  is_resting_ = is_rest;
+  if (is_letters || is_rest || is_next) return std::nullopt;
+  TimelineRow row = row_of(entry, "status");
+  row.what = status_words(*note);
+  row.who = note->who;
+  row.why = note->why;
   return row;
 }
 

@@ -20,9 +20,11 @@ namespace perdure::cli {
 
 struct TimelineRow {
   StepNumber number{};
-  std::string kind{};   ///< user, model, tool, inbox, lost or damaged.
+  std::string kind{};   ///< user, model, tool, inbox, status or damaged.
   std::string what{};   ///< A tool's name, or the first words.
   std::string state{};  ///< Of a call, or done, partial, lost.
+  std::string who{};    ///< Changed the status.
+  std::string why{};
   std::optional<Position> call{};
   std::vector<Attempted> attempts{};
   Timestamp start{};
@@ -58,6 +60,7 @@ class TimelineWalk {
   std::string letter_words(const Entry& entry) const;
   [[nodiscard]] TimelineRow row_of(const Entry& entry, std::string kind) const;
   std::optional<TimelineRow> take_message(const Entry& entry);
+  std::optional<TimelineRow> take_status(const Entry& entry);
   std::optional<TimelineRow> take_result(const Entry& entry, const ToolResultBlock& result);
   std::optional<TimelineRow> take_request(const Entry& entry);
   void take_call_record(const Entry& entry);
@@ -67,6 +70,10 @@ class TimelineWalk {
   std::map<Position, Open> open_;
   std::optional<Timestamp> asked_at_;
   Duration asked_offset_{0};
+  std::string letter_;  ///< The kind of the last one.
+  Timestamp letter_at_{};
+  std::optional<Timestamp> answered_at_;  ///< When the last message ended a turn, if it did.
+  bool is_resting_ = false;               ///< It rests since that turn.
   std::optional<Timestamp> last_;
   Duration busy_{0};
 };

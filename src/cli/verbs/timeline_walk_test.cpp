@@ -68,5 +68,35 @@ TEST(TimelineWalk, SaysWhatALetterDid) {
                                             "resolved as failed by ana (too late): no"}));
 }
 
+TEST(TimelineWalk, SaysWhoStoppedItAndNotThatItRestsBetweenTurns) {
+  LogOf log;
+  int second = 0;
+  const auto add = [&](const std::string& channel, const std::string& kind,
+                       const std::string& text) {
+    log.add(channel, kind, text);
+    log.entries().back().at = Timestamp(seconds(second));
+  };
+  add("transcript", "message", to_json(assistant_says("Done.")));
+  log.entries().back().tally.turns = 1;
+  add("status", "session_waiting", R"({"who": "wrk_1", "why": "the next message"})");
+  ++second;
+  add("status", "session_resumed", R"({"who": "dispatcher", "why": "it goes on"})");
+  add("inbox", "pause", R"({"who": "ana", "why": "lunch"})");
+  add("status", "session_paused", R"({"who": "ana", "why": "lunch"})");
+  ++second;
+  add("status", "session_resumed", R"({"who": "ben", "why": "lunch is over"})");
+  add("status", "session_waiting", R"({"who": "dispatcher", "why": "approval"})");
+
+  TimelineWalk walk;
+  std::vector<std::string> said;
+  for (const Entry& entry : log.entries()) {
+    const auto row = walk.take(entry);
+    if (row && row->kind != "model") said.push_back(row->kind + ": " + row->what);
+  }
+  EXPECT_EQ(said, (std::vector<std::string>{"inbox: paused by ana: lunch",
+                                            "status: resumed by ben: lunch is over",
+                                            "status: waiting by dispatcher: approval"}));
+}
+
 }  // namespace
 }  // namespace perdure::cli

@@ -35,8 +35,8 @@ namespace {
 
 using Loaded = Checkpointer::Loaded;
 
-Result<void> commit(HeldLog& held, Batch batch) {
-  auto receipt = held.commit(std::move(batch));
+Result<void> commit(HeldLog& held, Batch batch, const std::string& why = {}) {
+  auto receipt = held.commit(std::move(batch), why);
   if (!receipt) return forward(receipt);
   return {};
 }
@@ -52,7 +52,7 @@ Result<void> begin(HeldLog& held, std::vector<NewEntry> opening) {
   if (held.told().messages.empty()) batch.entries = std::move(opening);
   if (status != Status::active) batch.status = StatusChange{};
   if (batch.entries.empty() && !batch.status) return {};
-  return commit(held, std::move(batch));
+  return commit(held, std::move(batch), "it was started");
 }
 
 // Calls that were done after the entry at `saved`.
@@ -216,11 +216,11 @@ Result<void> Checkpointer::end_session(const SessionId& session, Status status) 
   return parts_->holdings.with_held(session, [&](HeldLog& held) -> Result<void> {
     auto open = check_pending_tool_calls(session);
     if (!open) return forward(open);
-    if (status == Status::completed && !open->empty()) {
-      const std::string name = call_name(session, open->front().call);
-      return fail(ErrorCode::conflict, fmt::format("call {} has no outcome yet", name), name);
+    if (status != Status::cancelled && !open->empty()) {
+      return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
+                  call_name(session, open->front().call));
     }
-    return checkpointing::commit(held, {.status = StatusChange{.status = status}});
+    return checkpointing::commit(held, {.status = StatusChange{.status = status}}, "it was ended");
   });
 }
 

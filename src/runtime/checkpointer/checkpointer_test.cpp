@@ -318,7 +318,8 @@ TEST_P(CheckpointerTest, ASessionIsNotCompleteWhileACallHasNoOutcome) {
   const auto ended = book->end_session(session, Status::completed);
   ASSERT_EQ(code_of(ended), ErrorCode::conflict);
   EXPECT_EQ(ended.error().subject, call_name(session, call));
-  EXPECT_TRUE(book->end_session(session, Status::failed)) << "but may be given up";
+  EXPECT_EQ(code_of(book->end_session(session, Status::failed)), ErrorCode::conflict);
+  EXPECT_TRUE(book->end_session(session, Status::cancelled)) << "but may be given up";
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, CheckpointerTest, testing::ValuesIn(every_backend()),

@@ -24,9 +24,11 @@
 #include "perdure/store/limits.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/turn.hpp"
 #include "session/name_holder.hpp"
+#include "session/status_entry.hpp"
 
 namespace perdure::checkpointing {
 namespace {
@@ -98,6 +100,9 @@ Result<void> HeldLog::load() {
   head_ = row->head;
   next_ = row->next;
   status_ = row->status;
+  wait_reason_ = row->wait_reason;
+  const bool is_fork = row->parent && row->parent->lineage == Lineage::fork;
+  inherited_ = is_fork ? row->parent->position : 0;
   told_ = *std::move(told);
   return {};
 }
@@ -135,8 +140,13 @@ Result<void> HeldLog::settle() {
   return load();
 }
 
-Result<Receipt> HeldLog::commit(Batch batch) {
+Result<Receipt> HeldLog::commit(Batch batch, const std::string& why) {
   if (auto settled = settle(); !settled) return forward(settled);
+  note_status(batch,
+              {.status = status_,
+               .wait_reason = wait_reason_,
+               .in_log = status_in_log(told_.status, inherited_)},
+              {.who = lease_.worker.text(), .why = why});
   batch.id = mint<BatchTag>(ids_);
   batch.expected_head = head_;
   auto receipt = saver::commit_surely(store_, lease_, batch);
@@ -157,7 +167,10 @@ void HeldLog::take_in_batch(const Batch& batch, const Receipt& receipt) {
                     .fold = entry.fold,
                     .body = entry.body});
   }
-  if (batch.status) status_ = batch.status->status;
+  if (batch.status) {
+    status_ = batch.status->status;
+    wait_reason_ = batch.status->wait_reason;
+  }
   head_ = receipt.head;
   next_ = std::max(next_, position);
 }

@@ -43,8 +43,9 @@ class HeldLog {
   /// anything rests on what is told.
   [[nodiscard]] Result<void> settle();
 
-  /// All of the batch but its id and head. Fails: as Store::commit.
-  [[nodiscard]] Result<Receipt> commit(Batch batch);
+  /// All of the batch but its id and head; `why` it changes the status, if it does.
+  /// Fails: as Store::commit.
+  [[nodiscard]] Result<Receipt> commit(Batch batch, const std::string& why = {});
 
   [[nodiscard]] const SessionId& session() const { return lease_.session; }
   [[nodiscard]] Fence fence() const { return lease_.fence; }
@@ -73,6 +74,8 @@ class HeldLog {
   const std::string nonce_;  ///< Of this holding.
   Told told_;
   Status status_ = Status::active;
+  std::string wait_reason_;
+  Position inherited_ = 0;  ///< Up to there the line is that of the session it was forked from.
   Position head_ = 0;
   Position next_ = 1;
   std::optional<Batch> unknown_;

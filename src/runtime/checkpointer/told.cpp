@@ -24,6 +24,7 @@
 #include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
@@ -79,6 +80,15 @@ bool take_in_origin(Told& told, const Entry& entry) {
   told.origin = *std::move(origin);
   told.has_lost_origin = false;
   return true;
+}
+
+// Of no use to those who load the session, so it is not missing either.
+void take_in_status(Told& told, const Entry& entry) {
+  if (entry.condition != Condition::intact) return;
+  auto note = status_note_from_json(entry.kind, entry.body.bytes());
+  if (!note) return;
+  note->position = entry.position;
+  told.status = *std::move(note);
 }
 
 bool is_told(const Entry& entry) {
@@ -151,6 +161,7 @@ void take_in(Told& told, const Entry& entry) {
   if (entry.channel == "plan") is_read = take_in_plan(told, entry);
   if (entry.channel == "budget") is_read = take_in_money(told, entry);
   if (entry.channel == "origin") is_read = take_in_origin(told, entry);
+  if (entry.channel == "status") take_in_status(told, entry);
   if (!is_read) told.missing.push_back(entry.position);
 }
 

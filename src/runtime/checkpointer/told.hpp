@@ -14,6 +14,7 @@
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/store.hpp"
 
@@ -23,8 +24,9 @@ struct Told {
   std::vector<std::string> messages{};
   std::optional<std::string> plan{};
   Budget budget{};
-  std::optional<Origin> origin{};  ///< Empty: none was written, or it cannot be read.
-  bool has_lost_origin = false;    ///< One that cannot be read was.
+  std::optional<Origin> origin{};      ///< Empty: none was written, or it cannot be read.
+  bool has_lost_origin = false;        ///< One that cannot be read was.
+  std::optional<StatusNote> status{};  ///< The last change of it.
   std::vector<Position> missing{};
 };
 

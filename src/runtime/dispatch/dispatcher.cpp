@@ -297,8 +297,8 @@ Result<Dispatcher::Step> Dispatcher::park(const Waiting& waiting, const CallView
   if (waiting.what == Waiting::For::decision && in_doubt == nullptr)
     ask_about_claim(draft, waiting);
   if (held_.status() == Status::active || held_.status() == Status::waiting) {
-    draft.batch.status = StatusChange{
-        .status = Status::waiting, .wait_reason = waiting.why, .wake_at = waiting.until};
+    draft.stand({.status = Status::waiting, .wait_reason = waiting.why, .wake_at = waiting.until},
+                {.who = "dispatcher"});
   }
   report_.waiting = waiting;
   if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
@@ -308,7 +308,8 @@ Result<Dispatcher::Step> Dispatcher::park(const Waiting& waiting, const CallView
 Result<void> Dispatcher::wake() {
   if (held_.status() != Status::waiting) return {};
   Draft draft = held_.draft();
-  draft.batch.status = StatusChange{.status = Status::active};
+  draft.stand({.status = Status::active},
+              {.who = "dispatcher", .why = "no call is waited for any more"});
   draft.batch.sync = Sync::later;
   if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};

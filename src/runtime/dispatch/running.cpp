@@ -200,7 +200,9 @@ Result<void> Dispatcher::record_late() {
     if (!late || call.open.is_told) continue;
     const bool is_settled = record(draft, call, {.outcome = *std::move(late)});
     const bool waits = held_.status() == Status::waiting;
-    if (is_settled && waits) draft.batch.status = StatusChange{.status = Status::active};
+    if (!is_settled || !waits) continue;
+    draft.stand({.status = Status::active},
+                {.who = "dispatcher", .why = "a call that it waited for has come back"});
   }
   if (draft.batch.entries.empty()) return {};
   if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);

@@ -26,6 +26,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
@@ -33,6 +34,7 @@
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
+#include "session/row_words.hpp"
 
 namespace perdure {
 namespace {
@@ -124,6 +126,14 @@ Accounts accounts_of(const HeldSession& held) {
   return {.budget = held.state().budget, .children = held.state().children};
 }
 
+Result<void> check_all_settled(HeldSession& held) {
+  auto open = dispatch::open_calls(held);
+  if (!open) return forward(open);
+  if (open->empty()) return {};
+  return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
+              call_name(held.lease().session, open->front().call()));
+}
+
 Result<void> add_beginning(const HeldSession& held, const std::optional<Parent>& parent,
                            Draft& draft) {
   if (!parent || parent->lineage != Lineage::child) {
@@ -148,7 +158,10 @@ Result<void> add_beginning(const HeldSession& held, const std::optional<Parent>&
 
 Result<void> add_end(const SessionParts& parts, Draft& draft, Budget& budget,
                      const Ending& ending) {
-  draft.batch.status = ending.change;
+  if (!draft.batch.status) {
+    const std::string words = row_words(ending.result, title_bytes_max);
+    draft.stand(ending.change, {.why = words.empty() ? "it has finished" : words});
+  }
   const auto& before = parts.held.state().end;
   const std::int64_t recorded = budget.totals.recorded();
   const ChildEnd end{.child = parts.held.lease().session.text(),
@@ -254,12 +267,7 @@ Result<void> Session::finish(const std::string& result, Status as) {
   }
   if (auto known = parts_->held.find_out(); !known) return known;
   if (parts_->held.has_ended() && state().end) return tell_parent(*parts_);
-  auto open = dispatch::open_calls(parts_->held);
-  if (!open) return forward(open);
-  if (!open->empty()) {
-    return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
-                call_name(id(), open->front().call()));
-  }
+  if (auto settled = check_all_settled(parts_->held); !settled) return settled;
   Draft draft = parts_->held.draft();
   Budget budget = state().budget;
   auto added = add_end(*parts_, draft, budget, {.change = {.status = as}, .result = result});

@@ -37,6 +37,10 @@ struct Ending {
   std::string result{};
 };
 
+/// Nothing that a session began is open: it may be completed, fail, go back.
+/// Fails: `conflict`, with the call as subject; as the ledger's readers.
+[[nodiscard]] Result<void> check_all_settled(HeldSession& held);
+
 /// That the session ends so, and what it spent. `budget`: as it is when the draft gets there.
 [[nodiscard]] Result<void> add_end(const SessionParts& parts, Draft& draft, Budget& budget,
                                    const Ending& ending);

@@ -11,6 +11,7 @@
 
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
+#include "session/status_entry.hpp"
 
 namespace perdure {
 
@@ -29,8 +30,16 @@ class Draft {
     return position;
   }
 
+  /// How it leaves the session, by whom and why.
+  void stand(StatusChange change, StatusReason because = {}) {
+    batch.status = std::move(change);
+    reason = std::move(because);
+  }
+
   /// All but id, expected head and entries may be set from outside.
   Batch batch{};
+  /// Of its change of status: the commit makes an entry of it.
+  StatusReason reason{};
 
  private:
   Position next_;

@@ -24,8 +24,7 @@
 namespace perdure {
 
 Result<void> note_ended_worker(Store& store, const SessionSummary& row) {
-  const bool goes_on = !is_end(row.status) && row.moved_to.empty();
-  if (!goes_on || !row.holder || !row.holder->gone) return {};
+  if (!row.moved_to.empty() || !row.holder || !row.holder->gone) return {};
   auto calls = store.ledger().list(
       {.session = row.id, .states = {CallState::dispatched, CallState::in_doubt}, .limit = 1});
   if (!calls) return forward(calls);

@@ -26,6 +26,7 @@
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
 #include "session/row_words.hpp"
+#include "session/status_entry.hpp"
 
 namespace perdure {
 namespace {
@@ -115,6 +116,9 @@ Result<void> HeldSession::load() {
   next_ = row->next;
   if (first_ == 0) first_ = row->next;
   status_ = row->status;
+  wait_reason_ = row->wait_reason;
+  const bool is_fork = row->parent && row->parent->lineage == Lineage::fork;
+  inherited_ = is_fork ? row->parent->position : 0;
   auto state = read_state(world_.store, lease_.session, at_position(row->head));
   if (!state) {
     return std::unexpected(
@@ -142,7 +146,9 @@ Result<Receipt> HeldSession::begin(const NewSession& session, Draft draft, State
   head_ = state_.head;
   next_ = head_ + 1;
   first_ = next_;
+  inherited_ = head_;
   status_ = session.status;
+  wait_reason_ = session.wait_reason;
   unborn_ = session;
   auto receipt = commit(std::move(draft));
   // Under that id there may be another session, and this worker may own it.
@@ -159,6 +165,9 @@ Result<Receipt> HeldSession::commit(Draft draft) {
   batch.id = mint<BatchTag>(world_.ids);
   batch.expected_head = head_;
   fit_rows(batch);
+  if (draft.reason.who.empty()) draft.reason.who = lease_.worker.text();
+  note_status(batch, {.status = status_, .wait_reason = wait_reason_, .in_log = status_in(state_)},
+              std::move(draft.reason));
   auto receipt = std::ranges::any_of(batch.entries, is_large) ? commit_with_blobs(batch)
                                                               : commit_in_order(batch);
   if (!receipt) return receipt;
@@ -253,7 +262,10 @@ Result<void> HeldSession::find_out() {
 }
 
 Result<void> HeldSession::take_in(Batch batch, const Receipt& receipt) {
-  if (batch.status) status_ = batch.status->status;
+  if (batch.status) {
+    status_ = batch.status->status;
+    wait_reason_ = batch.status->wait_reason;
+  }
   if (batch.branch_from) {
     auto loaded = load();
     if (!loaded) unknown_ = std::move(batch);

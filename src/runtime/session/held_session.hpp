@@ -22,6 +22,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
+#include "session/status_entry.hpp"
 #include "session/worker.hpp"
 
 namespace perdure {
@@ -112,6 +113,10 @@ class HeldSession {
   [[nodiscard]] Timestamp named_at() const { return named_at_; }
   [[nodiscard]] std::int64_t turns_since_named() const;
   [[nodiscard]] bool has_ended() const;
+  /// What `state` says of this session's status: none of what a fork shares with its parent.
+  [[nodiscard]] Status status_in(const State& state) const {
+    return status_in_log(state.status, inherited_);
+  }
   /// Nothing may be started in it.
   /// Fails: `conflict` for a session that has ended or is paused.
   [[nodiscard]] Result<void> check_goes_on() const;
@@ -138,8 +143,10 @@ class HeldSession {
   std::string nonce_;  ///< Empty: not asked for yet.
   Position head_ = 0;
   Position next_ = 1;
-  Position first_ = 0;  ///< That this object may have written; 0: nothing is loaded yet.
+  Position first_ = 0;      ///< That this object may have written; 0: nothing is loaded yet.
+  Position inherited_ = 0;  ///< Up to there the line is that of the session it was forked from.
   Status status_ = Status::active;
+  std::string wait_reason_;
   std::optional<NewSession> unborn_;  ///< Created by the next commit.
   bool is_lost_ = false;
   bool is_released_ = false;

@@ -29,6 +29,7 @@
 #include "session/ended_worker.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
+#include "session/status_entry.hpp"
 
 namespace perdure {
 namespace {
@@ -74,6 +75,7 @@ Result<void> take(SessionParts& parts, Draft& draft, Accounts& accounts, const I
   if (!body || !body->is_object()) return {};
   const std::string who = text_at(*body, "who");
   const std::string why = text_at(*body, "why");
+  const StatusReason by_mail{.who = who.empty() ? "message " + mail.id.text() : who, .why = why};
   if (mail.kind == "approve") {
     const Json* allow = body->find("allow");
     const Word word{.allow = allow != nullptr && *allow == Json(true), .who = who, .why = why};
@@ -84,10 +86,10 @@ Result<void> take(SessionParts& parts, Draft& draft, Accounts& accounts, const I
     const Decision decision{.as = *as, .result = text_at(*body, "result"), .who = who, .why = why};
     [[maybe_unused]] const auto late = add_decision(parts, draft, call_at(*body), decision);
   } else if (mail.kind == "pause" && !parts.held.has_ended()) {
-    draft.batch.status = StatusChange{.status = Status::paused, .wait_reason = why};
+    draft.stand({.status = Status::paused, .wait_reason = why}, by_mail);
   } else if (mail.kind == "cancel" && !parts.held.has_ended()) {
     const StatusChange change{.status = Status::cancelled, .wait_reason = why};
-    draft.batch.status = change;
+    draft.stand(change, by_mail);
     auto cancelled = parts.dispatcher.cancel_unbegun(draft, of_cancelled_session);
     if (!cancelled) return forward(cancelled);
     if (!parts.parent) return {};

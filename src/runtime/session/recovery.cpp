@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "dispatch/records.hpp"
+#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
@@ -15,6 +17,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/children.hpp"
@@ -45,6 +48,27 @@ Result<bool> give_up_request(HeldSession& held) {
   if (auto added = add_end_of_request(draft, request, budget, end); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
   return *is_lost;
+}
+
+// They are neither made nor asked about again in a session that has ended: what is not known of them
+// a person may find out.
+Result<void> put_begun_calls_in_doubt(HeldSession& held) {
+  auto calls = dispatch::open_calls(held);
+  if (!calls) return forward(calls);
+  Draft draft = held.draft();
+  dispatch::Records records(held, draft);
+  const std::string why = "its outcome was never recorded, and its session has ended";
+  for (const dispatch::CallView& call : *calls) {
+    if (call.row.state != CallState::dispatched) continue;
+    if (call.is_read_only()) {
+      records.settle(call, CallState::failed, {.content = why, .is_error = true}, {.why = why});
+    } else {
+      records.doubt(call, why, call.open.ended_at.has_value());
+    }
+  }
+  if (draft.batch.entries.empty()) return {};
+  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
 }
 
 // The input, and what others changed in the scratchpad's folder.
@@ -80,16 +104,16 @@ Result<RecoveryReport> Runtime::recover(Session& session) {
   HeldSession& held = session.parts().held;
   RecoveryReport report{.entries = held.state().entries,
                         .steps = static_cast<std::uint64_t>(held.state().totals.steps)};
-  if (held.has_ended()) {
-    // It does nothing more; but its parent may not have heard of it.
-    if (auto told = tell_parent(session.parts()); !told) return forward(told);
-    return report;
-  }
+  // What has ended begins nothing; what it had begun is recorded all the same, and its parent may not
+  // have heard of its end.
+  if (auto told = tell_parent(session.parts()); !told) return forward(told);
   auto lost = give_up_request(held);
   if (!lost) return forward(lost);
   report.lost_a_response = *lost;
   if (auto taken = session.take_inbox(); !taken) return forward(taken);
   if (auto asked = ask_children(session.parts()); !asked) return forward(asked);
+  if (!held.has_ended()) return report;
+  if (auto noted = put_begun_calls_in_doubt(held); !noted) return forward(noted);
   return report;
 }
 

@@ -11,10 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/counters.hpp"
@@ -28,7 +26,6 @@
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
-#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
@@ -40,6 +37,7 @@
 #include "session/open_request.hpp"
 #include "session/parts.hpp"
 #include "session/scratch.hpp"
+#include "session/status_entry.hpp"
 
 namespace perdure {
 namespace {
@@ -120,7 +118,7 @@ Result<Position> Session::set(const std::string& channel, Body body,
   Draft draft = parts_->held.draft();
   const Position position = draft.add(
       {.channel = channel, .kind = "value", .fold = Fold::replace, .body = std::move(body)});
-  draft.batch.status = stands;
+  if (stands) draft.stand(*stands);
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   return position;
 }
@@ -165,11 +163,15 @@ Result<Version> Session::checkpoint(const NewCheckpoint& note) {
   return *receipt->version;
 }
 
-Result<void> Session::set_status(const StatusChange& change) {
+Result<void> Session::set_status(const StatusChange& change, const std::string& who,
+                                 const std::string& why) {
   if (auto known = parts_->held.find_out(); !known) return forward(known);
   if (parts_->held.has_ended() && change.status != status()) return refuse_reopening(status());
+  if (change.status == Status::completed || change.status == Status::failed) {
+    if (auto settled = check_all_settled(parts_->held); !settled) return settled;
+  }
   Draft draft = parts_->held.draft();
-  draft.batch.status = change;
+  draft.stand(change, {.who = who, .why = why});
   if (change.status == Status::cancelled) {
     auto cancelled = parts_->dispatcher.cancel_unbegun(draft, of_cancelled_session);
     if (!cancelled) return forward(cancelled);
@@ -190,8 +192,7 @@ Result<void> Session::reopen(const std::string& who, const std::string& why) {
                 fmt::format("the session is {}: there is nothing to reopen", to_string(status())));
   }
   Draft draft = parts_->held.draft();
-  draft.add(appending("inbox", "reopen", Json(Json::Object{{"who", who}, {"why", why}}).text()));
-  draft.batch.status = StatusChange{.status = Status::active};
+  draft.stand({.status = Status::active}, {.who = who, .why = why});
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
 }
@@ -228,12 +229,7 @@ Result<void> Session::close() {
 
 Result<void> Session::rewind(Point point) {
   if (auto known = parts_->held.find_out(); !known) return forward(known);
-  auto open = dispatch::open_calls(parts_->held);
-  if (!open) return forward(open);
-  if (!open->empty()) {
-    return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
-                call_name(id(), open->front().call()));
-  }
+  if (auto settled = check_all_settled(parts_->held); !settled) return settled;
   auto there = state_at(point);
   if (!there) return forward(there);
   Draft draft = parts_->held.draft();
@@ -246,6 +242,13 @@ Result<void> Session::rewind(Point point) {
   }
   if (const auto kept = carried_over(there->budget, state().budget)) {
     draft.add(appending("budget", std::string(to_string(kept->change)), to_json(*kept)));
+  }
+  // Going back changes what was said, not how the session stands.
+  if (parts_->held.status_in(*there) != status()) {
+    draft.add(
+        status_entry({.status = status(),
+                      .who = lease().worker.text(),
+                      .why = fmt::format("as before the session went back to {}", there->head)}));
   }
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   if (parts_->mirror) parts_->mirror->touch_all();

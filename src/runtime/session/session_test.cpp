@@ -69,7 +69,7 @@ TEST_P(SessionTest, AValueAndHowItStandsAreOneCommit) {
   const Position head = session.state().head;
   const StatusChange waits{.status = Status::waiting, .wait_reason = "for spring"};
   ASSERT_TRUE(session.set("mood", Body::from_text("\"good\""), waits));
-  EXPECT_EQ(session.state().head, head + 1);
+  EXPECT_EQ(session.state().head, head + 2) << "the value, and who changed the status";
   const auto row = store->sessions().read(session.id()).value();
   EXPECT_EQ(row.status, Status::waiting);
   EXPECT_EQ(row.wait_reason, "for spring");

@@ -10,8 +10,10 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -46,7 +48,10 @@ class StepFinder {
   [[nodiscard]] bool belongs_after(const Entry& entry) const {
     if (step_ == 0) return entry.channel == "transcript";
     const bool is_next_request = entry.kind == to_string(BudgetChange::reserve);
-    return (entry.channel == "budget" && !is_next_request) || entry.channel == "plan";
+    // The turn's rest; that it goes on again is of the next one.
+    const bool is_rest = entry.kind == status_kind(Status::waiting);
+    return (entry.channel == "budget" && !is_next_request) || entry.channel == "plan" ||
+           (entry.channel == "status" && is_rest);
   }
 
   std::int64_t turn_;

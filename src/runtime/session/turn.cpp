@@ -169,9 +169,10 @@ Result<Answered> build_answer(SessionParts& parts, const Message& response, cons
   if (ends) {
     end_turn(made->draft, parts);
     // What others decided meanwhile stays.
-    if (extras.rests && parts.held.check_goes_on()) made->draft.batch.status = extras.rests;
+    if (extras.rests && parts.held.check_goes_on()) made->draft.stand(*extras.rests);
   }
-  if (ends || response.is_partial) return made;
+  // What has ended begins nothing: of its calls the response tells, and no intent.
+  if (ends || response.is_partial || parts.held.has_ended()) return made;
   const auto calls = dispatch::intend(parts.held, made->draft, made->position, response);
   if (with_dispatch) {
     auto begun = parts.dispatcher.dispatch_first(made->draft, calls);
@@ -226,6 +227,9 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
   if (auto known = held.find_out(); !known) return forward(known);
   if (!held.state().request) {
     return fail(ErrorCode::conflict, "no request is open: ask first");
+  }
+  if (extras.rests && is_end(extras.rests->status)) {
+    return fail(ErrorCode::invalid_argument, "a response does not end a session: finish it");
   }
   complete(response, held);
   response.role = Role::assistant;

@@ -22,6 +22,7 @@
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "state/fold_calls.hpp"
@@ -167,6 +168,14 @@ Skip fold_children(State& state, const Entry& entry) {
   return {};
 }
 
+Skip fold_status(State& state, const Entry& entry) {
+  auto note = status_note_from_json(entry.kind, entry.body.bytes());
+  if (!note) return because(note.error());
+  note->position = entry.position;
+  state.status = *std::move(note);
+  return {};
+}
+
 // What came in is told by what the session made of it, on the other channels.
 Skip fold_inbox(State& /*state*/, const Entry& /*entry*/) { return {}; }
 
@@ -188,6 +197,7 @@ constexpr std::array reserved_channels = {
     Channel{"inbox", fold_inbox},
     Channel{"origin", fold_origin},
     Channel{"children", fold_children},
+    Channel{"status", fold_status},
 };
 
 const Channel* find_reserved(std::string_view name) {

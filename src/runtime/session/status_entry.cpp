@@ -1,0 +1,45 @@
+// The entry goes last: what the commit does comes before how it leaves the session.
+
+#include "session/status_entry.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "perdure/runtime/status_note.hpp"
+#include "perdure/store/body.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/sessions.hpp"
+
+namespace perdure {
+
+Status status_in_log(const std::optional<StatusNote>& last, Position inherited) {
+  return last && last->position > inherited ? last->status : Status::active;
+}
+
+NewEntry status_entry(const StatusNote& note) {
+  return {.channel = "status",
+          .kind = std::string(status_kind(note.status)),
+          .fold = Fold::replace,
+          .body = Body::from_text(to_json(note))};
+}
+
+void note_status(Batch& batch, const StatusKnown& before, StatusReason reason) {
+  if (!batch.status) return;
+  if (before.status != before.in_log) {
+    const std::string& words = before.wait_reason;
+    batch.entries.push_back(
+        status_entry({.status = before.status,
+                      .who = "store",
+                      .why = words.empty() ? "its row came so into this store" : words}));
+  }
+  const StatusChange& change = *batch.status;
+  if (change.status == before.status && change.wait_reason == before.wait_reason) return;
+  if (reason.why.empty()) reason.why = change.wait_reason;
+  if (reason.why.empty()) reason.why = "no reason was given";
+  batch.entries.push_back(status_entry(
+      {.status = change.status, .who = std::move(reason.who), .why = std::move(reason.why)}));
+}
+
+}  // namespace perdure

@@ -1,0 +1,41 @@
+// The one place where a change of status gets its entry in the log (status_note.hpp).
+//
+// Both ways to commit to a session, HeldSession and the checkpointer's HeldLog, pass every batch
+// through here, so no batch changes the status without saying who did, and why.
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "perdure/runtime/status_note.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/sessions.hpp"
+
+namespace perdure {
+
+/// Who changes a status, and why. Empty: the worker; the reason that the row gets.
+struct StatusReason {
+  std::string who{};
+  std::string why{};
+};
+
+/// A session's status, as its row has it, and as its log does.
+struct StatusKnown {
+  Status status = Status::active;
+  std::string wait_reason{};
+  Status in_log = Status::active;
+};
+
+/// What a line says of the session's status; entries up to `inherited` speak of the fork's parent.
+[[nodiscard]] Status status_in_log(const std::optional<StatusNote>& last, Position inherited);
+
+[[nodiscard]] NewEntry status_entry(const StatusNote& note);
+
+/// Adds the entry of the batch's change of status, if it is one: another status, or another reason.
+/// A status that the row has and the log does not know yet, as that of a store that was restored or
+/// of a session that was imported, is noted first.
+void note_status(Batch& batch, const StatusKnown& before, StatusReason reason);
+
+}  // namespace perdure
