@@ -53,6 +53,6 @@ perdure_test(
   POSTGRES)
 
 foreach(folder postgres book copy crash counted damage docs faults holes opening power retention saver upgrade
-               views world effects simulation herd failover models tools agent held)
+               views world effects simulation herd failover models tools agent held thrown)
   include(${folder}/sources.cmake)
 endforeach()

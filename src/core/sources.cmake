@@ -5,6 +5,7 @@ set(PERDURE_CORE_SOURCES
     canonical_json.cpp
     error.cpp
     es6_number.cpp
+    guarded.cpp
     id.cpp
     id_source.cpp
     json.cpp

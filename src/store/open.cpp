@@ -19,6 +19,7 @@
 
 #include "memory/memory_store.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/store/location.hpp"
 #include "perdure/store/store.hpp"
@@ -73,7 +74,8 @@ Result<std::unique_ptr<Store>> open_file(const std::string& location, std::strin
 // A child of fork(2) must close nothing of its parent's: not a connection, not a lock, not a log.
 class OwnStore final : public Store {
  public:
-  explicit OwnStore(std::unique_ptr<Store> store) : store_(of_own_process(std::move(store))) {}
+  OwnStore(std::unique_ptr<GuardedSources> sources, std::unique_ptr<Store> store)
+      : sources_(of_own_process(std::move(sources))), store_(of_own_process(std::move(store))) {}
 
   Result<Receipt> commit(const Lease& lease, const Batch& batch) override {
     return store_->commit(lease, batch);
@@ -94,6 +96,7 @@ class OwnStore final : public Store {
   Transfer& transfer() override { return store_->transfer(); }
 
  private:
+  const OwnProcessPtr<GuardedSources> sources_;  ///< Before the store, which uses them to its end.
   const OwnProcessPtr<Store> store_;
 };
 
@@ -128,9 +131,13 @@ Result<std::unique_ptr<Store>> open_any(const std::string& location, const OpenO
 
 Result<std::unique_ptr<Store>> open_store(const std::string& location, const OpenOptions& options) {
   if (auto known = rules::check(options.durability); !known) return forward(known);
-  auto store = open_any(location, options);
+  auto sources = std::make_unique<GuardedSources>(options.clock, options.ids);
+  OpenOptions guarded = options;
+  guarded.clock = &sources->clock;
+  guarded.ids = &sources->ids;
+  auto store = open_any(location, guarded);
   if (!store) return store;
-  return std::make_unique<OwnStore>(*std::move(store));
+  return std::make_unique<OwnStore>(std::move(sources), *std::move(store));
 }
 
 }  // namespace perdure

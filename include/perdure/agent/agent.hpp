@@ -72,6 +72,7 @@ namespace perdure {
 
 class ToolWatch;
 class Conversation;
+struct GuardedSources;
 
 struct AgentSpec {
   /// Of sessions it begins. Its tools are the toolbox's. Sessions keep theirs, unless they go on
@@ -84,7 +85,7 @@ struct AgentSpec {
   Limits limits{};
   std::optional<std::int64_t> budget_micros{};  ///< Of sessions it begins; empty: no limit.
   Prices prices = Prices::built_in();
-  /// A provider for one session.
+  /// A provider for one session. Throwing or returning null fails the turn before it begins.
   std::function<Result<std::unique_ptr<Provider>>(const Setup&)> make_provider{};
   std::string digest{};  ///< Empty: sessions are taken up whichever agent they were begun with.
   OnChange on_change = OnChange::ask;
@@ -97,6 +98,8 @@ struct AgentServices {
   IdSource* ids = nullptr;
   /// Shared with tools, which may outlive their time.
   std::shared_ptr<ToolWatch> watch{};
+  /// Where clock and ids are kept; shared with sessions, which may go after their agent.
+  std::shared_ptr<const GuardedSources> sources{};
 };
 
 /// A session that this process runs, and the provider that knows its conversation.
@@ -115,7 +118,8 @@ class AgentSession {
   /// `stop`: text that came is recorded as partial, tools that run are asked to stop, what came of
   /// them is recorded: `interrupted`.
   /// Fails: as Provider::prepare; in the provider's words if no response comes, and then the session
-  /// waits, and says why; `invalid_argument` for a budget and a model without a price; as Session's
+  /// waits, and says why; `invalid_argument` for a budget and a model without a price, or if
+  /// make_provider returned none; `unavailable` if somebody's code threw, and names it; as Session's
   /// methods.
   Result<TurnReport> run(std::optional<Message> input, AgentObserver& observer,
                          const std::stop_token& stop = {});

@@ -102,7 +102,7 @@ struct AgentFile {
 /// A file, and all that it refers to, may have so many bytes.
 inline constexpr std::size_t agent_file_bytes_max = std::size_t{1} << 20U;
 
-/// The content of a file. Fails: as whoever reads says.
+/// The content of a file. Fails: as whoever reads says. Throwing is an error of the agent's file.
 using FileReader = std::function<Result<std::string>(const std::filesystem::path& path)>;
 
 /// Reads `text` as the file at `path`; what it refers to (a prompt, a script) comes from `read`.

@@ -1,8 +1,8 @@
 // What an agent does, while it does it: for a terminal, a server, a test.
 //
 // What a model streams is not recorded yet: it may be cut off, and be said anew. What `Recorded`
-// names is in the log, and stays. An observer cannot change anything: what it throws is ignored,
-// and what it misses is in the log as well.
+// names is in the log, and stays. An observer cannot change anything: what it throws is ignored, each
+// time, and reported nowhere; what it misses is in the log as well.
 
 #pragma once
 

@@ -118,8 +118,8 @@ struct RetryNotice {
   std::string_view why{};
 };
 
-/// Told while a response streams, on the thread that sends. What is not overridden is passed over,
-/// and so is what it throws.
+/// Told while a response streams, on the thread that sends. What is not overridden is passed over.
+/// What it throws is ignored: by the providers here, and by the agent loop.
 class ModelObserver {
  public:
   virtual ~ModelObserver();
@@ -131,6 +131,8 @@ class ModelObserver {
   virtual void on_retry(const RetryNotice& notice);
 };
 
+/// If a method throws, the agent loop takes it for a failure: of `prepare` an `unavailable`, of `send` a
+/// connection that was lost. What was told before is recorded as partial, the cost as unconfirmed.
 class Provider {
  public:
   virtual ~Provider();

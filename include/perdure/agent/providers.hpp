@@ -44,7 +44,8 @@ struct RetryOptions {
 struct ModelServices {
   Clock& clock;
   IdSource& ids;
-  /// Waits, unless stopped: then it returns false, at once. Empty: the machine's own way.
+  /// Waits, unless stopped: then it returns false, at once. Empty: the machine's own way. If it
+  /// throws, the request is not made again.
   std::function<bool(Duration, const std::stop_token&)> wait{};
 };
 

@@ -39,10 +39,11 @@ class Secrets {
 
   [[nodiscard]] bool has(const std::string& name) const { return by_name_.contains(name); }
   /// The string, as it is now.
-  /// Fails: `not_found` if there is none, or it is empty; the message has the name and no more.
+  /// Fails: `not_found` if there is none, or it is empty; the message has the name and no more;
+  /// `unavailable` if the environment throws.
   [[nodiscard]] Result<std::string> read(const std::string& name) const;
-  /// All that can be read now.
-  [[nodiscard]] SecretValues read_all() const;
+  /// All that are set now. Fails: `unavailable` if the environment throws.
+  [[nodiscard]] Result<SecretValues> read_all() const;
 
  private:
   std::map<std::string, SecretSpec> by_name_;
@@ -54,9 +55,9 @@ class Secrets {
 /// Fails: `invalid_argument` for a name that `secrets` does not have.
 [[nodiscard]] Result<ToolSpec> with_secrets(ToolSpec spec, const Secrets& secrets);
 
-/// The tool, with secrets taken out of whatever it answers; they are asked for after each call. One
-/// that its session answers is returned as it is.
-[[nodiscard]] ToolSpec without_secrets(ToolSpec spec, std::function<SecretValues()> values);
+/// The tool, with secrets taken out of whatever it answers; they are asked for after each call. If
+/// `values` fails or throws, the answer is withheld. One that its session answers is returned as it is.
+[[nodiscard]] ToolSpec without_secrets(ToolSpec spec, std::function<Result<SecretValues>()> values);
 
 /// The text with `[secret NAME]` in the place of every secret, in the forms above. Secrets shorter
 /// than 4 bytes are left: they are in every text.

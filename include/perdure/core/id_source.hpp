@@ -16,7 +16,7 @@ namespace perdure {
 /// 128 bits, most significant byte first.
 using RawId = std::array<std::uint8_t, 16>;
 
-/// Thread safety: next() may be called from any thread at any time.
+/// Thread safety: any thread, any time. Where next() throws, a random id is used (guarded.hpp).
 class IdSource {
  public:
   virtual ~IdSource();

@@ -25,7 +25,7 @@ using Timestamp = std::chrono::sys_time<Duration>;
 /// Time since the machine started, sleep included.
 using Uptime = Duration;
 
-/// Thread safety: both methods may be called from any thread at any time.
+/// Thread safety: any thread, any time. If one throws, time goes on from its last answer (guarded.hpp).
 class Clock {
  public:
   virtual ~Clock();

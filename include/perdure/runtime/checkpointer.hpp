@@ -47,7 +47,7 @@ struct CheckpointerOptions {
   /// How long a process on another machine must wait after this one died. Renewed in the
   /// background.
   Duration lease_time{30'000};
-  /// Both must outlive the checkpointer.
+  /// Both must outlive the checkpointer. Null: the machine's.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
 };

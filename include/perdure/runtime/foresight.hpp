@@ -22,7 +22,7 @@ enum class Prospect : std::uint8_t {
   run,         ///< It was not made yet.
   run_again,   ///< It did nothing, or does it once for one key, or somebody decided so.
   verify,      ///< Its tool is asked whether it took effect.
-  ask,         ///< Somebody has to decide, or to allow it.
+  ask,         ///< Somebody has to decide, or to allow it; or the policy threw when asked.
   tell_model,  ///< The model is told that nobody knows, or was told before.
   refuse,  ///< It was not made or only reads, and must not or can no longer be: it is forbidden, at
            ///< its limit of attempts, or its tool or its arguments are gone.

@@ -50,11 +50,11 @@ struct ProposedCall {
 
 struct Policy {
   OnDoubt on_doubt = OnDoubt::ask;
-  /// What the model is told if the call must not be made; empty: none is refused. Asked when the
-  /// response is recorded, also about tools that do not exist and arguments that are no JSON, and
-  /// again before a first attempt that comes later: what is allowed may have changed.
+  /// What the model is told if the call must not be made; empty: none is refused. Asked when the response
+  /// is recorded, also about unknown tools and arguments that are not JSON, and again before a later
+  /// first attempt. If it throws, the call waits unmade, and run_calls fails until it does not.
   std::function<std::optional<std::string>(const State& state, const ProposedCall& call)> refuse{};
-  /// Whether a call needs somebody's word before its first attempt; empty: none does.
+  /// Whether a call needs approval before its first attempt; empty: none does. Throws: as `refuse`.
   std::function<bool(const Tool& tool, const Json& args)> needs_approval{};
   Cadence cadence{};
   /// A tool that is asked to stop, by whoever runs the calls or because its time is over, is waited

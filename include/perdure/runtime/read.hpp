@@ -20,7 +20,7 @@ namespace perdure {
 
 /// Hands every entry up to the point to `take`, each once, in order, a page at a time. The head is
 /// the one there was when it began: between two pages the owner may leave the line.
-/// Fails: as Log::read; as `take`.
+/// Fails: as Log::read; as `take`; `unavailable` if it throws.
 [[nodiscard]] Result<void> read_line(Store& store, const SessionId& session, Point as_of,
                                      const std::function<Result<void>(Entry&)>& take);
 

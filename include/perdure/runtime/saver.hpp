@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 
@@ -44,10 +45,10 @@ class CheckpointSaver {
     explicit State(Fetch fetch) : fetch_(std::move(fetch)) {}
 
     /// Fails, if it has to be fetched: `not_found` if the checkpoint is gone meanwhile;
-    /// `corrupted`; `unavailable`.
+    /// `corrupted`; `unavailable`, also if `fetch` throws.
     [[nodiscard]] Result<RawJson> read() const {
       if (json_) return *json_;
-      return fetch_();
+      return guarded("the state's `fetch`", fetch_);
     }
     /// Whether read() needs no storage and cannot fail.
     [[nodiscard]] bool is_in_hand() const { return json_ != nullptr; }

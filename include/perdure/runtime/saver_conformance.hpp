@@ -25,7 +25,7 @@ using MakeSaver = std::function<std::unique_ptr<CheckpointSaver>()>;
 
 struct SaverCheck {
   std::string_view name;  ///< What must hold, as one word: "ListIsNewestFirst".
-  /// What does not hold, for a person; nothing if all is well.
+  /// What does not hold, for a person; nothing if all is well. A saver that throws is a problem.
   std::function<std::optional<std::string>(const MakeSaver&)> run;
 };
 

@@ -157,7 +157,7 @@ class Session {
   /// earlier process left. Returns when all are answered, or when something outside is needed: then
   /// the session waits, and its row says for what. Asked to stop, it starts no further call, asks
   /// those that run to stop (CallContext::stop), and records what came of them.
-  /// Fails: `conflict` in a session that is paused or has ended.
+  /// Fails: `conflict` in a session that is paused or has ended; `unavailable` if the policy throws.
   Result<CallsReport> run_calls(const std::stop_token& stop = {});
 
   /// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt

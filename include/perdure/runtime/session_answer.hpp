@@ -31,7 +31,7 @@ struct SessionAnswer {
   std::vector<SessionChange> changes{};
 };
 
-/// Pure: the same state gets the same answer. It may be asked more than once.
+/// Pure: the same state gets the same answer. Asked again at will. Throwing is an answer of an error.
 using AnswerFunction =
     std::function<SessionAnswer(const State& state, Position call, const Json& args)>;
 

@@ -41,7 +41,7 @@ struct SaverOptions {
   Duration wait{10'000};
   /// States kept in memory to compare the next put with. Without one, the put reads it.
   std::size_t recent_bytes = std::size_t{64} << 20U;
-  /// Both must outlive the saver, and the states it listed.
+  /// Both must outlive the saver, and the states it listed. Null: the machine's.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
 };
@@ -101,7 +101,7 @@ class SqliteSaver final : public StoreSaver {
 
 /// What a loop uses that was given a thread id and perhaps a saver: the given one; or none,
 /// if there is no thread id either; or else an InMemorySaver, and `notice` is told in one
-/// line that nothing will outlive the process.
+/// line that nothing will outlive the process. What `notice` throws is ignored.
 [[nodiscard]] std::shared_ptr<CheckpointSaver> saver_or_default(
     std::shared_ptr<CheckpointSaver> given, std::string_view thread_id,
     const std::function<void(std::string_view)>& notice);

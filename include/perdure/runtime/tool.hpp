@@ -144,12 +144,12 @@ struct Tool {
 
   /// Throwing is `Doubtful`: it states nothing. Runs on a thread of its own.
   std::function<ToolOutcome(const CallContext&)> run{};
-  /// Whether the call took effect. Only reads.
+  /// Whether the call took effect. Only reads. Throwing is `CannotTell`.
   std::function<Verdict(const VerifyContext&)> verify{};
   /// Ends what an earlier attempt may have left running on this machine, for a tool that starts
   /// something which outlives its process. Called for a call without an outcome before it is
   /// verified, asked about, told of or resolved; within `verify_timeout`. Nothing left is no error.
-  /// Fails: something may still run; then it is not verified, but asked about or told of.
+  /// Fails or throws: something may still run; then it is not verified, but asked about or told of.
   std::function<Result<void>(const LeftoverContext&)> end_leftovers{};
   /// Instead of run and verify, for a tool that touches nothing but its session (session_answer.hpp).
   AnswerFunction answer{};

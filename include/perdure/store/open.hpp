@@ -18,7 +18,7 @@ struct OpenOptions {
   bool create = true;
   /// How long a write waits for another process that is writing, before `unavailable`.
   Duration write_wait{10'000};
-  /// Both must outlive the store.
+  /// Both must outlive the store. Null: the machine's.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
 };

@@ -12,8 +12,8 @@ struct Step {
   std::uint64_t total = 0;  ///< As far as known now; it may still rise.
 };
 
-/// Called between slices of work, on the caller's thread, with nothing locked. To
-/// stop, return false: what was done stays done, and the work returns as if finished.
+/// Called between slices of work, on the caller's thread, with nothing locked. Return false to stop: what
+/// was done stays done, and the work returns as if finished. Throwing stops it with `unavailable`.
 using Progress = std::function<bool(const Step&)>;
 
 }  // namespace perdure

@@ -22,6 +22,7 @@
 #include "file/yaml_document.hpp"
 #include "perdure/agent/agent_text.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/text.hpp"
 
@@ -117,7 +118,7 @@ void read_prompt(Reading& reading, AgentFile& to) {
 
 std::string Reading::content(std::string_view pointer, const std::string& path) {
   sources_.push_back((folder_ / path).lexically_normal().string());
-  auto text = read_(folder_ / path);
+  auto text = guarded("`read`", [&] { return read_(folder_ / path); });
   if (!text) {
     found(pointer, text.error().message);
     return {};

@@ -52,7 +52,9 @@ void append(std::vector<T>& all, std::vector<T> more) {
 Result<void> pass(const std::vector<std::string>& names, const Environment& environment,
                   std::string_view tool, std::map<std::string, std::string>& to) {
   for (const std::string& name : names) {
-    auto value = environment(name);
+    auto read = read_variable(environment, name);
+    if (!read) return forward(read);
+    std::optional<std::string>& value = *read;
     if (!value) {
       return fail(
           ErrorCode::not_found,

@@ -39,7 +39,7 @@ bool is_there(const std::string& value) {
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
-SecretValues all_of(std::vector<SecretSpec> specs, const Environment& environment) {
+Result<SecretValues> all_of(std::vector<SecretSpec> specs, const Environment& environment) {
   const auto secrets = Secrets::of(std::move(specs), environment);
   return secrets ? secrets->read_all() : SecretValues{};
 }
@@ -59,18 +59,23 @@ bool is_like_a_secret(std::string_view name, const std::string& value) {
   return !is_common && !is_there(value);
 }
 
-std::function<SecretValues()> private_values(const AgentFile& file, const AgentPlace& place,
-                                             const std::vector<std::string>& pass_env) {
+std::function<Result<SecretValues>()> private_values(const AgentFile& file, const AgentPlace& place,
+                                                     const std::vector<std::string>& pass_env) {
   const bool has_key_file = !file.model.key_file.empty();
   const SecretSpec key{.name = "model.key",
                        .variable = file.model.key_variable,
                        .file = has_key_file ? whole_path(file, file.model.key_file) : ""};
-  return [secrets = whole_secrets(file), key, pass_env, environment = place.environment] {
-    SecretValues values = all_of({key}, environment);
-    values.merge(all_of(secrets, environment));
+  return [secrets = whole_secrets(file), key, pass_env,
+          environment = place.environment]() -> Result<SecretValues> {
+    auto values = all_of({key}, environment);
+    if (!values) return values;
+    auto others = all_of(secrets, environment);
+    if (!others) return others;
+    values->merge(*others);
     for (const std::string& name : pass_env) {
-      const auto value = environment(name);
-      if (value && is_like_a_secret(name, *value)) values.emplace(name, *value);
+      const auto value = read_variable(environment, name);
+      if (!value) return fail(value.error().code, value.error().message);
+      if (*value && is_like_a_secret(name, **value)) values->emplace(name, **value);
     }
     return values;
   };

@@ -16,7 +16,7 @@
 namespace perdure::agent_file {
 
 /// For without_secrets. `pass_env`: what the tool is passed.
-[[nodiscard]] std::function<SecretValues()> private_values(
+[[nodiscard]] std::function<Result<SecretValues>()> private_values(
     const AgentFile& file, const AgentPlace& place, const std::vector<std::string>& pass_env);
 
 /// Whether a variable of the environment is taken for a secret. By its name, if that has KEY, TOKEN,

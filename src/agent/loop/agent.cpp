@@ -16,6 +16,7 @@
 #include "perdure/agent/call_policy.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/own_process.hpp"
@@ -77,8 +78,13 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver
     if (auto set = session_.set(spec_->setup); !set) return forward(set);
   }
   if (conversation_ == nullptr) {
-    auto provider = spec_->make_provider(*session_.state().setup);
+    auto provider = guarded("the agent's `make_provider`",
+                            [&] { return spec_->make_provider(*session_.state().setup); });
     if (!provider) return forward(provider);
+    if (*provider == nullptr) {
+      return fail(ErrorCode::invalid_argument,
+                  "the agent's `make_provider` returned no provider: return one, or an error");
+    }
     conversation_ = of_own_process(std::make_unique<Conversation>(*std::move(provider)));
   }
   if (input) {
@@ -103,6 +109,9 @@ Result<std::unique_ptr<Agent>> Agent::start(Store& store, AgentSpec spec, Runtim
   if (!spec.make_provider) {
     return fail(ErrorCode::invalid_argument, "an agent needs a way to make its provider");
   }
+  const auto sources = std::make_shared<GuardedSources>(options.clock, options.ids);
+  options.clock = &sources->clock;
+  options.ids = &sources->ids;
   auto watch = std::make_shared<ToolWatch>();
   auto tools = watched(spec.tools, watch);
   if (!tools) return forward(tools);
@@ -110,8 +119,11 @@ Result<std::unique_ptr<Agent>> Agent::start(Store& store, AgentSpec spec, Runtim
   auto kept = std::make_unique<const AgentSpec>(std::move(spec));
   options.tools = *std::move(tools);
   options.policy = make_policy(*kept);
-  const AgentServices services{
-      .store = &store, .clock = options.clock, .ids = options.ids, .watch = std::move(watch)};
+  const AgentServices services{.store = &store,
+                               .clock = options.clock,
+                               .ids = options.ids,
+                               .watch = std::move(watch),
+                               .sources = sources};
   auto runtime = Runtime::start(store, options);
   if (!runtime) return forward(runtime);
   std::unique_ptr<Agent> agent(new Agent(std::move(kept), services));

@@ -6,13 +6,17 @@
 #include <cstddef>
 #include <optional>
 #include <ranges>
+#include <stop_token>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "loop/marks.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/setup.hpp"
@@ -36,6 +40,49 @@ void drop_foreign_reasoning(std::vector<Message>& messages, const std::string& m
   }
 }
 
+// Of a response while it streams: what is known of it if its provider throws.
+class Heard final : public ModelObserver {
+ public:
+  explicit Heard(ModelObserver& observer) : observer_(observer) {}
+
+  void on_text(std::string_view piece) override {
+    add<TextBlock>(piece);
+    observer_.on_text(piece);
+  }
+  void on_reasoning(std::string_view piece) override {
+    add<ReasoningBlock>(piece);
+    observer_.on_reasoning(piece);
+  }
+  void on_call(const ToolCallBlock& call) override {
+    message_.blocks.emplace_back(call);
+    observer_.on_call(call);
+  }
+  void on_retry(const RetryNotice& notice) override { observer_.on_retry(notice); }
+
+  /// What came of the request, if its provider ended with `error`.
+  [[nodiscard]] ModelOutcome ended_by(Error error, bool was_stopped) && {
+    if (message_.blocks.empty()) {
+      return NotAnswered{
+          .error = std::move(error), .may_be_paid = true, .was_stopped = was_stopped};
+    }
+    return CutOff{.so_far = {.message = std::move(message_)},
+                  .error = std::move(error),
+                  .was_stopped = was_stopped};
+  }
+
+ private:
+  template <class Kind>
+  void add(std::string_view piece) {
+    const bool goes_on =
+        !message_.blocks.empty() && std::holds_alternative<Kind>(message_.blocks.back());
+    if (!goes_on) message_.blocks.emplace_back(Kind{});
+    std::get<Kind>(message_.blocks.back()).text += piece;
+  }
+
+  ModelObserver& observer_;
+  Message message_{.role = Role::assistant, .is_partial = true};
+};
+
 // By this model, since it was first asked or last exchanged; a response that was cut off counts nothing.
 CountedBody counted_last(const State& state, const std::string& model) {
   for (const PlacedMessage& placed : std::views::reverse(state.transcript)) {
@@ -52,9 +99,7 @@ CountedBody counted_last(const State& state, const std::string& model) {
 Result<PreparedRequest> Conversation::prepare(const Setup& setup, const State& state,
                                               const std::optional<Message>& input) {
   if (setup.model != model_) {
-    history_ = {};
-    told_ = 0;
-    input_.reset();
+    forget();
     model_ = setup.model;
   }
   for (;;) {
@@ -69,21 +114,36 @@ Result<PreparedRequest> Conversation::prepare(const Setup& setup, const State& s
       ++news.kept;
     }
     if (input && !news.has_more) news.added.push_back(*input);
+    const ModelRequest request{
+        .setup = setup,
+        .kept = news.kept,
+        .messages = news.added,
+        .counted = news.kept == 0 ? counted_last(state, model_) : CountedBody{},
+        .is_capped = state.budget.totals.limit.has_value()};
     auto prepared =
-        provider_->prepare({.setup = setup,
-                            .kept = news.kept,
-                            .messages = news.added,
-                            .counted = news.kept == 0 ? counted_last(state, model_) : CountedBody{},
-                            .is_capped = state.budget.totals.limit.has_value()});
+        guarded("the provider's `prepare`", [&] { return provider_->prepare(request); });
     if (!prepared) {
-      history_ = {};
-      told_ = 0;
+      forget();
       return prepared;
     }
     if (news.has_more) continue;
     input_ = input;
     return prepared;
   }
+}
+
+ModelOutcome Conversation::send(ModelObserver& observer, const std::stop_token& stop) {
+  Heard heard(observer);
+  auto outcome = guarded("the provider's `send`", [&] { return provider_->send(heard, stop); });
+  if (outcome) return *std::move(outcome);
+  forget();  // What it still has of the conversation, nobody knows.
+  return std::move(heard).ended_by(std::move(outcome).error(), stop.stop_requested());
+}
+
+void Conversation::forget() {
+  history_ = {};
+  told_ = 0;
+  input_.reset();
 }
 
 }  // namespace perdure

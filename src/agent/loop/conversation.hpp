@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -24,12 +25,17 @@ class Conversation {
  public:
   explicit Conversation(std::unique_ptr<Provider> provider) : provider_(std::move(provider)) {}
 
-  /// Prepares what the state says, and `input` after it. Fails: as Provider::prepare.
+  /// Prepares what the state says, and `input` after it. Fails: as Provider::prepare; `unavailable`
+  /// if it throws.
   [[nodiscard]] Result<PreparedRequest> prepare(const Setup& setup, const State& state,
                                                 const std::optional<Message>& input);
-  [[nodiscard]] Provider& provider() { return *provider_; }
+  /// Sends what was prepared. A provider that throws is a connection that was lost: what it told
+  /// before is a response that was cut off; if that is nothing, nobody knows whether one was paid for.
+  [[nodiscard]] ModelOutcome send(ModelObserver& observer, const std::stop_token& stop);
 
  private:
+  void forget();
+
   std::unique_ptr<Provider> provider_;
   std::string model_;  ///< That was told it.
   GrowingHistory history_;

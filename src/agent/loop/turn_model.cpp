@@ -97,7 +97,7 @@ Turn::Stepped Turn::ask_model(std::optional<Message> say) {
   input_.reset();
   tell_news();
   StreamRelay relay(*parts_.services.watch, parts_.session.id());
-  const ModelOutcome outcome = parts_.conversation.provider().send(relay, interrupts_->token());
+  const ModelOutcome outcome = parts_.conversation.send(relay, interrupts_->token());
   return std::visit([&](const auto& came) { return take(came, *prepared); }, outcome);
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -48,7 +49,9 @@ std::string ApiKey::scrub(std::string text) const {
 }
 
 Result<ApiKey> api_key_from_environment(const Environment& environment, const std::string& name) {
-  auto found = environment(name);
+  auto read = read_variable(environment, name);
+  if (!read) return forward(read);
+  std::optional<std::string>& found = *read;
   if (!found || found->empty()) {
     return fail(ErrorCode::not_found, "the environment has no " + name + "; set it to your key",
                 name);

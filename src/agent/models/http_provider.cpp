@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <fmt/format.h>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +28,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {
@@ -42,8 +44,10 @@ bool wait_on_this_machine(Duration wait, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-NotAnswered stopped_while_waiting(NotAnswered last) {
-  last.was_stopped = true;
+// The request that failed cost nothing, or it would not be repeated.
+NotAnswered ended_while_waiting(NotAnswered last, const Result<bool>& waited) {
+  last.was_stopped = waited.has_value();
+  if (!waited) last.error.message += "; " + waited.error().message;
   return last;
 }
 
@@ -62,20 +66,21 @@ Result<std::unique_ptr<Provider>> make_http(std::unique_ptr<const Dialect> diale
                                             const ModelServices& services) {
   auto url = request_url(options.base_url, path, !options.key.is_none());
   if (!url) return forward(url);
-  return std::make_unique<HttpProvider>(
-      HttpProvider::Parts{.dialect = std::move(dialect),
-                          .transport = std::make_unique<CurlTransport>(services.clock),
-                          .url = *std::move(url),
-                          .options = std::move(options)},
-      services);
+  // libcurl calls what asks the clock, and nothing may be thrown through it.
+  auto sources = std::make_unique<GuardedSources>(&services.clock, &services.ids);
+  auto transport = std::make_unique<CurlTransport>(sources->clock);
+  return std::make_unique<HttpProvider>(HttpProvider::Parts{.sources = std::move(sources),
+                                                            .dialect = std::move(dialect),
+                                                            .transport = std::move(transport),
+                                                            .url = *std::move(url),
+                                                            .options = std::move(options)},
+                                        services.wait ? services.wait : wait_on_this_machine);
 }
 
 }  // namespace
 
-HttpProvider::HttpProvider(Parts parts, ModelServices services)
-    : parts_(std::move(parts)), services_(std::move(services)), body_(*parts_.dialect) {
-  if (!services_.wait) services_.wait = wait_on_this_machine;
-}
+HttpProvider::HttpProvider(Parts parts, std::function<bool(Duration, const std::stop_token&)> wait)
+    : parts_(std::move(parts)), wait_(std::move(wait)), body_(*parts_.dialect) {}
 
 Result<PreparedRequest> HttpProvider::prepare(const ModelRequest& request) {
   parts_.transport->expect();
@@ -120,19 +125,27 @@ ModelOutcome HttpProvider::send(ModelObserver& observer, std::stop_token stop) {
 std::optional<NotAnswered> HttpProvider::wait_after_cut_off(ModelObserver& observer,
                                                             const std::stop_token& stop) {
   if (cut_offs_ == 0) return std::nullopt;
-  const auto planned =
-      wait_before_next(parts_.options.retry, {.number = cut_offs_}, chance_from(services_.ids));
-  const Duration wait = planned.value_or(Duration(0)) - (services_.clock.uptime() - cut_off_at_);
-  if (wait <= Duration(0)) return std::nullopt;
-  observer.on_retry({.attempt = cut_offs_, .wait = wait, .why = "the response was cut off"});
-  if (services_.wait(wait, stop)) return std::nullopt;
+  const auto planned = wait_before_next(parts_.options.retry, {.number = cut_offs_},
+                                        chance_from(parts_.sources->ids));
+  const Duration time =
+      planned.value_or(Duration(0)) - (parts_.sources->clock.uptime() - cut_off_at_);
+  if (time <= Duration(0)) return std::nullopt;
+  observer.on_retry({.attempt = cut_offs_, .wait = time, .why = "the response was cut off"});
+  const auto waited = wait(time, stop);
+  if (waited && *waited) return std::nullopt;
+  const Error stopped{ErrorCode::unavailable, "stopped", ""};
   return NotAnswered{
-      .error = {ErrorCode::unavailable, "stopped", ""}, .was_stopped = true, .attempts = 0};
+      .error = waited ? stopped : waited.error(), .was_stopped = waited.has_value(), .attempts = 0};
+}
+
+Result<bool> HttpProvider::wait(Duration time, const std::stop_token& stop) {
+  return guarded("the model services' `wait`", [&] { return wait_(time, stop); });
 }
 
 ModelOutcome HttpProvider::attempts(ModelObserver& observer, const std::stop_token& stop) {
   const HttpRequest request = this->request();
-  const Uptime first = services_.clock.uptime();
+  const Clock& clock = parts_.sources->clock;
+  const Uptime first = clock.uptime();
   for (int number = 1;; ++number) {
     Attempt attempt(*parts_.dialect, parts_.options.key, observer);
     const HttpEnd end = parts_.transport->post(request, attempt, stop);
@@ -141,19 +154,21 @@ ModelOutcome HttpProvider::attempts(ModelObserver& observer, const std::stop_tok
     if (failed == nullptr) return outcome;
     failed->attempts = number;
     if (!attempt.may_be_repeated(end)) return outcome;
-    FailedAttempt facts{.number = number, .since_first = services_.clock.uptime() - first};
-    if (attempt.head()) facts.wanted = wanted_wait(*attempt.head(), services_.clock.now());
-    const auto wait = wait_before_next(parts_.options.retry, facts, chance_from(services_.ids));
-    if (!wait) return given_up(std::move(*failed), end);
-    observer.on_retry({.attempt = number, .wait = *wait, .why = failed->error.message});
-    if (!services_.wait(*wait, stop)) return stopped_while_waiting(std::move(*failed));
+    FailedAttempt facts{.number = number, .since_first = clock.uptime() - first};
+    if (attempt.head()) facts.wanted = wanted_wait(*attempt.head(), clock.now());
+    const auto time =
+        wait_before_next(parts_.options.retry, facts, chance_from(parts_.sources->ids));
+    if (!time) return given_up(std::move(*failed), end);
+    observer.on_retry({.attempt = number, .wait = *time, .why = failed->error.message});
+    const auto waited = wait(*time, stop);
+    if (!waited || !*waited) return ended_while_waiting(std::move(*failed), waited);
   }
 }
 
 void HttpProvider::remember(const ModelOutcome& outcome) {
   if (const auto* const cut = std::get_if<CutOff>(&outcome); cut != nullptr && !cut->was_stopped) {
     ++cut_offs_;
-    cut_off_at_ = services_.clock.uptime();
+    cut_off_at_ = parts_.sources->clock.uptime();
   } else {
     cut_offs_ = 0;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -14,6 +15,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {
@@ -21,13 +23,15 @@ namespace perdure {
 class HttpProvider final : public Provider {
  public:
   struct Parts {
+    std::unique_ptr<GuardedSources> sources;  ///< Before what uses them.
     std::unique_ptr<const Dialect> dialect;
     std::unique_ptr<HttpTransport> transport;
     std::string url;
     HttpProviderOptions options;
   };
 
-  HttpProvider(Parts parts, ModelServices services);
+  /// `wait`: as ModelServices::wait; not empty.
+  HttpProvider(Parts parts, std::function<bool(Duration, const std::stop_token&)> wait);
 
   [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override;
   [[nodiscard]] ModelOutcome send(ModelObserver& observer, std::stop_token stop) override;
@@ -41,10 +45,12 @@ class HttpProvider final : public Provider {
   /// Set: it was stopped meanwhile.
   [[nodiscard]] std::optional<NotAnswered> wait_after_cut_off(ModelObserver& observer,
                                                               const std::stop_token& stop);
+  /// False: it was stopped meanwhile. Fails: `unavailable` if the user's `wait` throws.
+  [[nodiscard]] Result<bool> wait(Duration time, const std::stop_token& stop);
   void remember(const ModelOutcome& outcome);
 
   Parts parts_;
-  ModelServices services_;
+  std::function<bool(Duration, const std::stop_token&)> wait_;
   RequestBody body_;
   PreparedRequest prepared_;
   CountedBody counted_;  // Last.

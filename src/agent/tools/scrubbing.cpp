@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <exception>
 #include <fmt/format.h>
 #include <functional>
 #include <string>
@@ -16,6 +15,8 @@
 #include "perdure/agent/secrets.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/base64.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/runtime/tool_progress.hpp"
@@ -121,19 +122,20 @@ void replace_cut(std::string& text, const std::string& form, const std::string& 
   }
 }
 
+std::string& words_of(Succeeded& done) { return done.content; }
+template <class Said>
+std::string& words_of(Said& said) {
+  return said.why;
+}
+
+constexpr std::string_view withheld =
+    "(withheld: the secrets that must not be in it could not be read)";
+
 }  // namespace
 
 ToolOutcome scrubbed_outcome(ToolOutcome outcome, const SecretValues& values) {
-  if (auto* done = std::get_if<Succeeded>(&outcome)) {
-    done->content = scrubbed(std::move(done->content), values);
-  } else if (auto* failed = std::get_if<Failed>(&outcome)) {
-    failed->why = scrubbed(std::move(failed->why), values);
-  } else if (auto* never = std::get_if<Never>(&outcome)) {
-    never->why = scrubbed(std::move(never->why), values);
-  } else {
-    auto& doubt = std::get<Doubtful>(outcome);
-    doubt.why = scrubbed(std::move(doubt.why), values);
-  }
+  std::visit([&](auto& said) { words_of(said) = scrubbed(std::move(words_of(said)), values); },
+             outcome);
   return outcome;
 }
 
@@ -146,12 +148,15 @@ Verdict scrubbed_verdict(Verdict verdict, const SecretValues& values) {
   return verdict;
 }
 
-ToolProgress scrubbed_progress(const ToolProgress& progress, std::function<SecretValues()> values) {
+// A line that cannot be searched is told to nobody; the tool goes on.
+ToolProgress scrubbed_progress(const ToolProgress& progress,
+                               std::function<Result<SecretValues>()> values) {
   if (!progress.is_watched()) return progress;
   return ToolProgress([progress, values = std::move(values)](std::string_view line) {
-    const SecretValues whole = values();
-    std::string text = scrubbed(std::string(line), whole);
-    for (const auto& [name, value] : whole) {
+    const auto whole = guarded("the secrets", values);
+    if (!whole) return;
+    std::string text = scrubbed(std::string(line), *whole);
+    for (const auto& [name, value] : *whole) {
       for (const std::string& part : lines_of(value))
         text = scrubbed(std::move(text), {{name, part}});
     }
@@ -168,25 +173,32 @@ std::string scrubbed(std::string text, const SecretValues& secrets) {
   return text;
 }
 
-ToolSpec without_secrets(ToolSpec spec, std::function<SecretValues()> values) {
+// What a tool throws is recorded as well, and may hold what it was given. What became of a call stays
+// true where its words cannot be searched.
+ToolSpec without_secrets(ToolSpec spec, std::function<Result<SecretValues>()> values) {
   if (spec.tool.answer) return spec;
   spec.tool.run = [run = spec.tool.run, values](const CallContext& context) -> ToolOutcome {
-    try {
-      CallContext inner = context;
-      inner.progress = scrubbed_progress(context.progress, values);
-      return scrubbed_outcome(run(inner), values());
-    } catch (const std::exception& error) {
-      return Doubtful{scrubbed(error.what(), values())};
+    CallContext inner = context;
+    inner.progress = scrubbed_progress(context.progress, values);
+    auto ran = guarded("the tool's `run`", [&] { return run(inner); });
+    ToolOutcome outcome = ran ? *std::move(ran) : Doubtful{std::move(ran.error().message)};
+    if (const auto whole = guarded("the secrets", values)) {
+      return scrubbed_outcome(std::move(outcome), *whole);
     }
+    std::visit([](auto& said) { words_of(said) = withheld; }, outcome);
+    return outcome;
   };
   if (!spec.tool.verify) return spec;
   spec.tool.verify = [verify = spec.tool.verify,
                       values = std::move(values)](const VerifyContext& context) -> Verdict {
-    try {
-      return scrubbed_verdict(verify(context), values());
-    } catch (const std::exception& error) {
-      return CannotTell{scrubbed(error.what(), values())};
+    auto asked = guarded("the tool's `verify`", [&] { return verify(context); });
+    Verdict verdict = asked ? *std::move(asked) : CannotTell{std::move(asked.error().message)};
+    if (const auto whole = guarded("the secrets", values)) {
+      return scrubbed_verdict(std::move(verdict), *whole);
     }
+    if (auto* landed = std::get_if<Landed>(&verdict)) landed->content = withheld;
+    if (auto* unclear = std::get_if<CannotTell>(&verdict)) unclear->why = withheld;
+    return verdict;
   };
   return spec;
 }

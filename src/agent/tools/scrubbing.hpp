@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "perdure/agent/secrets.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/runtime/tool_progress.hpp"
 
@@ -14,6 +15,6 @@ namespace perdure {
 [[nodiscard]] Verdict scrubbed_verdict(Verdict verdict, const SecretValues& values);
 /// Tells `progress` each line without the secrets of that moment, nor a line of one that has several.
 [[nodiscard]] ToolProgress scrubbed_progress(const ToolProgress& progress,
-                                             std::function<SecretValues()> values);
+                                             std::function<Result<SecretValues>()> values);
 
 }  // namespace perdure

@@ -3,7 +3,6 @@
 #include "perdure/agent/secrets.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <fmt/format.h>
 #include <fstream>
 #include <ios>
@@ -17,6 +16,7 @@
 #include "perdure/agent/environment.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/scrubbing.hpp"
@@ -85,11 +85,9 @@ ToolOutcome run_filled(const ToolSpec& spec, const Secrets& secrets, const CallC
                           .stop = context.stop,
                           .progress = scrubbed_progress(
                               context.progress, [values = filling.values()] { return values; })};
-  try {
-    return scrubbed_outcome(spec.tool.run(inner), filling.values());
-  } catch (const std::exception& error) {
-    return Doubtful{scrubbed(error.what(), filling.values())};
-  }
+  auto outcome = guarded("the tool's `run`", [&] { return spec.tool.run(inner); });
+  if (!outcome) return Doubtful{scrubbed(outcome.error().message, filling.values())};
+  return scrubbed_outcome(*std::move(outcome), filling.values());
 }
 
 Verdict verify_filled(const ToolSpec& spec, const Secrets& secrets, const VerifyContext& context) {
@@ -103,11 +101,9 @@ Verdict verify_filled(const ToolSpec& spec, const Secrets& secrets, const Verify
                             .twins = context.twins,
                             .deadline = context.deadline,
                             .stop = context.stop};
-  try {
-    return scrubbed_verdict(spec.tool.verify(inner), filling.values());
-  } catch (const std::exception& error) {
-    return CannotTell{scrubbed(error.what(), filling.values())};
-  }
+  auto verdict = guarded("the tool's `verify`", [&] { return spec.tool.verify(inner); });
+  if (!verdict) return CannotTell{scrubbed(verdict.error().message, filling.values())};
+  return scrubbed_verdict(*std::move(verdict), filling.values());
 }
 
 }  // namespace
@@ -129,10 +125,12 @@ Result<Secrets> Secrets::of(std::vector<SecretSpec> specs, Environment environme
   return secrets;
 }
 
-SecretValues Secrets::read_all() const {
+Result<SecretValues> Secrets::read_all() const {
   SecretValues values;
   for (const auto& [name, spec] : by_name_) {
-    if (auto value = read(name)) values.emplace(name, *std::move(value));
+    auto value = read(name);
+    if (!value && value.error().code != ErrorCode::not_found) return forward(value);
+    if (value) values.emplace(name, *std::move(value));
   }
   return values;
 }
@@ -141,7 +139,9 @@ Result<std::string> Secrets::read(const std::string& name) const {
   std::optional<std::string> value;
   const auto found = by_name_.find(name);
   if (found != by_name_.end() && !found->second.variable.empty()) {
-    value = environment_ ? environment_(found->second.variable) : std::nullopt;
+    auto read = read_variable(environment_, found->second.variable);
+    if (!read) return forward(read);
+    value = *std::move(read);
   } else if (found != by_name_.end()) {
     std::ifstream file(found->second.file, std::ios::binary);
     if (file) value = std::string(std::istreambuf_iterator<char>(file), {});

@@ -15,6 +15,7 @@
 #include "checkpointer/issue.hpp"
 #include "checkpointer/told.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
@@ -102,12 +103,20 @@ Result<std::optional<Origin>> find_origin(Store& store, const SessionId& session
 using checkpointing::HeldLog;
 
 struct Checkpointer::Parts {
+  Parts(Store& a_store, const CheckpointerOptions& options)
+      : store(a_store),
+        sources(options.clock, options.ids),
+        holdings(store,
+                 {.lease_time = options.lease_time, .clock = &sources.clock, .ids = &sources.ids}) {
+  }
+
   Store& store;
+  GuardedSources sources;
   checkpointing::Holdings holdings;
 };
 
 Checkpointer::Checkpointer(Store& store, const CheckpointerOptions& options)
-    : parts_(new Parts{store, {store, options}}) {}
+    : parts_(new Parts(store, options)) {}
 
 Checkpointer::~Checkpointer() = default;
 

@@ -16,6 +16,7 @@
 #include "dispatch/recorded.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
@@ -169,36 +170,44 @@ Result<std::optional<Recorded>> claimed_result(Store& store, const Call& call) {
   return recorded_result(store, claims->front());
 }
 
-// A response that is about to be recorded is not in the state yet: its calls were asked about when
-// they were intended.
-std::optional<Refuse> by_policy(const Policy& policy, const State& state, const OpenCall& call) {
-  const Message* response = find_message(state, call.message);
-  if (!policy.refuse || response == nullptr || call.block >= response->blocks.size()) {
-    return std::nullopt;
-  }
-  if (!std::holds_alternative<ToolCallBlock>(response->blocks[call.block])) return std::nullopt;
-  auto why =
-      policy.refuse(state, {.response = *response, .block = call.block, .message = call.message});
-  if (!why) return std::nullopt;
-  return Refuse{*std::move(why)};
+Result<std::optional<std::string>> ask_policy(const Policy& policy, const State& state,
+                                              const ProposedCall& call) {
+  if (!policy.refuse) return std::nullopt;
+  return guarded("the policy's `refuse`", [&] { return policy.refuse(state, call); });
 }
 
-Admission by_approval(const Policy& policy, const State& state, const OpenCall& call,
-                      const Tool& tool, const Json& args) {
-  if (!policy.needs_approval || !policy.needs_approval(tool, args)) return Admit{};
-  if (state.approvals.covers(call.call, call.args_digest)) return Admit{};
+// A response that is about to be recorded is not in the state yet: its calls were asked about when
+// they were intended.
+Result<std::optional<Refuse>> by_policy(const Policy& policy, const State& state,
+                                        const OpenCall& call) {
+  const Message* response = find_message(state, call.message);
+  if (response == nullptr || call.block >= response->blocks.size()) return std::nullopt;
+  if (!std::holds_alternative<ToolCallBlock>(response->blocks[call.block])) return std::nullopt;
+  auto why = ask_policy(policy, state,
+                        {.response = *response, .block = call.block, .message = call.message});
+  if (!why) return forward(why);
+  if (!*why) return std::nullopt;
+  return Refuse{**std::move(why)};
+}
+
+Result<Admission> by_approval(const Policy& policy, const State& state, const OpenCall& call,
+                              const Tool& tool, const Json& args) {
+  auto needs = guarded("the policy's `needs_approval`",
+                       [&] { return policy.needs_approval && policy.needs_approval(tool, args); });
+  if (!needs) return forward(needs);
+  if (!*needs || state.approvals.covers(call.call, call.args_digest)) return Admission(Admit{});
   const Approval* word = state.approvals.find(call.call, call.args_digest);
   if (word != nullptr && word->decision == ApprovalDecision::refused) {
-    return Refuse{fmt::format("{} did not allow this call: {}", word->who, word->why)};
+    return Admission(Refuse{fmt::format("{} did not allow this call: {}", word->who, word->why)});
   }
-  return HoldBack{waiting_for(call, Waiting::For::approval, "it needs approval")};
+  return Admission(HoldBack{waiting_for(call, Waiting::For::approval, "it needs approval")});
 }
 
 Result<Admission> admit(HeldSession& held, const CallView& call) {
   const Policy& policy = held.world().policy;
-  if (auto refused = by_policy(policy, held.state(), call.open)) {
-    return Admission(*std::move(refused));
-  }
+  auto refused = by_policy(policy, held.state(), call.open);
+  if (!refused) return forward(refused);
+  if (*refused) return Admission(**std::move(refused));
   if (call.tool == nullptr) {
     return Admission(Refuse{fmt::format("There is no tool {} any more.", call.open.tool)});
   }

@@ -35,13 +35,21 @@ struct HoldBack {
 };
 using Admission = std::variant<Admit, Replay, Refuse, HoldBack>;
 
+/// Policy::refuse, if there is one. Fails: `unavailable` if it throws.
+[[nodiscard]] Result<std::optional<std::string>> ask_policy(const Policy& policy,
+                                                            const State& state,
+                                                            const ProposedCall& call);
+
 /// What the policy says of a call that is in the state; nothing of one whose response is not.
-[[nodiscard]] std::optional<Refuse> by_policy(const Policy& policy, const State& state,
-                                              const OpenCall& call);
+/// Fails: as ask_policy.
+[[nodiscard]] Result<std::optional<Refuse>> by_policy(const Policy& policy, const State& state,
+                                                      const OpenCall& call);
 
 /// Whether somebody has to allow it, or did, or did not.
-[[nodiscard]] Admission by_approval(const Policy& policy, const State& state, const OpenCall& call,
-                                    const Tool& tool, const Json& args);
+/// Fails: `unavailable` if Policy::needs_approval throws.
+[[nodiscard]] Result<Admission> by_approval(const Policy& policy, const State& state,
+                                            const OpenCall& call, const Tool& tool,
+                                            const Json& args);
 
 /// What claims say of the call, for the person who decides; empty: there are none.
 [[nodiscard]] Result<std::optional<std::string>> find_claimed(Store& store, const Call& call);
@@ -57,7 +65,8 @@ using Admission = std::variant<Admit, Replay, Refuse, HoldBack>;
 /// - If only claims of bundles that nobody accepted say that it was done (Ledger::find_claims), a
 ///   person has to decide, unless one decided already that it be made.
 /// - A call that needs approval waits for it, or is refused with it.
-/// Fails: as the store's readers.
+/// Fails: as the store's readers; `unavailable` if the policy throws: then nobody allowed the call, and
+/// it stays as it is.
 [[nodiscard]] Result<Admission> admit(HeldSession& held, const CallView& call);
 
 }  // namespace perdure::dispatch

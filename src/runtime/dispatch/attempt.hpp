@@ -6,16 +6,17 @@
 #pragma once
 
 #include <condition_variable>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure::dispatch {
@@ -29,11 +30,12 @@ struct Thrown {
 template <class T>
 class Attempt {
  public:
-  /// Asked to stop when `outer` is, or by `request_stop`.
-  Attempt(std::function<T(std::stop_token)> code, const std::stop_token& outer)
+  /// Asked to stop when `outer` is, or by `request_stop`. `name`: of the code, if it throws.
+  Attempt(std::string_view name, std::function<T(std::stop_token)> code,
+          const std::stop_token& outer)
       : relay_(outer, Relay{stop_}) {
     try {
-      thread_ = std::jthread([this, code = std::move(code)] { run(code); });
+      thread_ = std::jthread([this, name, code = std::move(code)] { run(name, code); });
     } catch (const std::system_error& error) {
       const std::lock_guard lock(mutex_);
       result_ = T(Thrown{.what = std::string("no thread could be started: ") + error.what(),
@@ -71,20 +73,11 @@ class Attempt {
     void operator()() { stop.request_stop(); }
   };
 
-  void run(const std::function<T(std::stop_token)>& code) {
-    T result = call(code);
+  void run(std::string_view name, const std::function<T(std::stop_token)>& code) {
+    auto said = guarded(name, [&] { return code(stop_.get_token()); });
     const std::lock_guard lock(mutex_);
-    result_ = std::move(result);
+    result_ = said ? *std::move(said) : T(Thrown{std::move(said.error().message)});
     over_.notify_all();
-  }
-  T call(const std::function<T(std::stop_token)>& code) {
-    try {
-      return code(stop_.get_token());
-    } catch (const std::exception& error) {
-      return T(Thrown{error.what()});
-    } catch (...) {
-      return T(Thrown{"something that is no std::exception"});
-    }
   }
 
   mutable std::mutex mutex_;

@@ -108,7 +108,7 @@ Result<std::unique_ptr<Attempts::Running>> Attempts::start(const CallView& call)
                      .deadline = deadline,
                      .stop = stop});
   };
-  return std::make_unique<Running>(code, held_.stop_token());
+  return std::make_unique<Running>("the tool's `run`", code, held_.stop_token());
 }
 
 Result<std::vector<Ended>> Attempts::run(const std::vector<CallView>& calls,
@@ -190,7 +190,7 @@ Result<Verdict> Attempts::verify(const CallView& call, const std::stop_token& un
                         .deadline = deadline,
                         .stop = stop});
   };
-  Attempt<Answer> asking(code, held_.stop_token());
+  Attempt<Answer> asking("the tool's `verify`", code, held_.stop_token());
   // Whoever is asked to stop waits for no answer.
   static_cast<void>(asking.is_over_within(call.tool->verify_timeout, until));
   if (auto answer = asking.wait_for(Duration(0))) return std::move(answer->verdict);
@@ -208,7 +208,7 @@ Result<std::optional<std::string>> Attempts::end_leftovers(const CallView& call)
     const OnBehalf on_behalf(lease);
     return tool.end_leftovers({.session = session, .call = position, .key = key, .stop = stop});
   };
-  Attempt<Left> ending(code, held_.stop_token());
+  Attempt<Left> ending("the tool's `end_leftovers`", code, held_.stop_token());
   if (auto left = ending.wait_for(call.tool->verify_timeout)) return std::move(left->why);
   return fmt::format("it was not ended within {} ms", call.tool->verify_timeout.count());
 }

@@ -161,7 +161,8 @@ TEST_P(CallLeftoversTest, OfWhichAToolThrowsMayStillRun) {
   const CallsReport report = take_over();
 
   ASSERT_TRUE(report.waiting);
-  EXPECT_EQ(report.waiting->why, "something of it may still run: broken");
+  EXPECT_EQ(report.waiting->why,
+            "something of it may still run: the tool's `end_leftovers` threw: broken");
   EXPECT_TRUE(happened.empty());
 }
 

@@ -57,10 +57,10 @@ Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
   std::vector<CallView> chosen;
   for (const CallView& call : calls) {
     if (!chosen.empty() && !call.is_read_only()) break;
-    if (shares_a_key(chosen, call)) break;
+    if (call.is_put_off || shares_a_key(chosen, call)) break;
     auto admission = admit(held_, call);
-    if (!admission) return forward(admission);
-    if (!std::holds_alternative<Admit>(*admission)) break;
+    if (!admission && chosen.empty()) return forward(admission);
+    if (!admission || !std::holds_alternative<Admit>(*admission)) break;
     if (auto added = add_attempt(draft, call, {}); !added) return forward(added);
     chosen.push_back(call);
     if (!call.is_read_only()) break;

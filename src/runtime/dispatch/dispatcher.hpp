@@ -36,7 +36,7 @@ class Dispatcher {
 
   /// What of these starts with the draft: the first, or the first few if they only read. They are
   /// to be passed to `began` when the draft is committed.
-  /// Fails: as the store's readers.
+  /// Fails: as `admit` of the first. Those before one of which that cannot be said start.
   [[nodiscard]] Result<std::vector<CallView>> dispatch_first(Draft& draft,
                                                              const std::vector<CallView>& calls);
   void began(std::vector<CallView> calls);

@@ -40,12 +40,12 @@ std::optional<Json> args_in(const State& state, const OpenCall& open) {
 Prospect Foresight::of_intended(const State& state, const OpenCall& open) const {
   const Tool* const tool = tools_.find(open.tool);
   const auto args = args_in(state, open);
-  if (tool == nullptr || !args || dispatch::by_policy(policy_, state, open)) {
-    return Prospect::refuse;
-  }
+  const auto refused = dispatch::by_policy(policy_, state, open);
+  if (tool == nullptr || !args || (refused && *refused)) return Prospect::refuse;
   const auto admission = dispatch::by_approval(policy_, state, open, *tool, *args);
-  if (std::holds_alternative<dispatch::Refuse>(admission)) return Prospect::refuse;
-  return std::holds_alternative<dispatch::HoldBack>(admission) ? Prospect::ask : Prospect::run;
+  if (!refused || !admission) return Prospect::ask;
+  if (std::holds_alternative<dispatch::Refuse>(*admission)) return Prospect::refuse;
+  return std::holds_alternative<dispatch::HoldBack>(*admission) ? Prospect::ask : Prospect::run;
 }
 
 Prospect Foresight::of(const State& state, const Call& call) const {

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "dispatch/admission.hpp"
 #include "dispatch/key.hpp"
 #include "dispatch/records.hpp"
 #include "dispatch/view.hpp"
@@ -35,17 +36,18 @@ struct Reading {
   std::shared_ptr<const Json> args{};
   std::optional<Operation> operation{};
   std::string refusal{};
+  bool is_put_off = false;  ///< The policy threw: nobody allowed it, and nobody refused it.
 };
 
 Reading read_call(HeldSession& held, const Tool* tool, const ProposedCall& proposed,
                   Position call) {
   Reading reading;
   const auto& block = std::get<ToolCallBlock>(proposed.response.blocks[proposed.block]);
-  if (const auto& refuse = held.world().policy.refuse) {
-    if (auto why = refuse(held.state(), proposed)) {
-      reading.refusal = *std::move(why);
-      return reading;
-    }
+  auto why = ask_policy(held.world().policy, held.state(), proposed);
+  reading.is_put_off = !why;
+  if (why && *why) {
+    reading.refusal = **std::move(why);
+    return reading;
   }
   if (tool == nullptr) {
     reading.refusal = fmt::format("There is no tool {}.", block.name);
@@ -79,7 +81,7 @@ bool needs_key(const Tool& tool, EffectClass effect) {
 
 CallView view_of(HeldSession& held, const ToolCallBlock& block, const Reading& reading,
                  const Tool* tool) {
-  CallView view{.tool = tool, .args = reading.args};
+  CallView view{.tool = tool, .args = reading.args, .is_put_off = reading.is_put_off};
   view.open.tool = block.name;
   view.open.provider_id = block.id;
   view.open.nonce = held.nonce();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <exception>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "dispatch/records.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/call_records.hpp"
@@ -39,14 +39,10 @@ bool only_read(const std::vector<CallView>& calls) {
 
 // What throws changes nothing.
 SessionAnswer answer_of(const State& state, const CallView& call) {
-  try {
-    return call.tool->answer(state, call.call(), *call.args);
-  } catch (const std::exception& error) {
-    return {.content = fmt::format("This could not be answered: {}", error.what()),
-            .is_error = true};
-  } catch (...) {
-    return {.content = "This could not be answered.", .is_error = true};
-  }
+  auto answer = guarded("the tool's `answer`",
+                        [&] { return call.tool->answer(state, call.call(), *call.args); });
+  if (answer) return *std::move(answer);
+  return {.content = "This could not be answered: " + answer.error().message, .is_error = true};
 }
 
 }  // namespace
@@ -79,7 +75,8 @@ Result<void> Dispatcher::run_started() {
   return {};
 }
 
-// False: a call that was to be dispatched with it could not be; mostly another one has its key.
+// False: a call that was to be dispatched with it could not be: another one has its key, or the policy
+// threw when it was asked. What has run is recorded all the same, alone.
 Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
                                     const std::vector<Ended>& ended, bool with_next) {
   Draft draft = held_.draft();
@@ -96,7 +93,7 @@ Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
   std::vector<CallView> chosen;
   if (with_next && are_settled) {
     auto first = dispatch_first(draft, *rest);
-    if (!first) return forward(first);
+    if (!first) return false;
     chosen = *std::move(first);
   }
   const bool is_last_synced = are_settled && only_read(*rest) && !only_read(calls);

@@ -23,6 +23,8 @@ struct CallView {
   Call row{};
   const Tool* tool = nullptr;          ///< Null: the session has it no longer.
   std::shared_ptr<const Json> args{};  ///< Null: they cannot be read.
+  /// The policy threw when it was asked: nobody allowed the call, and it is asked again before it runs.
+  bool is_put_off = false;
 
   [[nodiscard]] Position call() const { return open.call; }
   [[nodiscard]] bool is_read_only() const { return row.effect == EffectClass::read_only; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/runtime/saver.hpp"
 #include "perdure/runtime/saver_conformance.hpp"
 #include "saver/trial.hpp"
@@ -118,7 +119,8 @@ void one_of_many(Trial& trial) {
     std::array<std::jthread, 8> threads;
     for (std::jthread& thread : threads) {
       thread = std::jthread([&] {
-        const auto answer = trial.saver().claim_step("t", "k", "f");
+        const auto answer =
+            guarded("the saver", [&] { return trial.saver().claim_step("t", "k", "f"); });
         if (!answer) ++failures;
         if (answer && std::holds_alternative<StepClaim>(*answer)) ++claims;
       });

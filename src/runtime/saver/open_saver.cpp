@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/runtime/saver.hpp"
 #include "perdure/runtime/store_saver.hpp"
 #include "perdure/store/open.hpp"
@@ -39,8 +40,9 @@ std::shared_ptr<CheckpointSaver> saver_or_default(
     std::shared_ptr<CheckpointSaver> given, std::string_view thread_id,
     const std::function<void(std::string_view)>& notice) {
   if (given || thread_id.empty()) return given;
-  notice("thread " + std::string(thread_id) +
-         " has no saver: it is kept in memory and is lost with this process");
+  const std::string line = "thread " + std::string(thread_id) +
+                           " has no saver: it is kept in memory and is lost with this process";
+  [[maybe_unused]] const auto told = guarded("`notice`", [&] { notice(line); });
   return std::make_shared<InMemorySaver>();
 }
 

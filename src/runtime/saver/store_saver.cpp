@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
@@ -128,10 +129,11 @@ Result<Base> base_at(ThreadLog& log, Version version, std::string_view next) {
 struct StoreSaver::Parts {
   Parts(std::shared_ptr<Store> given, const SaverOptions& options)
       : store(std::move(given)),
-        ids(*options.ids),
-        hand(*store, {.lease_time = put_lease_time, .clock = options.clock, .ids = options.ids}),
-        turns(*store, hand, {.wait = options.wait, .clock = options.clock}),
-        steps(*store, {.wait = options.wait, .clock = options.clock, .ids = options.ids}),
+        sources(options.clock, options.ids),
+        ids(sources.ids),
+        hand(*store, {.lease_time = put_lease_time, .clock = &sources.clock, .ids = &sources.ids}),
+        turns(*store, hand, {.wait = options.wait, .clock = &sources.clock}),
+        steps(*store, {.wait = options.wait, .clock = &sources.clock, .ids = &sources.ids}),
         recent(options.recent_bytes) {}
 
   std::mutex& order_of(const std::string& thread_id) {
@@ -145,6 +147,7 @@ struct StoreSaver::Parts {
   Checkpoint listed(const Row& row, const SessionId& session) const;
 
   std::shared_ptr<Store> store;
+  GuardedSources sources;
   IdSource& ids;
   saver::Hand hand;
   saver::Turns turns;

@@ -11,6 +11,7 @@
 
 #include "perdure/core/canonical_json.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/saver.hpp"
 #include "perdure/runtime/saver_conformance.hpp"
@@ -77,11 +78,12 @@ bool is_same(const RawJson& a, const RawJson& b) {
 
 SaverCheck check_of(std::string_view name, void (*body)(Trial&)) {
   return {name, [body](const MakeSaver& make) -> std::optional<std::string> {
-            const auto saver = make();
-            if (!saver) return "no saver was made";
-            Trial trial(*saver);
-            body(trial);
-            return trial.problem();
+            auto saver = guarded("`make`", [&] { return make(); });
+            if (!saver) return saver.error().message;
+            if (*saver == nullptr) return "no saver was made";
+            Trial trial(**saver);
+            const auto ran = guarded("the saver", [&] { body(trial); });
+            return ran ? trial.problem() : ran.error().message;
           }};
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/entry.hpp"
@@ -82,7 +83,7 @@ class PagesAhead {
 Result<void> take_all(Page& page, const std::function<Result<void>(Entry&)>& take) {
   if (!page) return forward(page);
   for (Entry& entry : *page) {
-    if (auto taken = take(entry); !taken) return taken;
+    if (auto taken = guarded("`take`", [&] { return take(entry); }); !taken) return taken;
   }
   return {};
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/own_process.hpp"
@@ -51,15 +52,20 @@ struct Runtime::Grip : HeldSession::Grip {};
 Runtime::~Runtime() = default;
 
 Result<std::unique_ptr<Runtime>> Runtime::start(Store& store, const RuntimeOptions& options) {
-  auto worker = Worker::enroll(store, *options.clock,
-                               {.id = mint<WorkerTag>(*options.ids),
+  auto sources = std::make_unique<GuardedSources>(options.clock, options.ids);
+  RuntimeOptions guarded = options;
+  guarded.clock = &sources->clock;
+  guarded.ids = &sources->ids;
+  auto worker = Worker::enroll(store, *guarded.clock,
+                               {.id = mint<WorkerTag>(*guarded.ids),
                                 .host = options.host.empty() ? machine_name() : options.host,
                                 .pid = options.pid == 0 ? ::getpid() : options.pid,
                                 .lease_time = options.lease_time,
-                                .renews_itself = options.renews_itself});
+                                .renews_itself = options.renews_itself,
+                                .sources = std::move(sources)});
   if (!worker) return forward(worker);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
-  return std::unique_ptr<Runtime>(new Runtime(store, options, *std::move(worker)));
+  return std::unique_ptr<Runtime>(new Runtime(store, guarded, *std::move(worker)));
 }
 
 Result<void> Runtime::renew() { return worker_->renew(); }

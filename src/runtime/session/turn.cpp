@@ -179,7 +179,9 @@ Result<Answered> build_answer(SessionParts& parts, const Message& response, cons
     if (!begun) return forward(begun);
     made->begun = *std::move(begun);
   }
-  if (extras.then) plan_request(parts, *made, calls, *extras.then);
+  // Where the policy threw the turn ends with an error, and no request follows.
+  const bool goes_on = std::ranges::none_of(calls, &dispatch::CallView::is_put_off);
+  if (extras.then && goes_on) plan_request(parts, *made, calls, *extras.then);
   return made;
 }
 

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
@@ -39,6 +40,7 @@ class Worker {
     Duration lease_time{30'000};
     /// Off: only `renew` renews.
     bool renews_itself = true;
+    std::unique_ptr<GuardedSources> sources{};  ///< To be kept as long as the worker.
   };
 
   /// The one object of a session under this worker: as long as this lives there is no other.

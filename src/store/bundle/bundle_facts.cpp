@@ -20,6 +20,7 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/progress.hpp"
+#include "rules/followed.hpp"
 
 namespace perdure {
 namespace bundle {
@@ -114,7 +115,9 @@ Result<BundleReport> check_bundle(const std::string& path, const Progress& progr
   auto facts = bundle::BundleFacts::open(path);
   if (!facts) return forward(facts);
   while (true) {
-    if (progress && !progress({.done = facts->position(), .total = facts->size()})) {
+    auto told = rules::goes_on(progress, {.done = facts->position(), .total = facts->size()});
+    if (!told) return forward(told);
+    if (!*told) {
       BundleReport stopped;
       stopped.is_complete = false;
       return stopped;

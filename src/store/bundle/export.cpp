@@ -32,6 +32,7 @@
 #include "perdure/store/progress.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "rules/followed.hpp"
 #include "sqlite/part_file.hpp"
 
 namespace perdure {
@@ -58,7 +59,8 @@ class Export {
     if (auto begun = writer_.begin(); !begun) return forward(begun);
     FactCursor next;
     while (!next.is_end()) {
-      if (progress && !progress({.done = facts_, .total = total_})) return false;
+      auto told = rules::goes_on(progress, {.done = facts_, .total = total_});
+      if (!told || !*told) return told;
       auto slice = store_.transfer().read(passage_, next);
       if (!slice) return forward(slice);
       if (auto written = write_slice(*slice); !written) return forward(written);

@@ -30,6 +30,7 @@
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
 #include "rules/calls.hpp"
+#include "rules/followed.hpp"
 
 namespace perdure {
 
@@ -239,10 +240,8 @@ Result<bool> prepare(Import& work, const Passage& passage) {
   return work.check_arrival(passage);
 }
 
-}  // namespace
-
-Result<BundleReport> import_bundle(Store& store, const std::string& path,
-                                   const ImportOptions& options, const Progress& progress) {
+Result<BundleReport> import_file(Store& store, const std::string& path,
+                                 const ImportOptions& options, const Progress& progress) {
   Import work(store, path, options, progress);
   auto checked = work.check();
   if (!checked) return forward(checked);
@@ -262,6 +261,14 @@ Result<BundleReport> import_bundle(Store& store, const std::string& path,
   auto landed = store.transfer().end(*passage, MoveEnd::moved);
   if (!landed) return forward(landed);
   return work.report();
+}
+
+}  // namespace
+
+Result<BundleReport> import_bundle(Store& store, const std::string& path,
+                                   const ImportOptions& options, const Progress& progress) {
+  return rules::followed(
+      progress, [&](const Progress& told) { return import_file(store, path, options, told); });
 }
 
 }  // namespace perdure

@@ -28,6 +28,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "rules/followed.hpp"
 
 namespace perdure {
 
@@ -282,7 +283,8 @@ Result<CopyReport> copy_store(Store& from, Store& to, const CopyOptions& options
     }
     auto ends = mover.open(asked);
     if (!ends) return forward(ends);
-    auto moved = Move(*ends, options, progress).run();
+    auto moved = rules::followed(
+        progress, [&](const Progress& told) { return Move(*ends, options, told).run(); });
     if (!moved && is_final(moved.error().code)) {
       // Should that fail too, it can be done again; the first error is the one to know.
       static_cast<void>(abandon_copy(from, to));

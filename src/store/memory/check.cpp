@@ -19,6 +19,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/progress.hpp"
 #include "rules/findings.hpp"
+#include "rules/followed.hpp"
 #include "rules/soundness.hpp"
 
 namespace perdure::memory {
@@ -102,7 +103,9 @@ void check_blobs(const State& state, rules::Findings& found) {
 Result<CheckReport> MemoryUpkeep::check(const Progress& progress) {
   rules::Findings found;
   Step step{.done = 0, .total = 1};
-  if (progress && !progress(step)) {
+  auto told = rules::goes_on(progress, step);
+  if (!told) return forward(told);
+  if (!*told) {
     found.report.is_complete = false;
     return found.finish();
   }
@@ -114,7 +117,7 @@ Result<CheckReport> MemoryUpkeep::check(const Progress& progress) {
   });
   if (!looked) return forward(looked);
   step.done = 1;
-  if (progress) static_cast<void>(progress(step));
+  if (told = rules::goes_on(progress, step); !told) return forward(told);
   return found.finish();
 }
 

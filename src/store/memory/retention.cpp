@@ -30,6 +30,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/progress.hpp"
+#include "rules/followed.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
 
@@ -38,8 +39,11 @@ namespace perdure::memory {
 namespace {
 
 /// There is no slice left that it could stop.
-void report(const Progress& progress) {
-  if (progress) (void)progress({.done = 1, .total = 1});
+template <class T>
+Result<T> reported(const Progress& progress, Result<T> done) {
+  auto told = rules::goes_on(progress, {.done = 1, .total = 1});
+  if (done && !told) return forward(told);
+  return done;
 }
 
 Version newest_from(const SessionTable& table, std::uint64_t last) {
@@ -157,8 +161,7 @@ Result<Pruned> MemoryRetention::prune(const SessionId& session, const Keep& keep
     state.note_change();
     return done;
   });
-  report(progress);
-  return pruned;
+  return reported(progress, std::move(pruned));
 }
 
 Result<Pruned> MemoryRetention::forget(const SessionId& session, Version version) {
@@ -215,8 +218,7 @@ Result<Freed> MemoryRetention::remove(const SessionId& session, const Progress& 
     state.note_change();
     return clear(state, owner);
   });
-  report(progress);
-  return removed;
+  return reported(progress, std::move(removed));
 }
 
 Result<Freed> MemoryRetention::collect_blobs(Duration staged_for, const Progress& progress) {
@@ -235,13 +237,11 @@ Result<Freed> MemoryRetention::collect_blobs(Duration staged_for, const Progress
     state.note_change();
     return freed;
   });
-  report(progress);
-  return collected;
+  return reported(progress, std::move(collected));
 }
 
 Result<Freed> MemoryRetention::vacuum(const Progress& progress) {
-  report(progress);
-  return Freed{};
+  return reported<Freed>(progress, Freed{});
 }
 
 }  // namespace perdure::memory

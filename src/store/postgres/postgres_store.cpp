@@ -42,6 +42,7 @@
 #include "postgres/schema.hpp"
 #include "postgres/watcher.hpp"
 #include "rules/checks.hpp"
+#include "rules/followed.hpp"
 
 namespace perdure::postgres {
 
@@ -119,7 +120,8 @@ class PostgresStore final : public Store, private Upkeep {
   }
 
   Result<CheckReport> check(const Progress& progress) override {
-    return check_store(access_, progress);
+    return rules::followed(progress,
+                           [&](const Progress& told) { return check_store(access_, told); });
   }
 
   Result<void> backup(const std::string& /*path*/, const Progress& /*progress*/) override {

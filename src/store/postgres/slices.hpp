@@ -6,6 +6,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/progress.hpp"
+#include "rules/followed.hpp"
 
 namespace perdure::postgres {
 
@@ -24,7 +25,7 @@ class Slices {
 
   /// Repeats `work() -> Result<bool>`, one statement each time, while it says that there is more to
   /// do, and until it is told to stop. A slice whose reply was lost is done again, and finds
-  /// nothing: what it freed is then not counted.
+  /// nothing: what it freed is then not counted. Fails: as `work`; as rules::goes_on.
   template <class Work>
   [[nodiscard]] Result<void> run(Work work) {
     bool more = true;
@@ -32,7 +33,9 @@ class Slices {
       Result<bool> done = work();
       if (!done) return forward(done);
       more = *done;
-      stopped_ = progress_ && !progress_(step);
+      auto told = rules::goes_on(progress_, step);
+      if (!told) return forward(told);
+      stopped_ = !*told;
     }
     return {};
   }

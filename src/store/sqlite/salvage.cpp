@@ -15,6 +15,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/location.hpp"
 #include "perdure/store/progress.hpp"
+#include "rules/followed.hpp"
 #include "rules/format.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/new_place.hpp"
@@ -107,7 +108,9 @@ Result<SalvageReport> salvage_store(const std::string& from, const std::string& 
   if (auto checked = check_paths(from, to); !checked) return forward(checked);
   try {
     // As when a store is opened: a link to one leads to what lies beside it, too.
-    return salvage(std::filesystem::weakly_canonical(from).string(), to, progress);
+    const std::string original = std::filesystem::weakly_canonical(from).string();
+    return rules::followed(progress,
+                           [&](const Progress& told) { return salvage(original, to, told); });
   } catch (const sqlite::SqliteError& error) {
     return fail(ErrorCode::unavailable, fmt::format("cannot write {}: {}", to, error.what()));
   } catch (const std::system_error& error) {

@@ -4,6 +4,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/progress.hpp"
+#include "rules/followed.hpp"
 #include "sqlite/commit.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/writer.hpp"
@@ -27,6 +28,7 @@ class Slices {
 
   /// Repeats `work(Connection&) -> Result<bool>`, each time in a transaction of its own,
   /// while it says that there is more to do, and until it is told to stop.
+  /// Fails: as `work`; as rules::goes_on.
   template <class Work>
   [[nodiscard]] Result<void> run(Work work) {
     bool more = true;
@@ -35,7 +37,9 @@ class Slices {
           writer_.write([&](Connection& db) -> Result<bool> { return work(db); }, Sync::later);
       if (!done) return forward(done);
       more = *done;
-      stopped_ = progress_ && !progress_(step);
+      auto told = rules::goes_on(progress_, step);
+      if (!told) return forward(told);
+      stopped_ = !*told;
     }
     return {};
   }

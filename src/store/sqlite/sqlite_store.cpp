@@ -36,6 +36,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
+#include "rules/followed.hpp"
 #include "sqlite/acknowledged.hpp"
 #include "sqlite/backup.hpp"
 #include "sqlite/check.hpp"
@@ -142,12 +143,14 @@ class SqliteStore final : public Store, private Upkeep {
 
   Result<CheckReport> check(const Progress& progress) override {
     if (auto here = process_.check(); !here) return forward(here);
-    return check_store(access_, lost_at_, progress);
+    return rules::followed(
+        progress, [&](const Progress& told) { return check_store(access_, lost_at_, told); });
   }
 
   Result<void> backup(const std::string& path, const Progress& progress) override {
     if (auto here = process_.check(); !here) return here;
-    return write_backup(access_, path, progress);
+    return rules::followed(progress,
+                           [&](const Progress& told) { return write_backup(access_, path, told); });
   }
 
   Result<std::vector<Remark>> doctor() override {

@@ -165,7 +165,8 @@ TEST_P(SessionToolsTest, AnAnswerThatThrowsChangesNothing) {
     throw std::runtime_error("broken");
   };
   begin({tool});
-  EXPECT_EQ(turn({{"t", "{}"}}), "error: This could not be answered: broken");
+  EXPECT_EQ(turn({{"t", "{}"}}),
+            "error: This could not be answered: the tool's `answer` threw: broken");
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, SessionToolsTest, testing::ValuesIn(every_backend()),
