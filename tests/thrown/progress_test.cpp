@@ -36,8 +36,7 @@ class ThrowingProgress : public testing::TestWithParam<Backend> {
  protected:
   using Work = std::function<Result<void>(const Progress&)>;
 
-  /// Throws at the nth step, for each n that the work comes to, each in a world of its own; then the
-  /// work goes on as `again` says.
+  /// Throws at the nth step, for each n that the work comes to, each in a store of its own.
   void try_every_step(const std::function<Work()>& make) {
     int steps = 0;
     {
@@ -46,29 +45,28 @@ class ThrowingProgress : public testing::TestWithParam<Backend> {
     }
     ASSERT_GT(steps, 0);
     for (int at = 1; at <= steps; ++at) {
-      for (const Thrown what : all_thrown) {
-        SCOPED_TRACE(fmt::format("step {} {}", at, static_cast<int>(what)));
-        const Work work = make();
-        int step = 0;
+      SCOPED_TRACE(fmt::format("step {}", at));
+      const Thrown what = at % 2 == 1 ? Thrown::exception : Thrown::number;
+      const Work work = make();
+      int step = 0;
 
-        const auto ended = work([&](const Step&) {
-          if (++step >= at) throw_it(what);
-          return true;
-        });
+      const auto ended = work([&](const Step&) {
+        if (++step >= at) throw_it(what);
+        return true;
+      });
 
-        ASSERT_FALSE(ended);
-        EXPECT_EQ(ended.error().code, ErrorCode::unavailable);
-        EXPECT_EQ(ended.error().message, threw("the progress observer", what));
-        EXPECT_EQ(step, at) << "it is not asked again";
-        EXPECT_TRUE(must(store->upkeep().check()).damage.empty());
-      }
+      ASSERT_FALSE(ended);
+      EXPECT_EQ(ended.error().code, ErrorCode::unavailable);
+      EXPECT_EQ(ended.error().message, threw("the progress observer", what));
+      EXPECT_EQ(step, at) << "it is not asked again";
+      EXPECT_TRUE(must(store->upkeep().check()).damage.empty());
     }
   }
 
   /// A new store, with a session of two versions.
   void fill() {
     store.reset();
-    home = std::make_unique<StorePlace>(GetParam());
+    home = std::make_unique<StorePlace>(GetParam(), memory_folder());
     store = must(open_store(home->location()));
     const auto runtime = must(Runtime::start(*store));
     Session session = must(runtime->create());
@@ -95,7 +93,7 @@ class ThrowingProgress : public testing::TestWithParam<Backend> {
   std::unique_ptr<StorePlace> home;
   std::unique_ptr<Store> store;
   SessionId id;
-  TempFolder folder;
+  TempFolder folder = TempFolder::in_memory();
 };
 
 TEST_P(ThrowingProgress, OfACheck) {
