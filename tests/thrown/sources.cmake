@@ -4,5 +4,5 @@ perdure_test(
   thrown_test
   SOURCES thrown/agent_test.cpp thrown/caller_test.cpp thrown/policy_test.cpp thrown/progress_test.cpp
   LABELS runtime
-  TIMEOUT 120
+  TIMEOUT 300
   POSTGRES)
