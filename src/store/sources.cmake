@@ -9,6 +9,7 @@ set(PERDURE_STORE_SOURCES
     bundle/export.cpp
     bundle/fact_check.cpp
     bundle/fact_codec.cpp
+    bundle/told_calls.cpp
     bundle/import.cpp
     copy/chain_check.cpp
     copy/comparison.cpp

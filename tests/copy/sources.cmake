@@ -27,6 +27,7 @@ perdure_test(
   bundle_test
   SOURCES copy/bundle_test.cpp
           copy/contradicting_bundle_test.cpp
+          copy/contradicting_calls_test.cpp
           copy/damaged_bundle_test.cpp
           copy/disturbed_bundle_test.cpp
           copy/import_sweep_test.cpp

@@ -21,6 +21,7 @@ class FalseStore final : public WatchedStore, private Transfer {
   explicit FalseStore(Store& behind) : WatchedStore(behind), behind_(behind.transfer()) {}
 
   void on_read(Change change) { read_ = std::move(change); }
+  void leave_out(std::function<bool(const Fact&)> which) { left_out_ = std::move(which); }
   void on_take(Change change) { take_ = std::move(change); }
 
   [[nodiscard]] Transfer& transfer() override { return *this; }
@@ -43,6 +44,7 @@ class FalseStore final : public WatchedStore, private Transfer {
   }
   Result<FactSlice> read(const Passage& passage, const FactCursor& from) override {
     auto slice = behind_.read(passage, from);
+    if (slice && left_out_) std::erase_if(slice->facts, left_out_);
     if (slice && read_) {
       for (Fact& fact : slice->facts) read_(fact);
     }
@@ -61,6 +63,7 @@ class FalseStore final : public WatchedStore, private Transfer {
 
   Transfer& behind_;
   Change read_;
+  std::function<bool(const Fact&)> left_out_;
   Change take_;
 };
 

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "bundle/told_calls.hpp"
 #include "copy/fact_stream.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/body.hpp"
@@ -76,6 +77,8 @@ struct Owner {
   std::vector<Part> segments{};
   std::uint64_t checkpoints = 0;
   std::uint64_t calls = 0;
+  ToldCalls told{};
+  std::string contradiction{};  ///< The first one between a call and the log.
 };
 
 /// What was noted in the first reading.
@@ -90,12 +93,14 @@ struct Notes {
       add(*segment);
     } else if (const auto* pruned = std::get_if<PrunedFact>(&fact)) {
       segments[pruned->segment].pruned.push_back(*pruned);
+      if (Owner* owner = owner_of(pruned->segment)) owner->told.add_gap();
     } else if (const auto* entry = std::get_if<Entry>(&fact)) {
       segments[entry->segment].entries.add(*entry);
+      if (Owner* owner = owner_of(entry->segment)) owner->told.add(*entry);
     } else if (const auto* checkpoint = std::get_if<CheckpointFact>(&fact)) {
       ++owners[checkpoint->owner].checkpoints;
     } else if (const auto* call = std::get_if<CallFact>(&fact)) {
-      ++owners[call->owner].calls;
+      add(*call);
     }
   }
 
@@ -127,6 +132,22 @@ struct Notes {
   }
 
  private:
+  // Null for what a removed session left.
+  Owner* owner_of(SegmentId segment) {
+    const auto owner = owners.find(segments[segment].fact.owner);
+    return owner == owners.end() ? nullptr : &owner->second;
+  }
+
+  void add(const CallFact& fact) {
+    Owner& owner = owners[fact.owner];
+    ++owner.calls;
+    if (!owner.contradiction.empty()) return;
+    const auto what = owner.told.find_contradiction(fact.call);
+    if (what.empty()) return;
+    owner.contradiction =
+        fmt::format("call {} {}", call_name(fact.call.session, fact.call.position), what);
+  }
+
   void add(const SegmentFact& fact) {
     segments[fact.segment].fact = fact;
     const auto owner = owners.find(fact.owner);
@@ -414,12 +435,14 @@ Result<bool> check_arrival(Store& store, const Passage& arriving,
     rules::check_history(run, rows, summary, owner.segments);
     if (streams.failed) return std::unexpected(*std::move(streams.failed));
     if (!run.report().is_complete) return false;
-    if (run.report().damage.empty()) continue;
-    const Damage& first = run.report().damage.front();
-    return fail(ErrorCode::corrupted,
-                fmt::format("session {} of the bundle contradicts itself: {}", summary.id.text(),
-                            first.what),
-                summary.id.text());
+    std::string what = owner.contradiction;
+    if (what.empty()) what = owner.told.find_without_call();
+    if (!run.report().damage.empty()) what = run.report().damage.front().what;
+    if (what.empty()) continue;
+    return fail(
+        ErrorCode::corrupted,
+        fmt::format("session {} of the bundle contradicts itself: {}", summary.id.text(), what),
+        summary.id.text());
   }
   return true;
 }
