@@ -2,6 +2,7 @@
 // Looking after whole files (check, salvage) is not built yet; this is the promise
 // that every read already keeps.
 
+#include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
 #include <string>
@@ -68,6 +69,24 @@ TEST_F(DamagedEntry, IsNotTakenForOneThatWasErased) {
         "x'" +
         to_hex(sha256("two")) + "' WHERE id & 0xFFFFFFFF = 2");
     EXPECT_EQ(read().at(1).condition, Condition::intact) << damage;
+  }
+}
+
+// Whoever reads one channel would else take its history, or its last value, for another one.
+TEST_F(DamagedEntry, WhoseChannelIsLostIsShownOnEveryChannel) {
+  for (const char* damage :
+       {"channel = '', kind = '', codec = 0, at = 0, hash = zeroblob(32), body = NULL",
+        "channel = '', kind = '', hash = zeroblob(32), body = zeroblob(3)"}) {
+    edit("UPDATE entry SET " + std::string(damage) + " WHERE id & 0xFFFFFFFF = 2");
+    const auto store = open_store(path).value();
+    for (const char* channel : {"", "transcript", "another"}) {
+      for (const Order order : {Order::oldest_first, Order::newest_first}) {
+        const auto entries =
+            store->log().read(session, {.channel = channel, .order = order}).value();
+        EXPECT_EQ(std::ranges::count(entries, Condition::damaged, &Entry::condition), 1)
+            << channel << " " << damage;
+      }
+    }
   }
 }
 

@@ -15,8 +15,10 @@ perdure_test(
           damage/sample.cpp
           damage/torn_write_back_test.cpp
           damage/verdict.cpp
+          damage/zeroed_row_test.cpp
           contract/describe.cpp
-          doubles/vfs_shim.cpp)
+          doubles/vfs_shim.cpp
+  POSTGRES)
 
 perdure_test(
   damage_sweep_test

@@ -1,5 +1,6 @@
 // One session on one screen: how it stands, who runs it, what it cost, what to do next.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
@@ -112,9 +114,11 @@ bool knows_cost(Store& store, const SessionSummary& row) {
 // been paid for as well.
 std::int64_t unconfirmed_of(Store& store, const SessionSummary& row) {
   const auto last =
-      store.log().read(row.id, {.channel = "budget", .order = Order::newest_first, .limit = 1});
-  if (!last || last->empty()) return 0;
-  const auto entry = budget_entry_from_json(last->front().kind, last->front().body.bytes());
+      store.log().read(row.id, {.channel = "budget", .order = Order::newest_first, .limit = 100});
+  if (!last) return 0;
+  const auto intact = std::ranges::find(*last, Condition::intact, &Entry::condition);
+  if (intact == last->end()) return 0;
+  const auto entry = budget_entry_from_json(intact->kind, intact->body.bytes());
   if (!entry || !entry->after) return 0;
   const bool is_held = row.holder && row.holder->alive;
   return entry->after->unconfirmed + (is_held ? 0 : entry->after->reserved);

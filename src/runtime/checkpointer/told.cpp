@@ -156,7 +156,9 @@ Result<void> add_money(const Told& told, std::int64_t spent, std::vector<NewEntr
 }  // namespace
 
 void take_in(Told& told, const Entry& entry) {
-  bool is_read = true;
+  // Of an entry whose row was zeroed, not even the channel is known: it may be any of these.
+  bool is_read = !entry.channel.empty() || entry.condition != Condition::damaged;
+  if (!is_read && !told.origin) told.has_lost_origin = true;
   if (entry.channel == "transcript") is_read = take_in_message(told, entry);
   if (entry.channel == "plan") is_read = take_in_plan(told, entry);
   if (entry.channel == "budget") is_read = take_in_money(told, entry);

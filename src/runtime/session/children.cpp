@@ -46,8 +46,12 @@ Result<void> add_change_of(Budget& budget, Draft& draft, BudgetEntry wanted) {
   return {};
 }
 
+// Of an entry whose row was zeroed, not even the channel is known.
 bool has_lost_origin(const State& state) {
-  return std::ranges::find(state.skipped, "origin", &Skipped::channel) != state.skipped.end();
+  return std::ranges::any_of(state.skipped, [](const Skipped& skipped) {
+    return skipped.channel == "origin" ||
+           (skipped.channel.empty() && skipped.reason == SkipReason::damaged);
+  });
 }
 
 // It was granted once, so the limit is not asked: it may have been lowered since.

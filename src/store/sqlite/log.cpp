@@ -114,16 +114,18 @@ bool has_gap(Connection& db, const Stretch& stretch, const LogQuery& query,
   return entries.size() < query.limit && was_there(rest.first, rest.last);
 }
 
+// Of a row that was zeroed, no channel is known: it is shown in all of them, too.
 void read_rows(Connection& db, const Stretch& stretch, const LogQuery& query,
                std::vector<Entry>& entries) {
   const bool forwards = query.order == Order::oldest_first;
-  Rows rows = db.query(
-      sql(select_entry, forwards ? "WHERE id BETWEEN ? AND ? AND (? = '' OR channel = ?3) ORDER BY "
-                                   "id LIMIT ?"
-                                 : "WHERE id BETWEEN ? AND ? AND (? = '' OR channel = ?3) ORDER BY "
-                                   "id DESC LIMIT ?"),
-      entry_key(stretch.segment, stretch.first), entry_key(stretch.segment, stretch.last),
-      query.channel, query.limit - entries.size());
+  Rows rows =
+      db.query(sql(select_entry,
+                   forwards ? "WHERE id BETWEEN ? AND ? AND (? = '' OR coalesce(channel, '') IN "
+                              "('', ?3)) ORDER BY id LIMIT ?"
+                            : "WHERE id BETWEEN ? AND ? AND (? = '' OR coalesce(channel, '') IN "
+                              "('', ?3)) ORDER BY id DESC LIMIT ?"),
+               entry_key(stretch.segment, stretch.first), entry_key(stretch.segment, stretch.last),
+               query.channel, query.limit - entries.size());
   // A page of all channels has as many entries as positions; of one channel, nobody knows.
   if (query.channel.empty()) {
     const std::size_t more = std::min<Position>(stretch.last - stretch.first + 1, query.limit);
