@@ -187,6 +187,18 @@ std::string endless(const Asked& asked) {
                                     : delta + R"("signature_delta","signature":"ab\ncd"}})"
                                               "\n\n");
   }
+  // The same in large pieces, which are most of what comes.
+  if (asked.name == "texts" || asked.name == "details") {
+    const std::string piece(100'000, 'x');
+    if (asked.name == "texts" && asked.is_chat)
+      return chat + R"("content":")" + piece + "\"}}]}\n\n";
+    if (asked.is_chat) {
+      return chat + R"("reasoning_details":[{"text":")" + piece + "\"}]}}]}\n\n";
+    }
+    const bool is_text = asked.name == "texts";
+    return delta + (is_text ? R"("text_delta","text":")" : R"("signature_delta","signature":")") +
+           piece + "\"}}\n\n";
+  }
   if (asked.name == "calls") {
     return times(500, asked.is_chat
                           ? chat + R"("tool_calls":[{"function":{"name":"f"}},{"function":)"

@@ -18,37 +18,39 @@ RawJson raw_object(ObjectWriter& writer) {
   return raw ? *std::move(raw) : RawJson::from_value(Json::Object{});
 }
 
-void add_members(ObjectWriter& writer, const AnthropicDraft& draft) {
-  for (const auto& [key, value] : draft.members) writer.add_raw(key, value);
+// A member may be as large as all of the response: it is held once.
+void add_members(ObjectWriter& writer, AnthropicDraft& draft) {
+  for (auto& [key, value] : draft.members) writer.add_raw(key, std::exchange(value, {}));
 }
 
 // What is not in the block's own fields, for the vendor alone.
-Unknown own_members(const AnthropicDraft& draft) {
+Unknown own_members(AnthropicDraft& draft) {
   if (draft.members.empty()) return {};
   ObjectWriter writer;
   add_members(writer, draft);
   return {{"anthropic", raw_object(writer)}};
 }
 
-Block reasoning_of(const AnthropicDraft& draft) {
+Block reasoning_of(AnthropicDraft& draft) {
   ObjectWriter own;
   own.add("type", draft.type);
   add_members(own, draft);
   ObjectWriter metadata;
   metadata.add_raw("anthropic", own.finish());
-  return ReasoningBlock{.text = draft.text, .metadata = raw_object(metadata)};
+  return ReasoningBlock{.text = std::move(draft.text), .metadata = raw_object(metadata)};
 }
 
-Block call_of(const AnthropicDraft& draft) {
-  AnthropicDraft rest = draft;
-  std::string args = draft.input;
-  for (const auto& [key, value] : draft.members) {
-    if (key == "input" && args.empty()) args = value;
+Block call_of(AnthropicDraft& draft) {
+  std::string args = std::move(draft.input);
+  for (auto& [key, value] : draft.members) {
+    if (key == "input" && args.empty()) args = std::move(value);
   }
   if (args.empty()) args = "{}";
-  std::erase_if(rest.members, [](const auto& member) { return member.first == "input"; });
-  return ToolCallBlock{
-      .id = draft.id, .name = draft.name, .args = std::move(args), .unknown = own_members(rest)};
+  std::erase_if(draft.members, [](const auto& member) { return member.first == "input"; });
+  return ToolCallBlock{.id = std::move(draft.id),
+                       .name = std::move(draft.name),
+                       .args = std::move(args),
+                       .unknown = own_members(draft)};
 }
 
 Block other_of(const AnthropicDraft& draft) {
@@ -70,8 +72,10 @@ Block other_of(const AnthropicDraft& draft) {
 
 }  // namespace
 
-Block block_of(const AnthropicDraft& draft) {
-  if (draft.type == "text") return TextBlock{.text = draft.text, .unknown = own_members(draft)};
+Block block_of(AnthropicDraft draft) {
+  if (draft.type == "text") {
+    return TextBlock{.text = std::move(draft.text), .unknown = own_members(draft)};
+  }
   if (draft.type == "thinking" || draft.type == "redacted_thinking") return reasoning_of(draft);
   if (draft.type == "tool_use") return call_of(draft);
   return other_of(draft);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <fmt/format.h>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -145,6 +146,10 @@ Result<void> AnthropicStream::begin_block(std::int64_t index, const Json* block,
                                           std::string_view raw) {
   const auto members = split_object(raw);
   if (block == nullptr || !members) return not_understood("begins a block that is none");
+  if (drafts_.size() >= wire::blocks_max) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("the response has more than {} blocks", wire::blocks_max));
+  }
   AnthropicDraft draft{.type = wire::text_in(*block, "type")};
   const bool is_call = draft.type == "tool_use";
   const std::string_view text_key = draft.type == "thinking" ? "thinking" : "text";
@@ -253,7 +258,9 @@ ModelResponse AnthropicStream::finish() {
   response_.message.is_partial = !has_ended_;
   // What was not counted was not free.
   response_.usage.is_known = has_ended_ && has_input_ && has_output_;
-  for (const auto& [index, draft] : drafts_) response_.message.blocks.push_back(block_of(draft));
+  for (auto& [index, draft] : drafts_) {
+    response_.message.blocks.push_back(block_of(std::exchange(draft, {})));
+  }
   return std::move(response_);
 }
 

@@ -72,6 +72,6 @@ class AnthropicStream final : public ResponseStream {
 };
 
 /// The draft as a block of a message.
-[[nodiscard]] Block block_of(const AnthropicDraft& draft);
+[[nodiscard]] Block block_of(AnthropicDraft draft);
 
 }  // namespace perdure

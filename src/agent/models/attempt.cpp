@@ -102,8 +102,8 @@ ModelOutcome Attempt::whole_response(HttpEnd end) {
     end.why = "the response is one JSON object, and cannot be read: " + json.error().message;
     end.ending = HttpEnding::cut;
   }
-  room = {};
-  body_ = {};  // What was read of it has as much again.
+  std::string().swap(room);
+  std::string().swap(body_);  // What was read of it has as much again.
   return response(end);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,7 +34,10 @@ bool is_error(const Json& json) {
 }
 
 RawJson chats_own(std::string members) {
-  auto raw = RawJson::from_text("{" + std::move(members) + "}");
+  std::string object;
+  object.reserve(members.size() + 2);
+  object.append("{").append(std::exchange(members, {})).append("}");
+  auto raw = RawJson::from_text(std::move(object));
   return raw ? *std::move(raw) : RawJson::from_value(Json::Object{});
 }
 
@@ -56,8 +60,7 @@ Result<void> ChatStream::take_chunk(std::string_view data) {
                 "the response's stream has an event that is no JSON: " + json.error().message);
   }
   if (is_error(*json)) return refuse(data);
-  take_object(*json, data, "delta");
-  return {};
+  return take_object(*json, data, "delta");
 }
 
 Result<void> ChatStream::take_whole(const Json& json, std::string_view raw) {
@@ -65,7 +68,9 @@ Result<void> ChatStream::take_whole(const Json& json, std::string_view raw) {
   const Json::Array* const list = choices != nullptr ? choices->as_array() : nullptr;
   const bool is_response =
       list != nullptr && !list->empty() && list->front().find("message") != nullptr;
-  if (is_response) take_object(json, raw, "message");
+  if (is_response) {
+    if (auto taken = take_object(json, raw, "message"); !taken) return taken;
+  }
   if (is_error(json)) return refuse(raw);
   has_ended_ = is_response;
   return {};
@@ -76,7 +81,8 @@ Result<void> ChatStream::refuse(std::string_view raw) {
   return fail(ErrorCode::unavailable, wire::error_words(raw));
 }
 
-void ChatStream::take_object(const Json& json, std::string_view raw, std::string_view part) {
+Result<void> ChatStream::take_object(const Json& json, std::string_view raw,
+                                     std::string_view part) {
   has_begun_ = true;
   if (response_.response_id.empty()) response_.response_id = wire::text_in(json, "id");
   if (response_.model.empty()) response_.model = wire::text_in(json, "model");
@@ -84,9 +90,13 @@ void ChatStream::take_object(const Json& json, std::string_view raw, std::string
     take_usage(*usage);
   }
   const Json* const choices = json.find("choices");
-  if (choices == nullptr || choices->as_array() == nullptr || choices->as_array()->empty()) return;
+  if (choices == nullptr || choices->as_array() == nullptr || choices->as_array()->empty())
+    return {};
   const auto raws = raw_elements(wire::raw_in(raw, "choices"));
   if (!raws.empty()) take_choice(choices->as_array()->front(), raws.front(), part);
+  if (calls_.size() <= wire::blocks_max) return {};
+  return fail(ErrorCode::unavailable,
+              fmt::format("the response has more than {} calls", wire::blocks_max));
 }
 
 void ChatStream::take_choice(const Json& choice, std::string_view raw, std::string_view part) {
@@ -205,10 +215,13 @@ void ChatStream::add_reasoning() {
   if (!reasoning_field_.empty()) own = "\"field\":" + wire::quoted(reasoning_field_);
   if (!reasoning_details_.empty()) {
     if (!own.empty()) own += ',';
-    own += "\"reasoning_details\":[" + reasoning_details_ + "]";
+    // It may be as large as all of the response: it is held once.
+    constexpr std::string_view name = "\"reasoning_details\":[";
+    own.reserve(own.size() + name.size() + reasoning_details_.size() + 1);
+    own.append(name).append(std::exchange(reasoning_details_, {})).append("]");
   }
   ObjectWriter metadata;
-  metadata.add_raw("chat", chats_own(std::move(own)).text());
+  metadata.add_raw("chat", chats_own(std::exchange(own, {})).text());
   auto raw = RawJson::from_text(metadata.finish());
   response_.message.blocks.emplace_back(
       ReasoningBlock{.text = std::move(reasoning_), .metadata = raw ? *std::move(raw) : RawJson()});

@@ -48,7 +48,8 @@ class ChatStream final : public ResponseStream {
 
   [[nodiscard]] Result<void> take_chunk(std::string_view data);
   /// `part` is what its choice has: a "delta", or the whole "message".
-  void take_object(const Json& json, std::string_view raw, std::string_view part);
+  [[nodiscard]] Result<void> take_object(const Json& json, std::string_view raw,
+                                         std::string_view part);
   void take_choice(const Json& choice, std::string_view raw, std::string_view part);
   [[nodiscard]] Result<void> refuse(std::string_view raw);
   void take_delta(const Json& delta, std::string_view raw);

@@ -55,6 +55,9 @@ class ObjectText {
 /// Appends a piece of text. Two halves of a character that two pieces brought become one.
 void append(std::string& text, std::string_view piece);
 
+/// Blocks, or calls, of one response. More take much more room than their bytes, and no model means them.
+inline constexpr std::size_t blocks_max = 4096;
+
 /// `data` itself if it is UTF-8; otherwise `room`, where each sequence that is none became U+FFFD. One
 /// broken letter must not cost a response that is paid for.
 [[nodiscard]] std::string_view as_text(std::string_view data, std::string& room);
