@@ -50,12 +50,20 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+// A comment begins a line, or follows a blank: a path may have the character in it.
+std::string_view without_comment(std::string_view line) {
+  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+    if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
+  }
+  return line;
+}
+
 Result<std::vector<Line>> lines_of(const std::string& text, const fs::path& path) {
   std::vector<Line> lines;
   std::istringstream file(text);
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
-    const std::string_view words = trimmed(std::string_view(line).substr(0, line.find('#')));
+    const std::string_view words = trimmed(without_comment(line));
     if (words.empty()) continue;
     const auto equals = words.find('=');
     const std::string key(trimmed(words.substr(0, equals)));
@@ -95,17 +103,23 @@ Result<void> check_says_nothing_of_trust(const std::vector<Line>& lines, const f
 }
 
 // Separated by colons; `~` is the home folder.
-std::vector<fs::path> folders_in(const std::vector<Line>& lines, const World& world) {
+Result<std::vector<fs::path>> folders_in(const Trust::Found& own, const std::vector<Line>& lines,
+                                         const World& world) {
   std::vector<fs::path> folders;
   for (const Line& line : lines) {
     if (line.key != trusted_key) continue;
     std::istringstream words(line.value);
     for (std::string word; std::getline(words, word, ':');) {
       std::string folder(trimmed(word));
-      if (folder == "~" || folder.starts_with("~/")) {
-        folder.replace(0, 1, world.environment("HOME").value_or("/"));
+      if (folder.empty()) continue;
+      const auto home = world.environment("HOME");
+      if (home && (folder == "~" || folder.starts_with("~/"))) folder.replace(0, 1, *home);
+      if (!folder.starts_with('/')) {
+        return fail(ErrorCode::invalid_argument,
+                    fmt::format("{}:{}: {} takes whole paths, separated by colons, and {} is none",
+                                own.path.string(), line.number, trusted_key, trimmed(word)));
       }
-      if (folder.starts_with('/')) folders.emplace_back(std::move(folder));
+      folders.emplace_back(std::move(folder));
     }
   }
   return folders;
@@ -225,7 +239,9 @@ Result<std::vector<Setting>> read_settings(World& world, const Invocation& given
   }
   auto own_lines = lines_of(own.text, own.path);
   if (!own_lines) return forward(own_lines);
-  trust.add(folders_in(*own_lines, world));
+  auto folders = folders_in(own, *own_lines, world);
+  if (!folders) return forward(folders);
+  trust.add(*std::move(folders));
   if (const auto file = find_in_project(world, trust, mine, "config")) {
     auto lines = lines_of(file->text, file->path);
     if (!lines) return forward(lines);

@@ -155,6 +155,54 @@ TEST_F(SettingsTest, AUsualPlaceThatIsAnotherUsersIsNotUsed) {
   EXPECT_TRUE(said().contains("home/.config/perdure/config is ignored")) << said();
 }
 
+TEST_F(SettingsTest, AFolderToWhichOthersMayAddFilesHoldsNoSettingsAndNoStore) {
+  namespace fs = std::filesystem;
+  const fs::perms like_tmp = fs::perms::all | fs::perms::sticky_bit;
+  write("work/.perdure/config", "store = /theirs.db\n");
+  fs::permissions(folder.file("work/.perdure"), like_tmp);
+  EXPECT_NE(must(store()).value, "/theirs.db");
+  fs::remove_all(folder.file("work/.perdure"));
+  write("work/.perdure/store/store.db", "");
+  EXPECT_EQ(must(store()).value, folder.file("work/.perdure/store/store.db"));
+  fs::permissions(folder.file("work/.perdure/store"), like_tmp);
+  EXPECT_NE(must(store()).value, folder.file("work/.perdure/store/store.db"));
+}
+
+// SQLite keeps its other files beside the file that a link leads to.
+TEST_F(SettingsTest, AStoreBehindALinkIsJudgedWhereItIs) {
+  namespace fs = std::filesystem;
+  write("elsewhere/real.db", "");
+  fs::create_directories(folder.file("work/.perdure"));
+  fs::create_symlink(folder.file("elsewhere/real.db"), folder.file("work/.perdure/store"));
+  EXPECT_EQ(must(store()).value, folder.file("work/.perdure/store"));
+  fs::permissions(folder.file("elsewhere"), fs::perms::all);
+  EXPECT_NE(must(store()).value, folder.file("work/.perdure/store"));
+  fs::permissions(folder.file("elsewhere"), fs::perms::owner_all);
+  write("elsewhere/real.db-wal", "");
+  give_away("elsewhere/real.db-wal");
+  EXPECT_NE(must(store()).value, folder.file("work/.perdure/store"));
+}
+
+TEST_F(SettingsTest, TrustedFoldersAreWholePathsAndNoMore) {
+  environment["XDG_CONFIG_HOME"] = folder.file("config");
+  write("work/.perdure/config", "store = /theirs.db\n");
+  std::filesystem::permissions(folder.file("work"), std::filesystem::perms::all);
+  const auto trusting = [&](const std::string& folders) {
+    write("config/perdure/config", "trusted_folders = " + folders + "\n");
+    const auto found = store();
+    return found ? found->value == "/theirs.db" ? "trusted" : "ignored" : "refused";
+  };
+  EXPECT_STREQ(trusting(folder.file("work") + "  # ours"), "trusted");
+  EXPECT_STREQ(trusting(folder.file("work#2")), "ignored") << "no comment begins within a word";
+  for (const char* const partial : {"work", "./work", "../work", "~eve", "/srv:work"})
+    EXPECT_STREQ(trusting(partial), "refused") << partial;
+  environment["HOME"] = folder.file("work");
+  EXPECT_STREQ(trusting("~"), "trusted");
+  environment.erase("HOME");
+  EXPECT_STREQ(trusting("~"), "refused");
+  EXPECT_STREQ(trusting("~/work"), "refused");
+}
+
 TEST_F(SettingsTest, AProjectDoesNotSayWhomToTrust) {
   write("work/.perdure/config", "trusted_folders = /\n");
   EXPECT_EQ(store().error().code, ErrorCode::invalid_argument);

@@ -85,15 +85,16 @@ bool Trust::is_trusted(const fs::path& path) const {
   });
 }
 
-std::string Trust::objection_to(int opened, const fs::path& path) const {
+std::string Trust::objection_to(int opened, const fs::path& path, Adding adding) const {
   struct stat status{};
   if (::fstat(opened, &status) != 0) return fmt::format("{} cannot be looked at", path.string());
   if (status.st_uid != me_ && status.st_uid != 0) {
     return fmt::format("{} belongs to {}", path.string(), name_of(status.st_uid));
   }
   if (S_ISLNK(status.st_mode)) return {};  // Everybody may "write" one: it cannot be changed.
-  // In a folder like /tmp nobody can replace what is another's.
-  if (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0) return {};
+  // In a folder like /tmp nobody can replace another user's files, but anybody can add some.
+  const bool is_like_tmp = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
+  if (is_like_tmp && adding == Adding::is_harmless) return {};
   const bool is_our_group = status.st_gid == ::getegid() || status.st_gid == 0;
   const bool is_open = (status.st_mode & S_IWOTH) != 0;
   if (is_open || ((status.st_mode & S_IWGRP) != 0 && !is_our_group)) {
@@ -121,7 +122,8 @@ std::optional<Trust::Found> Trust::find(const fs::path& base, std::string_view f
       std::pair(place.number(), base / folder), std::pair(link.number(), found.path),
       std::pair(itself.number(), found.path)};
   for (const auto& [opened, path] : parts) {
-    if (is_ours && found.objection.empty()) found.objection = objection_to(opened, path);
+    const Adding adding = opened == above.number() ? Adding::is_harmless : Adding::is_an_attack;
+    if (is_ours && found.objection.empty()) found.objection = objection_to(opened, path, adding);
   }
   if (!found.objection.empty()) return found;
   const Opened file(::openat(place.number(), last.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -132,14 +134,20 @@ std::optional<Trust::Found> Trust::find(const fs::path& base, std::string_view f
 
 std::string Trust::objection_to_store(const fs::path& file) const {
   if (is_trusted(file.parent_path())) return {};
-  for (const std::string_view end : {"", "-wal", "-shm", "-journal", "-lock"}) {
-    const fs::path path = file.string() + std::string(end);
+  // SQLite has its other files beside the one that a link leads to.
+  std::error_code ignored;
+  const fs::path real = fs::weakly_canonical(file, ignored);
+  std::vector<fs::path> paths{real.parent_path()};
+  for (const fs::path& store : {file, real}) {
+    for (const char* end : {"", "-wal", "-shm", "-journal", "-lock"})
+      paths.emplace_back(store.string() + end);
+  }
+  for (const fs::path& path : paths) {
     for (const int links : {0, O_NOFOLLOW}) {
       const Opened opened(::open(path.c_str(), O_PATH | O_CLOEXEC | links));
       if (!opened.is_open()) continue;
-      if (std::string objection = objection_to(opened.number(), path); !objection.empty()) {
-        return objection;
-      }
+      auto objection = objection_to(opened.number(), path, Adding::is_an_attack);
+      if (!objection.empty()) return objection;
     }
   }
   return {};

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -35,12 +36,16 @@ class Trust {
   /// `base`/`folder`/`name`. Empty: there is none.
   [[nodiscard]] std::optional<Found> find(const std::filesystem::path& base,
                                           std::string_view folder, std::string_view name) const;
-  /// Why a store's file, or one that lies beside it, is not to be trusted; empty: it may be, or is not
-  /// there. That its folder is, was asked before.
+  /// Why a store's file, one beside it, or the folder that a link to it leads to, is not to be trusted;
+  /// empty: all may be, or are not there.
   [[nodiscard]] std::string objection_to_store(const std::filesystem::path& file) const;
 
  private:
-  [[nodiscard]] std::string objection_to(int opened, const std::filesystem::path& path) const;
+  /// Whether others may add files to a folder in which nobody can replace another user's.
+  enum class Adding : std::uint8_t { is_harmless, is_an_attack };
+
+  [[nodiscard]] std::string objection_to(int opened, const std::filesystem::path& path,
+                                         Adding adding) const;
   [[nodiscard]] bool is_trusted(const std::filesystem::path& path) const;
 
   uid_t me_;
