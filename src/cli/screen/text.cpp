@@ -76,13 +76,18 @@ bool is_hidden(char32_t code) {
 }
 
 bool is_emoji(char32_t code) {
-  static constexpr std::array<Range, 7> emoji = {{{0xA9, 0xA9},
-                                                  {0xAE, 0xAE},
-                                                  {0x203C, 0x2049},
-                                                  {0x2122, 0x2139},
-                                                  {0x2190, 0x2BFF},
-                                                  {0x3030, 0x3299},
-                                                  {0x1F000, 0x1FAFF}}};
+  static constexpr std::array<Range, 12> emoji = {{{0xA9, 0xA9},
+                                                   {0xAE, 0xAE},
+                                                   {0x203C, 0x203C},
+                                                   {0x2049, 0x2049},
+                                                   {0x2122, 0x2122},
+                                                   {0x2139, 0x2139},
+                                                   {0x2190, 0x2BFF},
+                                                   {0x3030, 0x3030},
+                                                   {0x303D, 0x303D},
+                                                   {0x3297, 0x3297},
+                                                   {0x3299, 0x3299},
+                                                   {0x1F000, 0x1FAFF}}};
   return is_in(emoji, code);
 }
 
@@ -97,12 +102,15 @@ constexpr char32_t non_joiner = 0x200C;
 constexpr char32_t joiner = 0x200D;
 constexpr char32_t as_text = 0xFE0E;
 constexpr char32_t as_emoji = 0xFE0F;
+constexpr char32_t keycap = 0x20E3;
 
 // Whether prose needs it there: between two letters that it joins or parts, or after the emoji that it
 // shapes. 0: the text begins or ends there, and may go on in the next piece of a stream.
 bool belongs_there(char32_t before, char32_t code, char32_t after) {
-  if (code == as_text || code == as_emoji)
-    return is_emoji(before) || (before >= '#' && before <= '9');
+  if (code == as_text || code == as_emoji) {
+    const bool is_on_a_key = before == '#' || before == '*' || (before >= '0' && before <= '9');
+    return is_emoji(before) || (is_on_a_key && after == keycap);
+  }
   if (code != joiner && code != non_joiner) return false;
   if (before == 0 && after == 0) return false;
   const auto fits = [&](char32_t code_beside) {

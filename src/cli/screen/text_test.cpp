@@ -57,6 +57,27 @@ TEST(Visible, ProseKeepsNothingElseThatHides) {
   EXPECT_EQ(visible("\u0645\u200c\u200c\u062e", Lines::prose), "\u0645\\u200c\\u200c\u062e");
 }
 
+TEST(Visible, ASelectorShapesAnEmojiOrAKeyAndNothingElse) {
+  EXPECT_EQ(visible("7\ufe0f\u20e3", Lines::prose), "7\ufe0f\u20e3");
+  for (const std::string before : {"100", "$", "-", "(", "\u3042", "\u203f"})
+    EXPECT_EQ(visible(before + "\ufe0f0", Lines::prose), before + "\\ufe0f0") << before;
+}
+
+TEST(Visible, NothingInvisibleIsLeftInANameOrAnArgument) {
+  for (const char* const hidden :
+       {"\u00ad", "\u034f", "\u061c", "\u115f", "\u180b",     "\u180e",     "\u200b",
+        "\u200c", "\u200d", "\u200e", "\u200f", "\u2028",     "\u2029",     "\u202a",
+        "\u202b", "\u202c", "\u202d", "\u202e", "\u2060",     "\u2061",     "\u2064",
+        "\u2066", "\u2067", "\u2068", "\u2069", "\u206f",     "\u3164",     "\ufe00",
+        "\ufe0f", "\ufeff", "\uffa0", "\ufff9", "\U000e0001", "\U000e007f", "\U000e01ef"}) {
+    for (const Lines lines : {Lines::one, Lines::many, Lines::prose}) {
+      const std::string made = visible(std::string("a") + hidden + "b", lines);
+      EXPECT_FALSE(made.contains(hidden)) << made;
+    }
+    EXPECT_FALSE(json_visible(hidden).contains(hidden));
+  }
+}
+
 TEST(Visible, BytesThatAreNoTextAreWrittenOut) {
   EXPECT_EQ(visible("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(visible("\xed\xa0\xbd"), "\\xed\\xa0\\xbd");

@@ -36,7 +36,9 @@ Result<Exit> run_completion(Desk& desk) {
   return Exit::done;
 }
 
+// A shell shows a word as it is: one with characters that nobody can see is not offered.
 void tell_word(Desk& desk, const std::string& word, std::string_view what) {
+  if (visible(word) != word) return;
   desk.screen().bytes(fmt::format("{}\t{}\n", word, visible(what)));
 }
 
