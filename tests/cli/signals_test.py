@@ -1,6 +1,5 @@
 """Signals: whenever one comes, the program ends as documented, and the session goes on. signals_test.py PERDURE"""
 
-import pathlib
 import re
 import signal
 import subprocess
@@ -8,7 +7,7 @@ import sys
 import time
 import unittest
 
-from agent_folder import PATIENCE, AgentFolder, Gate, end_of, kill
+from agent_folder import AgentFolder, Gate, end_of, kill
 
 PROGRAM = ""
 EXITS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
@@ -16,17 +15,9 @@ MOMENTS = 12
 LOOK = {"description": "Looks.", "command": ["/bin/sh", "-c", "echo seen"], "side_effects": ["read"]}
 
 
-def blocked(process: subprocess.Popen) -> int:
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("SigBlk")).split()[1], 16)
-
-
-def await_block(process: subprocess.Popen) -> None:
-    """Before main the kernel and the loader have it: what comes then ends it as any other program."""
-    deadline = time.monotonic() + PATIENCE
-    while not blocked(process) & (1 << (signal.SIGTERM - 1)):
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise AssertionError("it does not block signals")
+def block() -> None:
+    """Until main watches for them, signals wait: the kernel and the loader would end the program by one."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, EXITS)
 
 
 class SignalsTest(unittest.TestCase):
@@ -35,8 +26,7 @@ class SignalsTest(unittest.TestCase):
         self.addCleanup(self.folder.close)
 
     def signalled(self, number: signal.Signals, moment: float, *words: str) -> tuple[int, str, str]:
-        process = self.folder.start(*words)
-        await_block(process)
+        process = self.folder.start(*words, preexec_fn=block)
         try:
             process.wait(moment)
         except subprocess.TimeoutExpired:
@@ -83,18 +73,17 @@ class SignalsTest(unittest.TestCase):
 
     def leave_dead(self, name: str) -> Gate:
         gate = Gate(self.folder, name)
+        did = Gate(self.folder, f"{name}.did")
         tool = {
             "description": "Does it.",
-            "command": ["/bin/sh", "-c", "echo did >> book; exec sleep 60"],
+            "command": ["/bin/sh", "-c", f"echo did >> book; {did.shell()}"],
             "verify": ["/bin/sh", "-c", f"test -e {name}.asked || {{ touch {name}.asked; {gate.shell()}; }}; cat book"],
             "side_effects": ["write"],
             "verify_timeout": "50s",
         }
         agent = self.folder.write_agent([{"calls": [{"name": "do", "args": {}}]}, {"text": "Done."}], {"do": tool})
         process = self.folder.start("run", agent, "Do it")
-        deadline = time.monotonic() + PATIENCE
-        while not (self.folder.path / "book").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        did.await_arrival()
         kill(process)
         return gate
 
@@ -112,15 +101,23 @@ class SignalsTest(unittest.TestCase):
                 (self.folder.path / "book").unlink()
 
     def test_two_in_quick_succession_end_it_too(self):
-        agent = self.write_agent()
-        for pause in (0.0, 0.02, 0.2):
-            with self.subTest(pause):
-                process = self.folder.start("run", agent, "Look")
-                await_block(process)
-                process.send_signal(signal.SIGTERM)
-                time.sleep(pause)
-                process.send_signal(signal.SIGHUP)
-                self.assertEqual(end_of(process)[0], 143)
+        process = self.folder.start("run", self.write_agent(), "Look", preexec_fn=block)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(end_of(process)[0], 143)
+
+    def test_a_second_one_while_it_stops_ends_it_too(self):
+        gate = Gate(self.folder)
+        asked = Gate(self.folder, "asked")
+        script = self.folder.write("stubborn.sh", f"stop() {{ {asked.shell()}; }}\ntrap stop TERM\n{gate.shell()}\n")
+        stubborn = LOOK | {"command": ["/bin/sh", str(script)]}
+        agent = self.folder.write_agent([{"calls": [{"name": "look", "args": {}}]}, {"text": "Done."}], {"look": stubborn})
+        process = self.folder.start("run", agent, "Look")
+        gate.await_arrival()
+        process.send_signal(signal.SIGTERM)
+        asked.await_arrival()
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(end_of(process)[0], 143)
 
     def test_whoever_waits_for_a_session_leaves_at_once_and_its_owner_goes_on(self):
         gate = Gate(self.folder)
