@@ -137,7 +137,7 @@ std::optional<Trust::Found> find_in_project(World& world, const Trust& trust, co
     if (found && found->objection.empty()) return found;
     if (found) {
       world.err << visible(fmt::format(
-                       "perdure: {} is ignored: {}. If you trust what lies there, add the line "
+                       "perdure: {} is ignored: {}. If you trust that folder, add the line "
                        "{} = {} to {}",
                        found->path.string(), found->objection, trusted_key, at.string(),
                        (mine / "config").string()))

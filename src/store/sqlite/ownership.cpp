@@ -104,8 +104,8 @@ Result<std::int64_t> take_number(Connection& db, Workers& workers) {
     if (*held) return number;
   }
   return fail(ErrorCode::unavailable,
-              "the lock file beside the store is locked where nobody should: does another program "
-              "use it?");
+              "another program locks the file beside the store whose name ends with -lock: find it "
+              "(fuser, lsof) and end it");
 }
 
 }  // namespace
