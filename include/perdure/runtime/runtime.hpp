@@ -149,11 +149,11 @@ class Runtime {
   Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker);
 
   struct Grip;
-  /// Fails: as Ownership::acquire; `lease_held` while another object of this runtime has it.
+  /// Fails: as Ownership::acquire; `lease_held` while another object of this process has it.
   [[nodiscard]] Result<Grip> grip(const SessionId& id);
   [[nodiscard]] std::unique_ptr<SessionParts> parts_of(Grip grip, std::optional<Holder> before);
   [[nodiscard]] Result<Session> hold(Grip grip, SessionSummary row);
-  /// Fails: `already_exists` while this runtime has a session by that id.
+  /// Fails: `already_exists` while this process has a session by that id.
   [[nodiscard]] Result<std::unique_ptr<SessionParts>> parts_of_new(const SessionId& id);
   [[nodiscard]] Result<Position> begin_fork(NewSession fork, const ForkSpec& spec);
 

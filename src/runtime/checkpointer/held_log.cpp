@@ -29,6 +29,7 @@
 #include "saver/turn.hpp"
 #include "session/name_holder.hpp"
 #include "session/status_entry.hpp"
+#include "session/worker.hpp"
 
 namespace perdure::checkpointing {
 namespace {
@@ -59,30 +60,34 @@ Site HeldLog::site(Position call) const {
 }
 
 Result<std::unique_ptr<HeldLog>> HeldLog::take_up(Store& store, IdSource& ids,
-                                                  const SessionId& session,
-                                                  const WorkerId& worker) {
-  auto lease = store.ownership().acquire(session, worker);
+                                                  const SessionId& session, Worker& worker) {
+  auto place = worker.take_place(session);
+  if (!place) return forward(place);
+  auto lease = store.ownership().acquire(session, worker.id());
   if (!lease && lease.error().code == ErrorCode::lease_held) {
     return name_holder(store, session, std::move(lease).error());
   }
   if (!lease) return forward(lease);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
-  std::unique_ptr<HeldLog> held(new HeldLog(store, ids, *std::move(lease)));
+  std::unique_ptr<HeldLog> held(new HeldLog(store, ids, *std::move(place), *std::move(lease)));
   // Read after the lease: before it, another one could still write.
   if (auto loaded = held->load(); !loaded) return forward(loaded);
   if (auto opened = held->open_books(); !opened) return forward(opened);
   return held;
 }
 
-Result<std::unique_ptr<HeldLog>> HeldLog::begin(Store& store, IdSource& ids, const Lease& lease,
+Result<std::unique_ptr<HeldLog>> HeldLog::begin(Store& store, IdSource& ids,
+                                                const SessionId& session, Worker& worker,
                                                 std::vector<NewEntry> opening) {
-  Batch first{.id = mint<BatchTag>(ids), .entries = {entry_of(root_origin(lease.session, ids))}};
+  auto place = worker.take_place(session);
+  if (!place) return forward(place);
+  Batch first{.id = mint<BatchTag>(ids), .entries = {entry_of(root_origin(session, ids))}};
   first.entries.insert(first.entries.end(), std::make_move_iterator(opening.begin()),
                        std::make_move_iterator(opening.end()));
-  auto created = saver::create_surely(store, {.id = lease.session}, lease.worker, first);
+  auto created = saver::create_surely(store, {.id = session}, worker.id(), first);
   if (!created) return forward(created);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
-  std::unique_ptr<HeldLog> held(new HeldLog(store, ids, created->lease));
+  std::unique_ptr<HeldLog> held(new HeldLog(store, ids, *std::move(place), created->lease));
   held->take_in_batch(first, created->receipt);
   return held;
 }

@@ -17,7 +17,9 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
+#include "session/worker.hpp"
 
 namespace perdure::checkpointing {
 
@@ -28,11 +30,12 @@ class HeldLog {
   /// Fails: as Ownership::acquire; `lease_held` says who has it, where and since when.
   [[nodiscard]] static Result<std::unique_ptr<HeldLog>> take_up(Store& store, IdSource& ids,
                                                                 const SessionId& session,
-                                                                const WorkerId& worker);
+                                                                Worker& worker);
   /// Creates the session with what it begins with.
-  /// Fails: as Store::create.
+  /// Fails: as Store::create; `lease_held` as take_up.
   [[nodiscard]] static Result<std::unique_ptr<HeldLog>> begin(Store& store, IdSource& ids,
-                                                              const Lease& lease,
+                                                              const SessionId& session,
+                                                              Worker& worker,
                                                               std::vector<NewEntry> opening);
   /// Gives it up.
   ~HeldLog();
@@ -48,7 +51,10 @@ class HeldLog {
   [[nodiscard]] Result<Receipt> commit(Batch batch, const std::string& why = {});
 
   [[nodiscard]] const SessionId& session() const { return lease_.session; }
-  [[nodiscard]] Fence fence() const { return lease_.fence; }
+  /// Whether that is this one.
+  [[nodiscard]] bool is_held_by(const Holder& holder) const {
+    return holder.worker == lease_.worker && holder.fence == lease_.fence;
+  }
   [[nodiscard]] const Told& told() const { return told_; }
   [[nodiscard]] Status status() const { return status_; }
   /// The position the next entry gets.
@@ -61,8 +67,12 @@ class HeldLog {
   std::set<Position> untold{};
 
  private:
-  HeldLog(Store& store, IdSource& ids, Lease lease)
-      : store_(store), ids_(ids), lease_(std::move(lease)), nonce_(to_base32(ids.next())) {}
+  HeldLog(Store& store, IdSource& ids, Worker::Place place, Lease lease)
+      : store_(store),
+        ids_(ids),
+        place_(std::move(place)),
+        lease_(std::move(lease)),
+        nonce_(to_base32(ids.next())) {}
 
   [[nodiscard]] Result<void> load();
   [[nodiscard]] Result<void> open_books();
@@ -70,6 +80,7 @@ class HeldLog {
 
   Store& store_;
   IdSource& ids_;
+  const Worker::Place place_;  ///< Given back after the lease.
   const Lease lease_;
   const std::string nonce_;  ///< Of this holding.
   Told told_;

@@ -13,7 +13,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/entry.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "session/name_holder.hpp"
 #include "session/worker.hpp"
@@ -52,8 +51,9 @@ Result<void> Holdings::begin(const SessionId& session, const std::vector<NewEntr
   const std::lock_guard lock(slot->mutex);
   auto worker = enrolled();
   if (!worker) return forward(worker);
-  const Lease lease{.session = session, .worker = (*worker)->id(), .fence = first_fence};
-  const auto create = [&] { return HeldLog::begin(store_, *options_.ids, lease, opening); };
+  const auto create = [&] {
+    return HeldLog::begin(store_, *options_.ids, session, **worker, opening);
+  };
   auto held = create();
   if (!held && held.error().code == ErrorCode::lease_lost) {
     // As in take_up.
@@ -65,21 +65,21 @@ Result<void> Holdings::begin(const SessionId& session, const std::vector<NewEntr
   return {};
 }
 
-// One that we have is asked for again: another process may have taken it over, and whoever loads
-// must not be told what was true before.
+// One that we have is asked for again: another process may have taken it over, or deleted it and begun
+// another one by its id, whose fences begin again. Whoever loads must not be told what was true before.
 Result<void> Holdings::take_up(Slot& slot, const SessionId& session) {
   if (slot.held) {
     const auto row = store_.sessions().read(session);
-    if (row && row->holder && row->holder->fence == slot.held->fence()) return {};
+    if (row && row->holder && slot.held->is_held_by(*row->holder)) return {};
     slot.held.reset();
   }
   auto worker = enrolled();
   if (!worker) return forward(worker);
-  auto held = HeldLog::take_up(store_, *options_.ids, session, (*worker)->id());
+  auto held = HeldLog::take_up(store_, *options_.ids, session, **worker);
   if (!held && held.error().code == ErrorCode::lease_lost) {
     // The machine slept; nobody minds a late renewal.
     if (auto renewed = (*worker)->renew(); !renewed) return forward(renewed);
-    held = HeldLog::take_up(store_, *options_.ids, session, (*worker)->id());
+    held = HeldLog::take_up(store_, *options_.ids, session, **worker);
   }
   if (!held) return forward(held);
   slot.held = *std::move(held);

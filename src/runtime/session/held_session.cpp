@@ -103,7 +103,9 @@ Result<SessionSummary> HeldSession::read_as_owner() {
   const std::stop_token before = world_.worker.stop_token();
   auto row = world_.store.sessions().read(lease_.session);
   if (!row) return row;
-  is_lost_ = !row->holder || row->holder->fence != lease_.fence;
+  // Fences begin again where the session was deleted and its id is used by another one.
+  is_lost_ =
+      !row->holder || row->holder->worker != lease_.worker || row->holder->fence != lease_.fence;
   if (is_lost_) return lost();
   stop_ = before;
   return row;

@@ -74,6 +74,9 @@ Result<Runtime::Grip> Runtime::grip(const SessionId& id) {
   auto place = worker_->take_place(id);
   if (!place) return forward(place);
   auto lease = store_.ownership().acquire(id, worker_->id());
+  if (!lease && lease.error().code == ErrorCode::lease_held) {
+    return name_holder(store_, id, std::move(lease).error());
+  }
   if (!lease) return forward(lease);
   return Grip{{.place = *std::move(place), .lease = *std::move(lease)}};
 }
@@ -155,10 +158,7 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait) {
     if (held.error().code != ErrorCode::lease_held) return forward(held);
     const Duration left = deadline - options_.clock->uptime();
     const bool is_its_own = OnBehalf::is_of(id, held.error().subject);
-    if (left <= Duration(0) || is_its_own) {
-      const bool is_ours = held.error().subject == worker_->id().text();
-      return is_ours ? forward(held) : name_holder(store_, id, std::move(held).error());
-    }
+    if (left <= Duration(0) || is_its_own) return forward(held);
     // An owner that dies writes nothing that could be waited for.
     auto waited = store_.changes().wait(*seen, std::min(left, Duration(200)));
     if (!waited) return forward(waited);

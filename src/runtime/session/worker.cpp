@@ -3,7 +3,9 @@
 #include "session/worker.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -13,6 +15,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
@@ -47,21 +50,42 @@ Worker::~Worker() {
   [[maybe_unused]] const auto retired = store_.ownership().retire(options_.id);
 }
 
+// What a child of fork(2) inherits is its parent's, with a mutex that may be locked for ever: the child
+// begins a register of its own. None is ever deleted, since objects may be dropped late.
+struct Worker::Place::Taken {
+  const OwnProcess process;
+  std::mutex mutex;
+  std::map<Key, WorkerId> workers;
+};
+
+Worker::Place::Taken& Worker::Place::taken_here() {
+  static constinit std::atomic<Taken*> present = nullptr;
+  Taken* seen = present.load();
+  while (seen == nullptr || !seen->process.is_here()) {
+    auto made = std::make_unique<Taken>();
+    if (present.compare_exchange_weak(seen, made.get())) return *made.release();
+  }
+  return *seen;
+}
+
 Worker::Place::~Place() {
-  if (taken_ == nullptr) return;  // Moved from.
+  if (taken_ == nullptr || !taken_->process.is_here()) return;
   const std::lock_guard lock(taken_->mutex);
-  taken_->sessions.erase(session_);
+  taken_->workers.erase(key_);
 }
 
 Result<Worker::Place> Worker::take_place(const SessionId& session) {
   if (auto here = process_.check(); !here) return forward(here);
-  const std::lock_guard lock(taken_->mutex);
-  if (taken_->sessions.insert(session).second) return Place(taken_, session);
+  Place::Key key(store_.upkeep().info().incarnation, options_.host, options_.pid, session);
+  Place::Taken& taken = Place::taken_here();
+  const std::lock_guard lock(taken.mutex);
+  const auto [found, is_ours] = taken.workers.try_emplace(key, options_.id);
+  if (is_ours) return Place(taken, std::move(key));
   return fail(ErrorCode::lease_held,
               fmt::format("session {} is held by this process ({}): an object that was opened "
                           "before has it. Use that one, or drop it first",
                           session.text(), ::getpid()),
-              options_.id.text());
+              found->second.text());
 }
 
 bool Worker::may_act() const {

@@ -8,7 +8,9 @@
 // what was held may be somebody else's by now (HeldSession::check_may_act).
 //
 // To the store a worker that asks for a session which it has already is its owner: it gets the same
-// lease. So that two objects never share one, an object takes the session's place here first.
+// lease. And a lease ends while the object that had it lives on, with a call that is under way. So that
+// a process never has two objects of a session, an object takes the session's place first: one register
+// a process, for all its workers and store objects.
 
 #pragma once
 
@@ -16,10 +18,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "perdure/core/error.hpp"
@@ -43,24 +45,25 @@ class Worker {
     std::unique_ptr<GuardedSources> sources{};  ///< To be kept as long as the worker.
   };
 
-  /// The one object of a session under this worker: as long as this lives there is no other.
+  /// The one object of a session in this process: as long as this lives there is no other, under
+  /// whatever worker and through whatever store object. A process is what its workers say it is.
   class Place {
    public:
-    Place(Place&& other) noexcept = default;
+    Place(Place&& other) noexcept
+        : taken_(std::exchange(other.taken_, nullptr)), key_(std::move(other.key_)) {}
     Place& operator=(Place&& other) = delete;
     ~Place();
 
    private:
     friend class Worker;
-    struct Taken {
-      std::mutex mutex;
-      std::set<SessionId> sessions;
-    };
-    Place(std::shared_ptr<Taken> taken, SessionId session)
-        : taken_(std::move(taken)), session_(std::move(session)) {}
+    /// Incarnation of the store, host and pid of the worker, session.
+    using Key = std::tuple<std::string, std::string, std::int64_t, SessionId>;
+    struct Taken;
+    Place(Taken& taken, Key key) : taken_(&taken), key_(std::move(key)) {}
+    [[nodiscard]] static Taken& taken_here();
 
-    std::shared_ptr<Taken> taken_;  ///< Shared: a session may be dropped after its runtime.
-    SessionId session_;
+    Taken* taken_;  ///< Null: moved from.
+    Key key_;
   };
 
   /// Both must outlive the worker. Fails: as Ownership::enroll.
@@ -74,7 +77,8 @@ class Worker {
   [[nodiscard]] const WorkerId& id() const { return options_.id; }
 
   /// To be taken before the lease is asked for, and given back after it is released.
-  /// Fails: `lease_held`, with this worker as subject, while another object has it.
+  /// Fails: `lease_held`, with the worker that has it as subject, while another object of this
+  /// process has it.
   [[nodiscard]] Result<Place> take_place(const SessionId& session);
 
   /// Whether the lease holds for a while yet.
@@ -101,7 +105,6 @@ class Worker {
   mutable std::mutex mutex_;
   std::condition_variable_any ended_;
   Uptime renewed_at_{};
-  const std::shared_ptr<Place::Taken> taken_ = std::make_shared<Place::Taken>();
   std::stop_source stop_;
   std::jthread thread_;  ///< Last: it uses all of the above.
 };
