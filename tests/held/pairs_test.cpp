@@ -1,7 +1,7 @@
 // Whoever holds a session in the middle of an unsafe call, against whoever asks for it: through each
-// door, in the same runtime, in another one, in another store object and in another process. The
-// second one is refused and told which process has it; the first one's call takes effect once, and
-// what came of it is recorded.
+// door, in the same runtime, in another one, in another store object and in another process; the
+// program `perdure` is among both. The second one is refused and told which process has it; the first
+// one's call takes effect once, and what came of it is recorded.
 
 #include <array>
 #include <cstddef>
@@ -22,6 +22,7 @@
 
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
+#include "held/program.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/permissions.hpp"
@@ -39,15 +40,17 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
 
-enum class Holder : std::uint8_t { opened, resumed, agent, checkpointer, saver };
+enum class Holder : std::uint8_t { opened, resumed, agent, checkpointer, saver, program };
 enum class Way : std::uint8_t { same_runtime, two_runtimes, two_stores, two_processes };
 
-constexpr std::array holder_names = {"Opened", "Resumed", "Agent", "Checkpointer", "Saver"};
+constexpr std::array holder_names = {"Opened",       "Resumed", "Agent",
+                                     "Checkpointer", "Saver",   "Program"};
 constexpr std::array way_names = {"SameRuntime", "TwoRuntimes", "TwoStores", "TwoProcesses"};
 
 /// The call that is under way while others ask.
@@ -201,6 +204,7 @@ class Pairs : public testing::TestWithParam<std::tuple<Backend, Holder, Way>> {
   Pairs() {
     const auto& [backend, holder, way] = GetParam();
     if (way == Way::two_processes) rival.emplace(home.location());
+    if (way == Way::two_processes && !held::program.empty()) programs.emplace(home.location());
     side.store = must(open_store(home.location()));
     own = agent_over(*side.store, call);
     side.agent = own.get();
@@ -227,8 +231,8 @@ class Pairs : public testing::TestWithParam<std::tuple<Backend, Holder, Way>> {
   }
 
   /// Asked through every door while the call is under way.
-  void expect_others_refused(const SessionId& id) {
-    const std::string here = fmt::format("process {}", ::getpid());
+  void expect_others_refused(const SessionId& id, std::int64_t pid = ::getpid()) {
+    const std::string here = fmt::format("process {}", pid);
     for (std::size_t i = 0; i < openers().size(); ++i) {
       const auto& [name, open] = openers()[i];
       const std::string said = rival ? rival->ask(i, id) : open(second, id);
@@ -237,6 +241,18 @@ class Pairs : public testing::TestWithParam<std::tuple<Backend, Holder, Way>> {
           said.find(here) != std::string::npos ||
           said.find(fmt::format("this process ({})", ::getpid())) != std::string::npos;
       EXPECT_TRUE(names_us) << name << ": " << said;
+    }
+  }
+
+  void expect_programs_refused(const SessionId& id, std::int64_t pid = ::getpid()) {
+    for (const held::Asking& asking : held::askings()) {
+      // What a run of the program is told to stop is stopped.
+      if (asking.exit == 0 && pid != ::getpid()) continue;
+      const held::Said said = programs->run(held::replaced(asking.words, "SES", id.text()));
+      const std::string expected =
+          held::replaced(std::string(asking.says), "PID", std::to_string(pid));
+      EXPECT_EQ(said.exit, asking.exit) << asking.words << ": " << said.out;
+      EXPECT_TRUE(said.out.contains(expected)) << asking.words << ": " << said.out;
     }
   }
 
@@ -250,6 +266,7 @@ class Pairs : public testing::TestWithParam<std::tuple<Backend, Holder, Way>> {
     auto done = std::async(std::launch::async, work);
     call->has_begun.get_future().wait();
     expect_others_refused(id);
+    if (programs) expect_programs_refused(id);
     call->may_end.set_value();
     done.get();
   }
@@ -301,8 +318,23 @@ class Pairs : public testing::TestWithParam<std::tuple<Backend, Holder, Way>> {
     EXPECT_EQ(must(saver.list("thread")).size(), 2U);
   }
 
+  void hold_program() {
+    ASSERT_TRUE(programs->run_to_call());
+    const SessionSummary row = must(side.store->sessions().list({})).sessions.at(0);
+    expect_others_refused(row.id, row.holder.value().pid);
+    expect_programs_refused(row.id, row.holder.value().pid);
+
+    const held::Said said = programs->end();
+
+    EXPECT_EQ(said.exit, 0) << said.out;
+    EXPECT_EQ(programs->book(), "paid\n");
+    EXPECT_EQ(must(side.store->ledger().read(row.id, first_call(row.id))).state,
+              CallState::succeeded);
+  }
+
   StorePlace home{std::get<Backend>(GetParam())};
   std::optional<Rival> rival;
+  std::optional<held::Programs> programs;
   std::shared_ptr<UnderWay> call = std::make_shared<UnderWay>();
   Side side;
   Side second;
@@ -322,6 +354,8 @@ TEST_P(Pairs, TheSecondIsRefusedAndTheFirstGoesOn) {
       return hold_checkpointer();
     case Holder::saver:
       return hold_saver();
+    case Holder::program:
+      return hold_program();
   }
 }
 
@@ -344,6 +378,13 @@ INSTANTIATE_TEST_SUITE_P(TwoStores, Pairs,
                                           testing::ValuesIn(holders),
                                           testing::Values(Way::two_stores, Way::two_processes)),
                          pair_name);
+#ifdef PERDURE_PROGRAM
+INSTANTIATE_TEST_SUITE_P(OfTheProgram, Pairs,
+                         testing::Combine(testing::ValuesIn(surviving_backends()),
+                                          testing::Values(Holder::program),
+                                          testing::Values(Way::two_processes)),
+                         pair_name);
+#endif
 
 }  // namespace
 }  // namespace perdure
