@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,10 +13,12 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/ledger.hpp"
 #include "simulation/kinds.hpp"
 
 namespace perdure::simulation {
 
+/// A session as its books name it (SessionBooks::name), and the position of the intent.
 using CallId = std::pair<std::string, Position>;
 
 /// Runs of tools that were begun, by call.
@@ -23,7 +26,8 @@ struct RunsOfCall {
   const Kind* kind = nullptr;
   std::string operation{};
   std::int64_t runs = 0;
-  std::int64_t retries = 0;  ///< Decisions of people that it be run once more.
+  std::int64_t retries = 0;         ///< Decisions of people that it be run once more.
+  std::optional<CallState> last{};  ///< Once its session is deleted: how it ended.
 };
 
 /// Tools run on threads: whatever they touch is guarded.
@@ -45,6 +49,11 @@ class CallBooks {
     const std::lock_guard lock(mutex_);
     ++calls_[call].retries;
   }
+  /// Its session is about to be deleted.
+  void note_end(const CallId& call, CallState state) {
+    const std::lock_guard lock(mutex_);
+    calls_[call].last = state;
+  }
   [[nodiscard]] std::map<CallId, RunsOfCall> all() const {
     const std::lock_guard lock(mutex_);
     return calls_;
@@ -57,6 +66,8 @@ class CallBooks {
 
 /// What was bought for one session, and what its log must have.
 struct SessionBooks {
+  /// Its id; with "~2" and so on if that was used before, by one that was deleted.
+  std::string name{};
   bool is_fork = false;  ///< It has what its parent spent, on lines that it does not see, too.
   std::map<std::string, std::int64_t> bought{};  ///< Response and its cost.
   std::set<std::string> committed{};             ///< Responses of which a commit returned.

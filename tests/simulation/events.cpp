@@ -1,5 +1,7 @@
 // What comes from outside: mail, clocks, other processes, forks.
 
+#include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
@@ -11,10 +13,12 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/body.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
 #include "runtime/session/held_session.hpp"
 #include "simulation/kinds.hpp"
@@ -27,6 +31,8 @@ void Life::befall(Actor& actor) {
   if (!dice_.chance(25)) return;
   Process* process = actor.process.get();
   const bool is_open = process != nullptr && process->session.has_value();
+  if (dice_.chance(8)) return remove(actor);
+  if (is_open && dice_.chance(12)) return open_again(actor, *process);
   const auto roll = dice_.below(100);
   if (roll < 15) {
     const Duration by(dice_.below(2 * static_cast<std::uint64_t>(lease_time.count())));
@@ -152,9 +158,19 @@ Point Life::any_point(const Actor& actor) {
 }
 
 void Life::fork(Actor& actor, Process& process) {
-  if (actors_.size() >= 3) return;
-  auto made = std::make_unique<Actor>();
-  made->id = SessionId::parse(fmt::format("{}-fork-{}", actors_[0]->id.text(), ++forks_)).value();
+  // The id of one that was deleted, or a new one.
+  const auto gone = std::ranges::find_if(actors_, [&](const auto& each) {
+    return each->lives > 1 && !each->process && !store_->sessions().read(each->id);
+  });
+  if (gone == actors_.end() && actors_.size() >= 3) return;
+  std::unique_ptr<Actor> fresh;
+  if (gone == actors_.end()) {
+    fresh = std::make_unique<Actor>();
+    fresh->id =
+        SessionId::parse(fmt::format("{}-fork-{}", actors_[0]->id.text(), ++forks_)).value();
+    be_born(*fresh);
+  }
+  Actor* const made = fresh ? fresh.get() : gone->get();
   const bool is_fresh = dice_.chance(40);
   const Point point = any_point(actor);
   const auto forked =
@@ -164,10 +180,69 @@ void Life::fork(Actor& actor, Process& process) {
   made->books.is_fork = true;
   // A point of the parent may lie before the decision that its effects are its own.
   const auto origin = must(read_state(*store_, made->id, Point::head())).origin;
-  made->root = is_fresh || !origin ? made->id.text() : origin->root;
+  made->root = origin ? root_of(*origin, made->books.name) : made->books.name;
   made->turns = must(store_->sessions().read(made->id)).tally.turns +
                 static_cast<std::int64_t>(dice_.between(1, 2));
-  actors_.push_back(std::move(made));
+  if (fresh) actors_.push_back(std::move(fresh));
+}
+
+// By whoever else is in that process: through its runtime, or with a worker and a store object of its
+// own; also when the lease of the one that has it is over.
+void Life::open_again(Actor& actor, Process& process) {
+  if (dice_.chance(30)) clock_.advance(lease_time + Duration(1));
+  std::unique_ptr<Runtime> beside;
+  if (dice_.chance(50)) {
+    beside = must(Runtime::start(*store_, {.host = "here",
+                                           .pid = static_cast<std::int64_t>(process.number),
+                                           .lease_time = lease_time,
+                                           .renews_itself = false,
+                                           .tools = tools_for(actor, process),
+                                           .policy = policy_,
+                                           .clock = &clock_,
+                                           .ids = &ids_}));
+  }
+  const auto opened = (beside ? beside : process.runtime)->resume(actor.id);
+  say("process {} opens {} again{}", process.number, actor.id.text(), beside ? ", beside" : "");
+  if (opened) return complain("a process has a session twice");
+  const Error& error = opened.error();
+  if (error.code == ErrorCode::unavailable) return;
+  const bool is_told = error.code == ErrorCode::lease_held &&
+                       error.message.find("this process") != std::string::npos;
+  if (!is_told)
+    complain(fmt::format("a second open gives {}: {}", to_string(error.code), error.message));
+}
+
+void Life::remove(Actor& actor) {
+  actor.process.reset();
+  const auto calls = store_->ledger().list({.session = actor.id});
+  const auto removed = store_->retention().remove(actor.id);
+  if (!removed) {
+    const ErrorCode code = removed.error().code;
+    const bool may_be = code == ErrorCode::not_found || code == ErrorCode::lease_held ||
+                        code == ErrorCode::conflict;
+    if (!may_be) complain("a session is not deleted: " + removed.error().message);
+    return say("{} is not deleted: {}", actor.id.text(), to_string(code));
+  }
+  say("{} is deleted", actor.id.text());
+  for (const Call& call : must(calls)) {
+    calls_.note_end({actor.books.name, call.position}, call.state);
+  }
+  for (const auto& outdated : actor.outdated) outdated->store.outdate();
+  graves_.erase(actor.id.text());
+  ++actor.lives;
+  be_born(actor);
+}
+
+void Life::be_born(Actor& actor) {
+  actor.books = {.name = actor.lives == 1 ? actor.id.text()
+                                          : fmt::format("{}~{}", actor.id.text(), actor.lives)};
+  actor.root = actor.books.name;
+  actor.turns = static_cast<std::int64_t>(dice_.between(1, 3));
+  actor.is_done = false;
+}
+
+const std::string& Life::root_of(const Origin& origin, const std::string& otherwise) {
+  return roots_.try_emplace(origin.nonce, otherwise).first->second;
 }
 
 void Life::rewind(Actor& actor, Process& process) {

@@ -54,17 +54,22 @@ bool is_settled(CallState state) {
          state != CallState::in_doubt;
 }
 
-bool has_failed(Store& store, const Sent& sent) {
-  return must(store.ledger().read(sent.session, sent.call)).state == CallState::failed;
-}
-
 }  // namespace
+
+CallState Judge::state_of(const CallId& call) const {
+  const auto books = calls_.all();
+  const auto found = books.find(call);
+  if (found != books.end() && found->second.last) return *found->second.last;
+  const auto session = SessionId::parse(call.first.substr(0, call.first.find('~')));
+  return must(store_.ledger().read(session.value(), call.second)).state;
+}
 
 void Judge::judge_effects() {
   std::map<std::string, int> counts;
   for (const Effect& effect : world_.effects()) {
     // A person said that it failed while a stopped process was yet to send it.
-    const bool is_given_up = effect.sent.is_outdated && has_failed(store_, effect.sent);
+    const bool is_given_up = effect.sent.is_outdated &&
+                             state_of({effect.sent.session, effect.sent.call}) == CallState::failed;
     if (!effect.is_excused && !is_given_up) ++counts[effect.sent.operation];
   }
   for (const auto& [operation, count] : counts) {
@@ -82,7 +87,7 @@ void Judge::judge_session(const SessionId& id, SessionBooks& books) {
   const State state = must(read_state(store_, id, Point::head()));
   judge_history(state);
   judge_money(state, books);
-  judge_ledger(id);
+  judge_ledger(id, books.name);
   judge_status(id, state);
 }
 
@@ -102,7 +107,10 @@ void Judge::judge_status(const SessionId& id, const State& state) {
 
 void Judge::judge_live(const SessionId& id, const State& live) {
   const State state = must(read_state(store_, id, Point::head()));
-  if (state != live) wrong("the state of the process is not that of the log");
+  // Values that were replaced since go with a parent that is deleted.
+  State known = live;
+  known.entries = state.entries;
+  if (state != known) wrong("the state of the process is not that of the log");
 }
 
 void Judge::judge_history(const State& state) {
@@ -144,18 +152,18 @@ void Judge::judge_money(const State& state, SessionBooks& books) {
   }
 }
 
-void Judge::judge_ledger(const SessionId& id) {
+void Judge::judge_ledger(const SessionId& id, const std::string& whose) {
   std::map<CallId, int> effects;
   std::set<std::string> landed;
   for (const Effect& effect : world_.effects()) {
     landed.insert(effect.sent.operation);
     const bool counts = !effect.is_excused && !effect.sent.is_outdated;
-    if (counts) ++effects[{effect.sent.session.text(), effect.sent.call}];
+    if (counts) ++effects[{effect.sent.session, effect.sent.call}];
   }
   const auto books = calls_.all();
   for (const Call& call : must(store_.ledger().list({.session = id}))) {
     if (call.effect == EffectClass::read_only) continue;
-    const CallId name{id.text(), call.position};
+    const CallId name{whose, call.position};
     const auto found = books.find(name);
     const RunsOfCall runs = found == books.end() ? RunsOfCall{} : found->second;
     const std::string what =

@@ -29,6 +29,8 @@ class Judge {
   void judge_session(const SessionId& id, SessionBooks& books);
   /// What a process believes, against the log.
   void judge_live(const SessionId& id, const State& live);
+  /// Of a session that was deleted: as it ended.
+  [[nodiscard]] CallState state_of(const CallId& call) const;
   /// Nothing is left open.
   void judge_end(const SessionId& id);
 
@@ -38,7 +40,7 @@ class Judge {
   void wrong(std::string what) { complaints_.push_back(std::move(what)); }
   void judge_history(const State& state);
   void judge_money(const State& state, SessionBooks& books);
-  void judge_ledger(const SessionId& id);
+  void judge_ledger(const SessionId& id, const std::string& whose);
   void judge_status(const SessionId& id, const State& state);
 
   Store& store_;

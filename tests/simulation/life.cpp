@@ -18,8 +18,11 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/kinds.hpp"
@@ -72,8 +75,7 @@ Life::Life(std::uint64_t seed, const Backend& backend)
   }
   auto actor = std::make_unique<Actor>();
   actor->id = SessionId::parse(fmt::format("life-{}", seed)).value();
-  actor->root = actor->id.text();
-  actor->turns = static_cast<std::int64_t>(dice_.between(1, 3));
+  be_born(*actor);
   actors_.push_back(std::move(actor));
 }
 
@@ -94,7 +96,11 @@ void Life::live() {
   const auto chaos = dice_.between(5, chaos_steps);
   for (std::uint64_t i = 0; i < chaos && complaints_.empty(); ++i) {
     Actor& actor = *actors_[dice_.below(actors_.size())];
-    if (!actor.is_done) step(actor);
+    if (!actor.is_done) {
+      step(actor);
+    } else if (dice_.chance(20)) {
+      remove(actor);
+    }
   }
   calm_down();
   // Not an iterator: a life may still grow.
@@ -142,10 +148,16 @@ void Life::judge(Actor& actor) {
   if (is_thorough && store_->sessions().read(actor.id)) {
     judge_.judge_session(actor.id, actor.books);
     judge_.judge_effects();
+    check_replays(actor);
   }
   const Process* process = actor.process.get();
   const bool is_live = process != nullptr && process->session && !process->is_unsure;
   if (is_live && dice_.chance(40)) judge_.judge_live(actor.id, process->session->state());
+  if (is_live && !process->store.is_dead()) {
+    const auto row = must(store_->sessions().read(actor.id));
+    const bool is_owner = row.holder && row.holder->worker == process->store.worker();
+    if (!is_owner) complain("a process lost its session, and nobody took it over");
+  }
   for (const auto& outdated : actor.outdated) {
     if (outdated->store.has_intruded()) complain("a process that was overtaken changed the log");
   }
@@ -176,7 +188,7 @@ void Life::plan_mishaps(Process& process) {
   }
   if (dice_.chance(20)) process.store.plan_read(dice_.between(1, 20));
   if (dice_.chance(40)) {
-    process.ambush = static_cast<Ambush>(dice_.between(1, 4));
+    process.ambush = static_cast<Ambush>(dice_.between(1, 5));
     process.ambush_in = dice_.between(1, 4);
   }
 }
@@ -184,6 +196,11 @@ void Life::plan_mishaps(Process& process) {
 void Life::take_up(Actor& actor) {
   if (!actor.process) start_process(actor);
   Process& process = *actor.process;
+  // Nobody may have heard that it was forked.
+  if (const auto state = read_state(*store_, actor.id, Point::head()); state && state->origin) {
+    actor.root = root_of(*state->origin, actor.books.name);
+    actor.books.is_fork = must(store_->sessions().read(actor.id)).parent.has_value();
+  }
   auto resumed = process.runtime->resume(actor.id);
   if (resumed) {
     process.session.emplace(std::move(resumed->session));
@@ -232,7 +249,9 @@ void Life::refused(Actor& actor, Process& process, std::string_view what, const 
   // Who did not find out first learns it now.
   const bool has_stopped = process.session && process.session->status() != Status::active &&
                            process.session->status() != Status::waiting;
-  if (code == ErrorCode::conflict && (has_stopped || process.is_unsure)) {
+  // A call that it wanted to decide about may be over.
+  const bool is_over = code == ErrorCode::not_found && process.is_unsure;
+  if (is_over || (code == ErrorCode::conflict && (has_stopped || process.is_unsure))) {
     process.is_unsure = false;
     return;
   }
@@ -285,7 +304,7 @@ std::string Life::digest() {
       hash.update_number(entry.position);
       hash.update_sized(entry.channel);
       hash.update_sized(entry.kind);
-      hash.update_sized(entry.body.bytes());
+      hash.update_sized(without_loss_token(entry.body.bytes()));
       hash.update_sized(to_iso8601(entry.at));
     }
     for (const Call& call : must(store_->ledger().list({.session = actor->id}))) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,6 +19,7 @@
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -94,9 +96,12 @@ class Life {
                                      const CallContext& call);
   [[nodiscard]] Verdict verify(Actor& actor, Process& process, const Kind& kind,
                                const VerifyContext& call);
-  void check_run(const Process& process, const Sent& sent, const CallContext& call);
+  void check_run(const Actor& actor, const Process& process, const Sent& sent,
+                 const CallContext& call);
   void check_twins(const Sent& sent);
-  void check_blocking(const Sent& sent);
+  void check_blocking(const Actor& actor, const Sent& sent);
+  /// What is said to be done already was done, and not by another session that had its id.
+  void check_replays(const Actor& actor);
   bool strike(Actor& actor, Process& process, Ambush death, Ambush overtaken);
 
   // events.cpp: what comes from outside.
@@ -107,6 +112,12 @@ class Life {
   void scribble(Actor& actor, Process& process);
   void fork(Actor& actor, Process& process);
   void rewind(Actor& actor, Process& process);
+  void open_again(Actor& actor, Process& process);
+  void remove(Actor& actor);
+  /// From now on its id is that of a session that has nothing to do with the one before.
+  void be_born(Actor& actor);
+  /// Of whatever session minted that root, or first had it.
+  const std::string& root_of(const Origin& origin, const std::string& otherwise);
   [[nodiscard]] Point any_point(const Actor& actor);
 
   const std::uint64_t seed_;
@@ -126,6 +137,7 @@ class Life {
   Prices prices_;
   Judge judge_;
   std::vector<std::unique_ptr<Actor>> actors_;
+  std::map<std::string, std::string> roots_;  ///< The name of each, by its nonce.
   std::uint64_t processes_ = 0;
   std::uint64_t forks_ = 0;
   int depth_ = 0;  ///< In a tool's run: 1.

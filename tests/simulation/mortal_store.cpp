@@ -182,10 +182,13 @@ bool MortalStore::fails_to_read() {
 }
 
 Result<Receipt> MortalStore::commit_behind(const Lease& lease, const Batch& batch) {
-  const auto before = must(behind_.sessions().read(lease.session)).revision;
+  // It may be deleted by now.
+  const auto before = behind_.sessions().read(lease.session);
   auto receipt = behind_.commit(lease, batch);
-  const auto after = must(behind_.sessions().read(lease.session)).revision;
-  if (is_outdated_ && before != after) has_intruded_ = true;
+  const auto after = behind_.sessions().read(lease.session);
+  const bool has_changed =
+      before.has_value() != after.has_value() || (before && before->revision != after->revision);
+  if (is_outdated_ && has_changed) has_intruded_ = true;
   return receipt;
 }
 

@@ -27,6 +27,7 @@ enum class Ambush : std::uint8_t {
   death_after_send,
   overtaken_before_send,  ///< Stopped past its lease; another one takes the session; it goes on.
   overtaken_after_send,
+  opened_again,  ///< The tool opens the session that it runs for.
 };
 
 struct Process {
@@ -52,7 +53,8 @@ struct Process {
 /// One session, and who runs it.
 struct Actor {
   SessionId id{};
-  std::string root{};  ///< Of the tree of forks whose effects it shares.
+  int lives = 1;       ///< How many sessions have had its id, one after the other.
+  std::string root{};  ///< Of the tree of forks whose effects it shares: that session's name.
   std::int64_t turns = 1;
   std::unique_ptr<Process> process{};
   std::vector<std::unique_ptr<Process>> outdated{};  ///< They do not know it yet.

@@ -11,8 +11,13 @@
 
 #include "doubles/must.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/history.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/point.hpp"
 #include "simulation/books.hpp"
 #include "simulation/kinds.hpp"
 #include "simulation/life.hpp"
@@ -55,7 +60,7 @@ std::string Life::operation_of(const Actor& actor, const Kind& kind, const Json&
   if (!kind.has_business_key) name += "/" + text_at(args, "note");
   switch (kind.repeat) {
     case Repeat::each_call:
-      return fmt::format("{} {}:{}", kind.name, actor.id.text(), call);
+      return fmt::format("{} {}:{}", kind.name, actor.books.name, call);
     case Repeat::once_per_session:
       return fmt::format("{} {} in {}", kind.name, name, actor.root);
     case Repeat::once_per_store:
@@ -67,16 +72,21 @@ std::string Life::operation_of(const Actor& actor, const Kind& kind, const Json&
 ToolOutcome Life::run_tool(Actor& actor, Process& process, const Kind& kind,
                            const CallContext& call) {
   Sent sent{.kind = &kind,
-            .session = actor.id,
+            .session = actor.books.name,
             .call = call.call,
             .attempt = call.attempt,
             .operation = operation_of(actor, kind, call.args, call.call),
             .key = call.key};
-  check_run(process, sent, call);
+  check_run(actor, process, sent, call);
   if (kind.is_read()) return world_.send(sent);
   if (kind.repeat != Repeat::each_call) check_twins(sent);
-  check_blocking(sent);
-  calls_.note_run({actor.id.text(), call.call}, kind, sent.operation);
+  check_blocking(actor, sent);
+  calls_.note_run({sent.session, call.call}, kind, sent.operation);
+  const bool opens = process.ambush == Ambush::opened_again && !is_calm_ && depth_ == 0;
+  if (opens && --process.ambush_in == 0) {
+    process.ambush = Ambush::none;
+    open_again(actor, process);
+  }
   if (strike(actor, process, Ambush::death_before_send, Ambush::overtaken_before_send)) {
     return Doubtful{"nobody hears this"};
   }
@@ -107,11 +117,12 @@ bool Life::strike(Actor& actor, Process& process, Ambush death, Ambush overtaken
   return false;
 }
 
-void Life::check_run(const Process& process, const Sent& sent, const CallContext& call) {
+void Life::check_run(const Actor& actor, const Process& process, const Sent& sent,
+                     const CallContext& call) {
   if (process.store.is_outdated()) {
     complain(fmt::format("a process that was overtaken starts {}", sent.operation));
   }
-  const auto row = store_->ledger().read(sent.session, sent.call);
+  const auto row = store_->ledger().read(actor.id, sent.call);
   const bool is_dispatched = row && row->state == CallState::dispatched &&
                              row->attempts == call.attempt && row->fence == call.fence;
   if (!is_dispatched) complain(sent.operation + " is run without being dispatched");
@@ -119,23 +130,39 @@ void Life::check_run(const Process& process, const Sent& sent, const CallContext
 
 void Life::check_twins(const Sent& sent) {
   for (const auto& [call, runs] : calls_.all()) {
-    const bool is_itself = call.first == sent.session.text() && call.second == sent.call;
+    const bool is_itself = call.first == sent.session && call.second == sent.call;
     if (is_itself || runs.operation != sent.operation) continue;
-    const auto row = must(store_->ledger().read(SessionId::parse(call.first).value(), call.second));
-    if (row.state == CallState::failed) continue;
-    complain(fmt::format("{} is run by {}:{} while {} has it, {}", sent.operation,
-                         sent.session.text(), sent.call, call_name(row.session, row.position),
-                         to_string(row.state)));
+    const CallState state = judge_.state_of(call);
+    if (state == CallState::failed) continue;
+    complain(fmt::format("{} is run by {}:{} while {}:{} has it, {}", sent.operation, sent.session,
+                         sent.call, call.first, call.second, to_string(state)));
   }
 }
 
 // While a call of a tool is in doubt, no other of that tool is made in the session.
-void Life::check_blocking(const Sent& sent) {
-  for (const Call& row : must(store_->ledger().list({.session = sent.session}))) {
+void Life::check_blocking(const Actor& actor, const Sent& sent) {
+  for (const Call& row : must(store_->ledger().list({.session = actor.id}))) {
     const bool is_other = row.position != sent.call && row.tool == sent.kind->name;
     if (!is_other || row.state != CallState::in_doubt) continue;
     complain(fmt::format("{} is run while {} is in doubt", sent.operation,
                          call_name(row.session, row.position)));
+  }
+}
+
+void Life::check_replays(const Actor& actor) {
+  const State state = must(read_state(*store_, actor.id, Point::head()));
+  for (const Call& call : must(store_->ledger().list({.session = actor.id}))) {
+    const Kind* kind = find_kind(call.tool);
+    const Message* message = find_message(state, call.args);
+    const bool is_replay = call.why.starts_with("a replay of ");
+    if (!is_replay || kind == nullptr || kind->is_read() || message == nullptr) continue;
+    for (const Block& block : message->blocks) {
+      const auto* asked = std::get_if<ToolCallBlock>(&block);
+      if (asked == nullptr || asked->id != call.provider_id) continue;
+      const std::string operation =
+          operation_of(actor, *kind, must(parse_json(asked->args)), call.position);
+      if (!world_.has_landed(operation)) complain(operation + " is replayed, and was never done");
+    }
   }
 }
 

@@ -67,6 +67,8 @@ bool Life::is_fine(Actor& actor, Process& process, std::string_view what,
 
 void Life::advance(Actor& actor, Process& process) {
   Session& session = *process.session;
+  // It may have gone back behind the decision that its effects are its own.
+  actor.root = root_of(session.state().origin.value(), actor.books.name);
   // Who gives a response again may not have another request follow it: it would answer that.
   const bool must_know = is_calm_ || (process.bought && process.bought->extras.then);
   if (process.is_unsure && (must_know || dice_.chance(60))) return find_out(actor, process);
@@ -269,7 +271,7 @@ Decision Life::truthful(Actor& actor, Process& process, const OpenCall& call) {
   const Kind* kind = find_kind(call.tool);
   const auto args = parse_json(args_of(process.session->state(), call).value_or("{}"));
   const std::string operation = operation_of(actor, *kind, args.value_or(Json()), call.call);
-  calls_.note_asked({actor.id.text(), call.call}, operation);
+  calls_.note_asked({actor.books.name, call.call}, operation);
   while (const auto due = world_.last_landing(operation)) {
     clock_.advance(std::max(*due - clock_.uptime(), Duration(1)));
     if (!world_.has_landed(operation)) continue;
@@ -293,7 +295,7 @@ void Life::decide(Actor& actor, Process& process, Position call) {
   const auto found = open.find(call);
   if (found == open.end()) return say("call {} was decided meanwhile", call);
   const Decision decision = truthful(actor, process, found->second);
-  if (decision.as == Decision::As::retry) calls_.note_retry({actor.id.text(), call});
+  if (decision.as == Decision::As::retry) calls_.note_retry({actor.books.name, call});
   say("somebody decides on call {}: {}", call, to_string(decision.as));
   if (dice_.chance(50)) {
     is_fine(actor, process, "resolve", process.session->resolve(call, decision));

@@ -21,7 +21,7 @@ namespace perdure::simulation {
 namespace {
 
 std::string name_of(const Sent& sent) {
-  return fmt::format("{}:{}#{}", sent.session.text(), sent.call, sent.attempt);
+  return fmt::format("{}:{}#{}", sent.session, sent.call, sent.attempt);
 }
 
 // A vendor that knows the key for ever answers twice and acts once, however late.

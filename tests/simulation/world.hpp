@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
@@ -25,7 +24,7 @@ namespace perdure::simulation {
 /// A request that a tool sends.
 struct Sent {
   const Kind* kind = nullptr;
-  SessionId session{};
+  std::string session{};  ///< As its books name it.
   Position call = 0;
   std::int64_t attempt = 1;
   std::string operation{};  ///< In the scope of the tool's repeat rule.
