@@ -1,6 +1,6 @@
 // A provider whose responses are bought from the world, which writes down what was paid for: the
 // nth response, counted from 0, is the operation "response-n". What it says is another provider's
-// to say.
+// to say; but first it asks again for each call of which it is told that it failed.
 
 #pragma once
 
@@ -19,6 +19,9 @@
 namespace perdure::agents {
 
 [[nodiscard]] std::string response_op(std::size_t number);
+
+/// Whether a response asks for calls again. The other provider does not hear of it.
+[[nodiscard]] bool asks_again(const Message& response);
 
 class BoughtModel final : public Provider {
  public:

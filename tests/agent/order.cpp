@@ -56,6 +56,7 @@ const Task& order_task() {
                          .answer = "The chair is on its way.",
                          .responses = order_responses,
                          .ops = {"reserve-1", "pay-1", "carrier-1", "mail-1", "book-1"},
+                         .can_ask_again = true,
                          .make_tools = make_tools};
   return task;
 }

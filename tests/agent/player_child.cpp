@@ -3,13 +3,14 @@
 //   agent_player location=L socket=S folder=F desk=F [task=order|letter]
 //                [write=N around=before|during|after]
 //                [steps=FILE step=N signal=kill|stop along=1] [gate=G gated=TOOL] [ahead=MS] [wait=MS]
-//                [budget=MICROS] [raise=MICROS] [unsynced=TOOL syncs=N]
+//                [budget=MICROS] [raise=MICROS] [unsynced=TOOL syncs=N] [unlucky=1]
 //
 // A write is one of the store's (kill_switch.hpp), a step one of steps.hpp: on the way to the
 // world and back, the agent's own and its programs', and whatever an observer is told. Its clock
 // is so far ahead of that of others; when it was stopped, its lease is over by its clock too. A
 // budget is that of a session it begins, or what that is raised to. `unsynced` is a tool: once that
-// has returned, the agent dies at the nth sync of the WAL, before it.
+// has returned, the agent dies at the nth sync of the WAL, before it. `unlucky`: no second attempt of
+// a call starts.
 //
 // Says at its end one of
 //
@@ -150,7 +151,8 @@ class Player {
                                    .state_folder = words_.text("folder") + "/state",
                                    .desk = words_.text("desk"),
                                    .gate = words_.text("gate"),
-                                   .gated = words_.find("gated").value_or("pay")});
+                                   .gated = words_.find("gated").value_or("pay"),
+                                   .is_unlucky = words_.number("unlucky") == 1});
     if (!tools) return forward(tools);
     AgentSpec spec{.setup = {.system_prompt = "You run errands.", .model = "scripted"},
                    .tools = *std::move(tools)};

@@ -33,6 +33,7 @@ class AgentSweep : public testing::TestWithParam<Backend> {
     trial.finish();
     trial.judge();
     if (!deaths.empty()) ++places_;
+    repeats_ += trial.repeats();
     for (const std::string& complaint : trial.complaints()) {
       if (++violations_ <= 10) ADD_FAILURE() << "death at" << what << " " << complaint;
     }
@@ -59,12 +60,13 @@ class AgentSweep : public testing::TestWithParam<Backend> {
   }
 
   ~AgentSweep() override {
-    std::cout << fmt::format("agent {}: {} deaths, {} violations\n", GetParam().name, places_,
-                             violations_);
+    std::cout << fmt::format("agent {}: {} deaths, {} calls asked for again, {} violations\n",
+                             GetParam().name, places_, repeats_, violations_);
   }
 
  private:
   int places_ = 0;
+  std::size_t repeats_ = 0;
   int violations_ = 0;
 };
 

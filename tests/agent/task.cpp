@@ -32,7 +32,13 @@ Result<ToolSpec> make_world_tool(const TaskPlace& place, const WorldTool& kind) 
   tool.honours_key = kind.how == "keyed";
   tool.repeat = kind.repeat;
   if (kind.repeat != Repeat::each_call) tool.business_key = "/op";
-  return make_exec_tool(std::move(exec));
+  auto made = make_exec_tool(std::move(exec));
+  if (!made || !place.is_unlucky) return made;
+  made->tool.run = [run = made->tool.run](const CallContext& call) -> ToolOutcome {
+    if (call.attempt == 2) return Failed{"the program did not start"};
+    return run(call);
+  };
+  return made;
 }
 
 const Task& task_named(std::string_view name) {

@@ -32,6 +32,9 @@ struct TaskPlace {
   std::string desk{};          ///< A folder for files.
   std::string gate{};          ///< Of one tool; empty: none.
   std::string gated = "pay";   ///< Which.
+  /// No second attempt of a call starts: what that says must not end a call of which the first may
+  /// have taken effect.
+  bool is_unlucky = false;
 };
 
 /// What a task has left when it is done.
@@ -48,6 +51,8 @@ struct Task {
   std::size_t responses = 0;
   std::vector<std::string> ops{};  ///< That the world counts, but for looks.
   std::vector<PermitRule> rules{};
+  /// A call that failed may be made again without anybody's word, in a response of its own.
+  bool can_ask_again = false;
   /// How far its clocks are ahead of the one that files are dated by.
   Duration ahead{0};
   /// Somebody else says something meanwhile, and gives the word that is asked for (bystander.hpp).

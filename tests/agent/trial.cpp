@@ -48,6 +48,12 @@ std::string op_in(const Message* message, const std::string& provider_id) {
   return "";
 }
 
+// Responses that the script knows nothing of: a call is asked for again that was said to have failed.
+std::size_t repeats_in(const State& state) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      state.transcript, [](const PlacedMessage& placed) { return asks_again(placed.message); }));
+}
+
 bool is_open(CallState state) {
   return state == CallState::intended || state == CallState::dispatched ||
          state == CallState::in_doubt;
@@ -77,6 +83,7 @@ void Trial::play(const Death& death) {
   const auto player = start({fmt::format("write={}", write), fmt::format("around={}", around),
                              fmt::format("step={}", death.step),
                              fmt::format("along={}", programs_ == Programs::die ? 1 : 0),
+                             fmt::format("unlucky={}", task_.can_ask_again ? 1 : 0),
                              // A program that was being started when its agent was killed has the
                              // agent's descriptors, and so its lock, for another moment.
                              "wait=1000"});
@@ -111,6 +118,7 @@ void Trial::finish() {
 void Trial::judge() {
   const auto store = must(open_store(location()));
   const State state = must(read_state(*store, id_, Point::head()));
+  repeats_ = repeats_in(state);
   judge_effects();
   judge_ledger(must(store->ledger().list({.session = id_})), state);
   judge_money(state);
@@ -198,8 +206,13 @@ void Trial::judge_effects() {
 
 void Trial::judge_ledger(const std::vector<Call>& calls, const State& state) {
   std::set<std::string> known;
+  std::set<std::string> done;
   for (const Call& call : calls) {
-    known.insert(op_in(find_message(state, call.args), call.provider_id));
+    const std::string op = op_in(find_message(state, call.args), call.provider_id);
+    known.insert(op);
+    if (call.state == CallState::succeeded) done.insert(op);
+  }
+  for (const Call& call : calls) {
     if (is_open(call.state)) {
       wrong(fmt::format("call {} is still {}", call.position, to_string(call.state)));
     }
@@ -210,7 +223,9 @@ void Trial::judge_ledger(const std::vector<Call>& calls, const State& state) {
     if (call.state == CallState::succeeded && !is_done) {
       wrong(op + " is settled, and the world knows nothing");
     }
-    if (call.state == CallState::failed && is_done && asked_.contains(op)) {
+    // It may have been asked for again.
+    const bool was_done = is_done && !done.contains(op);
+    if (call.state == CallState::failed && was_done && asked_.contains(op)) {
       wrong(op + " is said to have failed, and the world has it");
     }
   }
@@ -230,7 +245,7 @@ void Trial::judge_money(const State& state) {
   if (totals.recorded() < paid) {
     wrong(fmt::format("{} was paid, and {} is recorded", paid, totals.recorded()));
   }
-  const auto whole = static_cast<std::int64_t>(task_.responses) * response_micros;
+  const auto whole = static_cast<std::int64_t>(task_.responses + repeats_) * response_micros;
   if (totals.spent != whole) {
     wrong(fmt::format("{} is known to be spent instead of {}", totals.spent, whole));
   }
@@ -241,8 +256,9 @@ void Trial::judge_conversation(const State& state) {
   const auto conversation = well_formed(state);
   if (!is_paired(conversation)) wrong("its conversation is not paired");
   const auto said = std::ranges::count(conversation, Role::assistant, &Message::role);
-  if (said != static_cast<std::ptrdiff_t>(task_.responses)) {
-    wrong(fmt::format("{} responses instead of {}", said, task_.responses));
+  const std::size_t due = task_.responses + repeats_;
+  if (said != static_cast<std::ptrdiff_t>(due)) {
+    wrong(fmt::format("{} responses instead of {}", said, due));
   }
   if (text_of(conversation.back()) != task_.answer) wrong("the answer is not the last word");
 }

@@ -65,6 +65,8 @@ class Trial {
   [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
   /// How many places there were to die at, in the first run that came to its end.
   [[nodiscard]] Death points() const { return points_; }
+  /// How many responses asked again for what had failed; once it is judged.
+  [[nodiscard]] std::size_t repeats() const { return repeats_; }
   /// Operations that somebody was asked about.
   [[nodiscard]] const std::set<std::string>& asked() const { return asked_; }
 
@@ -97,6 +99,7 @@ class Trial {
   std::optional<Position> waits_;
   std::set<std::string> asked_;
   bool is_done_ = false;
+  std::size_t repeats_ = 0;
   Death points_;
   std::vector<std::string> complaints_;
 };
