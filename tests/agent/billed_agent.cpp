@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <gtest/gtest.h>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "doubles/must.hpp"
+#include "doubles/watched_store.hpp"
 #include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/prices.hpp"
@@ -168,6 +171,43 @@ void BilledAgent::finish() {
     if (must(run(std::nullopt)).stop == TurnStop::completed) return;
   }
   ADD_FAILURE() << "the turn does not end";
+}
+
+Left have_turn(Store& store, Clock& clock, const Manner& manner, const Death& death,
+               const std::function<void()>& die) {
+  Left left;
+  WatchedStore watched(store);
+  BilledModel model(manner);
+  BilledAgent agent(watched, model, clock, random_ids());
+  left.id = agent.id();
+  const auto end = [&] {
+    left.is_dead = true;
+    if (die) die();
+  };
+  int commits = 0;
+  watched.on_commit([&](const Lease& lease, const Batch& batch) -> Result<Receipt> {
+    if (left.is_dead) return fail(ErrorCode::unavailable, "the process is dead");
+    auto receipt = store.commit(lease, batch);
+    if (++commits == death.commits) end();
+    return receipt;
+  });
+  model.on_arrival = [&](int number) {
+    if (number == death.requests) end();
+  };
+  [[maybe_unused]] const auto ended = agent.run("go");
+  left.bills = model.bills();
+  left.most = model.most();
+  left.most_reserved = agent.most_reserved();
+  return left;
+}
+
+std::string end_turn(Store& store, Clock& clock, Manner manner, Left left, std::int64_t lost) {
+  manner.breaks_off_at = manner.is_stopped_at = 0;
+  BilledModel model(std::move(manner));
+  BilledAgent agent(store, model, clock, random_ids(), left.id);
+  agent.finish();
+  left.bills.insert(left.bills.end(), model.bills().begin(), model.bills().end());
+  return find_fault(agent.money().recorded(), left.bills, lost);
 }
 
 }  // namespace perdure::billed

@@ -17,6 +17,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/budget.hpp"
@@ -100,5 +101,30 @@ class BilledAgent {
   std::optional<AgentSession> session_;
   std::int64_t most_reserved_ = 0;
 };
+
+/// After so many commits of the turn, or with the request of that number under way.
+struct Death {
+  int commits = 0;
+  int requests = 0;
+};
+
+/// What a process left behind that had one turn.
+struct Left {
+  SessionId id{};
+  bool is_dead = false;  ///< It died before its end.
+  std::vector<Bill> bills{};
+  std::int64_t most = 0;  ///< As BilledModel::most.
+  std::int64_t most_reserved = 0;
+};
+
+/// Begins a session and has its turn, to the end or to that death; `die` is called then, and the store
+/// hears of the process no more.
+[[nodiscard]] Left have_turn(Store& store, Clock& clock, const Manner& manner, const Death& death,
+                             const std::function<void()>& die = {});
+
+/// Another process ends the turn, with a model that does its part. What is wrong with the money then,
+/// as find_fault.
+[[nodiscard]] std::string end_turn(Store& store, Clock& clock, Manner manner, Left left,
+                                   std::int64_t lost);
 
 }  // namespace perdure::billed

@@ -7,32 +7,19 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "agent/billed_agent.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_server.hpp"
-#include "doubles/watched_store.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/store/open.hpp"
 
 namespace perdure {
 namespace {
 
-using billed::Bill;
-using billed::BilledAgent;
-using billed::BilledModel;
+using billed::Death;
 using billed::Manner;
-
-/// After so many commits of the turn, or with the request of that number under way.
-struct Death {
-  int commits = 0;
-  int requests = 0;
-};
 
 class BilledCrash : public testing::Test {
  protected:
@@ -45,45 +32,14 @@ class BilledCrash : public testing::Test {
 
   /// Process and server die; false: the turn was over before. `how` also says what is lost with them.
   bool try_death(const Manner& manner, const Death& death, PostgresServer::Stop how) {
-    std::vector<Bill> bills;
-    SessionId id;
-    bool is_dead = false;
-    std::int64_t lost = 0;
-    {
-      const auto store = open();
-      WatchedStore watched(*store);
-      BilledModel model(manner);
-      BilledAgent agent(watched, model, clock_, random_ids());
-      id = agent.id();
-      const auto die = [&] {
-        is_dead = true;
-        server_.stop(how);
-        server_.start();
-      };
-      int commits = 0;
-      watched.on_commit([&](const Lease& lease, const Batch& batch) -> Result<Receipt> {
-        if (is_dead) return fail(ErrorCode::unavailable, "the process is dead");
-        auto receipt = store->commit(lease, batch);
-        if (++commits == death.commits) die();
-        return receipt;
-      });
-      model.on_arrival = [&](int number) {
-        if (number == death.requests) die();
-      };
-      [[maybe_unused]] const auto ended = agent.run("go");
-      bills = model.bills();
-      lost = model.most();
-      if (how != PostgresServer::Stop::fast) lost += agent.most_reserved();
-    }
-    if (!is_dead) return false;
-    const auto store = open();
-    Manner later = manner;
-    later.breaks_off_at = later.is_stopped_at = 0;
-    BilledModel model(later);
-    BilledAgent agent(*store, model, clock_, random_ids(), id);
-    agent.finish();
-    bills.insert(bills.end(), model.bills().begin(), model.bills().end());
-    EXPECT_EQ(billed::find_fault(agent.money().recorded(), bills, lost), "")
+    const auto die = [&] {
+      server_.stop(how);
+      server_.start();
+    };
+    const billed::Left left = billed::have_turn(*open(), clock_, manner, death, die);
+    if (!left.is_dead) return false;
+    const std::int64_t reserved = how == PostgresServer::Stop::fast ? 0 : left.most_reserved;
+    EXPECT_EQ(billed::end_turn(*open(), clock_, manner, left, left.most + reserved), "")
         << manner.name << " died after commit " << death.commits << ", request " << death.requests;
     return true;
   }

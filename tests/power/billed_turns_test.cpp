@@ -2,11 +2,9 @@
 // at many other moments, and the session taken up after the machine has started again. Whatever the
 // disk lost, no request that a model sent a bill for is missing in what is recorded.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,7 +16,6 @@
 #include "doubles/must.hpp"
 #include "doubles/power_vfs.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/open.hpp"
 #include "power/sweep.hpp"
@@ -27,7 +24,6 @@
 namespace perdure {
 namespace {
 
-using billed::Bill;
 using billed::BilledAgent;
 using billed::BilledModel;
 using billed::Manner;
@@ -35,9 +31,7 @@ using billed::Manner;
 struct Turn {
   std::vector<DiskCall> calls{};
   std::size_t begun = 0;  ///< The session is there from this call on.
-  SessionId id{};
-  std::vector<Bill> bills{};
-  std::int64_t most_reserved = 0;
+  billed::Left left{};
 };
 
 std::unique_ptr<Store> open(const TempFolder& folder, FakeClock& clock, const std::string& vfs,
@@ -58,11 +52,11 @@ Turn record_turn(const Manner& manner) {
     BilledModel model(manner);
     model.clock = [&] { return vfs.calls(); };
     BilledAgent agent(*store, model, clock, random_ids());
-    turn.id = agent.id();
+    turn.left.id = agent.id();
     turn.begun = vfs.calls();
     if (must(agent.run("go")).stop != TurnStop::completed) agent.finish();
-    turn.bills = model.bills();
-    turn.most_reserved = agent.most_reserved();
+    turn.left.bills = model.bills();
+    turn.left.most_reserved = agent.most_reserved();
   }
   turn.calls = vfs.take();
   return turn;
@@ -71,20 +65,15 @@ Turn record_turn(const Manner& manner) {
 class BilledTurns : public testing::TestWithParam<Manner> {
  protected:
   // Of the request that was under way nobody knows; nor whether one that was written ahead was sent.
-  static std::string judge(const Turn& turn, std::size_t cut, const TempFolder& left) {
+  static std::string judge(const Turn& turn, std::size_t cut, const TempFolder& disk) {
     FakeClock clock;
-    const auto store = open(left, clock, "", "second");
-    Manner later = GetParam();
-    later.breaks_off_at = later.is_stopped_at = 0;
-    BilledModel model(later);
-    BilledAgent agent(*store, model, clock, random_ids(), turn.id);
-    agent.finish();
-    std::vector<Bill> bills;
-    std::ranges::copy_if(turn.bills, std::back_inserter(bills),
-                         [&](const Bill& bill) { return bill.moment <= cut; });
-    const std::int64_t under_way = bills.empty() ? 0 : bills.back().most - bills.back().cost;
-    bills.insert(bills.end(), model.bills().begin(), model.bills().end());
-    return billed::find_fault(agent.money().recorded(), bills, turn.most_reserved + under_way);
+    const auto store = open(disk, clock, "", "second");
+    billed::Left left = turn.left;
+    std::erase_if(left.bills, [&](const billed::Bill& bill) { return bill.moment > cut; });
+    const std::int64_t under_way =
+        left.bills.empty() ? 0 : left.bills.back().most - left.bills.back().cost;
+    const std::int64_t lost = left.most_reserved + under_way;
+    return billed::end_turn(*store, clock, GetParam(), std::move(left), lost);
   }
 };
 
