@@ -4,6 +4,7 @@
 #include "perdure/runtime/session.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
@@ -31,10 +32,10 @@ namespace {
 
 class SessionTest : public testing::TestWithParam<Backend> {
  protected:
-  std::unique_ptr<Runtime> start() {
+  std::unique_ptr<Runtime> start(std::int64_t pid = 7) {
     return Runtime::start(
                *store,
-               {.host = "here", .pid = 7, .renews_itself = false, .clock = &clock, .ids = &ids})
+               {.host = "here", .pid = pid, .renews_itself = false, .clock = &clock, .ids = &ids})
         .value();
   }
 
@@ -196,7 +197,7 @@ TEST_P(SessionTest, KeepsABodyOfManyMegabytes) {
 
 TEST_P(SessionTest, OfALivingOwnerIsRefusedAndSaysWhose) {
   const auto session = runtime->create().value();
-  const auto other = start();
+  const auto other = start(8);
 
   const auto refused = other->open(session.id());
 
@@ -216,7 +217,7 @@ TEST_P(SessionTest, CanBeWaitedFor) {
 
 TEST_P(SessionTest, ThatWasTakenOverWritesNothing) {
   auto session = runtime->create().value();
-  const auto other = start();
+  const auto other = start(8);
   clock.advance(std::chrono::minutes(1));
   ASSERT_TRUE(other->renew());
   const auto taken = other->open(session.id());
