@@ -10,6 +10,7 @@ set(PERDURE_RUNTIME_SOURCES
     dispatch/admission.cpp
     dispatch/attempts.cpp
     dispatch/cancel.cpp
+    dispatch/carried.cpp
     dispatch/decide.cpp
     dispatch/dispatcher.cpp
     dispatch/foresight.cpp
@@ -105,6 +106,7 @@ set(PERDURE_RUNTIME_TESTS
     session/cadence_test.cpp
     session/children_test.cpp
     session/ended_worker_test.cpp
+    session/fork_calls_test.cpp
     session/fork_test.cpp
     session/lines_test.cpp
     session/mail_test.cpp

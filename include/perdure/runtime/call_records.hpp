@@ -21,7 +21,8 @@
 namespace perdure {
 
 /// Kind `intent`: a call that is about to be made. Its arguments are a block of a message, or
-/// stand here where no message has them.
+/// stand here where no message has them. A later intent for the same block replaces an earlier one:
+/// a fork makes the call as one of its own (Runtime::fork).
 struct Intent {
   Position message = 0;     ///< 0: no message.
   std::uint64_t block = 0;  ///< Which block of the message, from 0.
@@ -29,6 +30,8 @@ struct Intent {
   std::string tool{};
   std::string provider_id{};
   Digest args_digest{};
+  /// Of the business key, where that names the operation and not the arguments.
+  std::optional<Digest> operation{};
   std::string repeat{};  ///< The tool's repeat rule, as a word.
   std::string scope{};   ///< What the rule made of it.
   std::string nonce{};   ///< Makes the call another one than that of an earlier life of the id.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -35,9 +36,40 @@ namespace perdure {
 [[nodiscard]] Result<std::vector<Position>> find_damage(Store& store, const SessionId& session,
                                                         const State& state);
 
-/// Calls of the session that took or may have taken effect, whose outcome lies after the position or
-/// is not known, and that a fork made there would make again. Of a fork also those that it has of its
-/// parents.
+/// What a fork does about a call that the response at its point asks for, and that has no outcome
+/// there.
+enum class Carried : std::uint8_t {
+  runs,     ///< It is a new call of the fork, with a key and an approval of its own.
+  replays,  ///< So, but it is done once, and was done: the fork gets that result.
+  told,  ///< Its session has begun it, and does not know its outcome, or gave it up. It is not run
+         ///< in the fork, and the model is told what is known.
+  refused,  ///< It was refused as soon as it was asked for, and is here for the same reason.
+};
+[[nodiscard]] std::string_view to_string(Carried as);
+
+struct CarriedCall {
+  Call call{};  ///< As the session that issued it has it; without one if that is gone.
+  Carried as = Carried::told;
+  Position position = 0;  ///< Of the fork's own call; 0: it has none, or is only foreseen.
+};
+
+struct Forked {
+  SessionId id{};         ///< Empty: it is only foreseen.
+  Position position = 0;  ///< The last one that it shares.
+  /// What it does first, in this order: as soon as its calls are run.
+  std::vector<CarriedCall> calls{};
+  /// Calls of the session after the point that took or may have taken effect: if the model asks for
+  /// them again, they are made again.
+  std::vector<Call> effects_after{};
+};
+
+/// What Runtime::fork would do now; does nothing.
+/// Fails: as read_state; as Ledger::list.
+[[nodiscard]] Result<Forked> foresee_fork(Store& store, const SessionId& from, Point at,
+                                          bool fresh_effects = false);
+
+/// Calls that were asked for after the position, took or may have taken effect, and would be made
+/// again by a fork made there whose model asks for them again. Of a fork also those of its parents.
 /// Fails: as Ledger::list.
 [[nodiscard]] Result<std::vector<Call>> effects_after(Store& store, const SessionId& session,
                                                       Position position);

@@ -23,10 +23,11 @@
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
@@ -72,13 +73,6 @@ struct ForkSpec {
 
   /// Whether there is more to be written than that it shares its parent's line.
   [[nodiscard]] bool changes_anything() const { return fresh_effects || system_prompt || model; }
-};
-
-struct Forked {
-  SessionId id{};
-  /// Calls of the parent that took or may have taken effect, whose outcome lies after the point or
-  /// is not known, and that the fork would make again.
-  std::vector<Call> effects_after{};
 };
 
 /// What a process found when it took a session up, and what it did about it.
@@ -139,7 +133,13 @@ class Runtime {
 
   /// A new session that shares everything up to the point, at no cost; needs no lease. What it
   /// changes is there from its first moment.
-  /// Fails: `not_found`; `already_exists`.
+  ///
+  /// If the response at the point asks for calls that have no outcome there, they are the fork's first
+  /// commit: what nobody has begun, or what came to an end after the point, is a call of its own, that
+  /// is run, approved and paid for like any other; what is under way or in doubt in its own session is
+  /// never run here, and the model is told. A response and its calls are not parted: of a point
+  /// between them, the fork has both.
+  /// Fails: `not_found`; `already_exists`; as Store::create.
   [[nodiscard]] Result<Forked> fork(const SessionId& from, Point at, const ForkSpec& spec = {});
 
   /// Fails: as Ownership::renew.
@@ -155,7 +155,8 @@ class Runtime {
   [[nodiscard]] Result<Session> hold(Grip grip, SessionSummary row);
   /// Fails: `already_exists` while this process has a session by that id.
   [[nodiscard]] Result<std::unique_ptr<SessionParts>> parts_of_new(const SessionId& id);
-  [[nodiscard]] Result<Position> begin_fork(NewSession fork, const ForkSpec& spec);
+  [[nodiscard]] Result<void> begin_fork(const NewSession& fork, const ForkSpec& spec, State state,
+                                        std::vector<CarriedCall>& calls);
 
   Store& store_;
   const RuntimeOptions options_;

@@ -50,6 +50,7 @@ struct OpenCall {
   std::string provider_id{};
   std::optional<std::string> args{};  ///< Only where no message has them: see args_of.
   Digest args_digest{};
+  std::optional<Digest> operation{};  ///< Of the business key, as in Intent.
   std::string repeat{};
   std::string scope{};
   std::string nonce{};

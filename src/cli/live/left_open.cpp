@@ -66,12 +66,22 @@ Fate fate_by_class(const Call& call, const State& state) {
   return Fate::waits;
 }
 
+// By another call of the same operation, before this one was begun.
+Result<bool> was_done(Store& store, const Call& call) {
+  if (call.state != CallState::intended || !call.key) return false;
+  auto holder = store.ledger().find_holder(*call.key);
+  if (!holder) return forward(holder);
+  return *holder && (*holder)->state == CallState::succeeded;
+}
+
 }  // namespace
 
 std::string_view to_string(Fate fate) {
   switch (fate) {
     case Fate::runs:
       return "runs";
+    case Fate::replays:
+      return "replays";
     case Fate::runs_again:
       return "runs_again";
     case Fate::asked_first:
@@ -93,8 +103,11 @@ Result<std::vector<LeftCall>> read_left_calls(Store& store, const SessionId& ses
   std::vector<LeftCall> left;
   left.reserve(calls->size());
   for (Call& call : *calls) {
-    const Fate fate =
+    Fate fate =
         foresight != nullptr ? fate_of(foresight->of(state, call)) : fate_by_class(call, state);
+    auto is_done = fate == Fate::refused ? Result<bool>(false) : was_done(store, call);
+    if (!is_done) return forward(is_done);
+    if (*is_done) fate = Fate::replays;
     left.push_back({std::move(call), fate});
   }
   return left;

@@ -19,6 +19,7 @@ namespace perdure::cli {
 
 enum class Fate : std::uint8_t {
   runs,         ///< It was not made yet.
+  replays,      ///< It was not made, and is not: it is done once, and another call did it.
   runs_again,   ///< It did nothing, or does it once for one key.
   asked_first,  ///< Its tool is asked whether it took effect.
   waits,        ///< Somebody has to decide, or to allow it.

@@ -117,6 +117,8 @@ std::string_view words_for(const LeftCall& left) {
   switch (left.fate) {
     case Fate::runs:
       return "is made: it was not yet";
+    case Fate::replays:
+      return "is not made: it was done, and its result is given";
     case Fate::runs_again:
       return "runs again";
     case Fate::asked_first:

@@ -177,6 +177,11 @@ void tell_not_made(Desk& desk, const TakenUp& taken) {
                       allow_command(desk, left.call.tool, shown_call(desk, left.call))),
           Ink::yellow}});
   }
+  const std::string done = names_of(taken.left, Fate::replays);
+  if (!done.empty()) {
+    desk.talk().line(
+        {{"Replayed:  ", Ink::dim}, {done + "; done before. The model gets its result."}});
+  }
   const std::string refused = names_of(taken.left, Fate::refused);
   if (refused.empty()) return;
   desk.talk().line({{"Refused:   ", Ink::dim}, {refused + "; not made. The model is told."}});

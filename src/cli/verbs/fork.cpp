@@ -14,13 +14,10 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
@@ -64,42 +61,76 @@ Result<Wanted> wanted_of(Desk& desk) {
   return wanted;
 }
 
-Result<Position> position_of(Store& store, const PlaceInSession& place) {
-  if (place.point.kind() == Point::Kind::head) return place.session.head;
-  if (!place.version) return place.point.number();
-  auto checkpoint = store.log().read_checkpoint(place.session.id, *place.version);
-  if (!checkpoint) return forward(checkpoint);
-  return checkpoint->position;
+std::string words_for_run(CallState state) {
+  switch (state) {
+    case CallState::succeeded:
+      return "is made again: it succeeded";
+    case CallState::failed:
+      return "is made: it failed";
+    case CallState::denied:
+      return "is made: it was denied, and that counts there alone";
+    case CallState::cancelled:
+      return "is made: it was cancelled";
+    default:
+      return "is made: it was not yet";
+  }
 }
 
-void print_calls(Desk& desk, std::string_view heading, const std::vector<Call>& effects) {
+std::string words_for(const CarriedCall& carried) {
+  switch (carried.as) {
+    case Carried::runs:
+      return words_for_run(carried.call.state);
+    case Carried::replays:
+      return "is not made: it was done, and its result is given";
+    case Carried::told:
+      return "is not made: its outcome is unknown, and the model is told";
+    case Carried::refused:
+      return "is not made: it was refused when it was asked for";
+  }
+  return "";
+}
+
+// What is left out on a screen is said.
+void print_rest(Desk& desk, std::size_t calls, std::size_t shown_most) {
+  if (calls <= shown_most) return;
+  desk.screen().line(
+      {{fmt::format("  and {}; --json lists them all", counted(calls - shown_most, "more call")),
+        Ink::yellow}});
+}
+
+std::size_t most_shown(Desk& desk, std::size_t calls) {
+  return desk.is_terminal() ? effects_on_a_screen : calls;
+}
+
+// Under the fork's own names, by which they are allowed, where it has them.
+void print_first(Desk& desk, const Forked& forked) {
+  if (forked.calls.empty()) return;
+  desk.screen().line(
+      {{"The response at the point asks for these; the fork begins with them:", Ink::yellow}});
+  const std::size_t shown_most = most_shown(desk, forked.calls.size());
+  for (const CarriedCall& carried : forked.calls | std::views::take(shown_most)) {
+    const Call& call = carried.call;
+    const std::string name = carried.position != 0 ? call_name(forked.id, carried.position)
+                                                   : call_name(call.session, call.position);
+    desk.screen().line(fmt::format("  {}  {}  {}  {}", name, call.tool, to_string(call.effect),
+                                   words_for(carried)));
+  }
+  print_rest(desk, forked.calls.size(), shown_most);
+}
+
+void print_effects(Desk& desk, const std::vector<Call>& effects) {
   if (effects.empty()) return;
-  desk.screen().line({{std::string(heading), Ink::yellow}});
-  const std::size_t shown_most = desk.is_terminal() ? effects_on_a_screen : effects.size();
+  desk.screen().line(
+      {{"These took effect after the point, or may have, and the fork may do them again:",
+        Ink::yellow}});
+  const std::size_t shown_most = most_shown(desk, effects.size());
   for (const Call& call : effects | std::views::take(shown_most)) {
     const Piece state = shown(call.state, desk.is_terminal());
     desk.screen().line({{fmt::format("  {}  {}  {}  ", call_name(call.session, call.position),
                                      call.tool, to_string(call.effect))},
                         state});
   }
-  if (effects.size() <= shown_most) return;
-  desk.screen().line({{fmt::format("  and {}; --json lists them all",
-                                   counted(effects.size() - shown_most, "more call")),
-                       Ink::yellow}});
-}
-
-// A fork has in its log what was asked for before the point, and leaves it to whoever made it.
-void print_effects(Desk& desk, const std::vector<Call>& effects, Position point) {
-  std::vector<Call> again;
-  std::vector<Call> not_ours;
-  for (const Call& call : effects) (call.position > point ? again : not_ours).push_back(call);
-  print_calls(
-      desk,
-      "These took effect after the point, or may have, and the fork may do them again:", again);
-  print_calls(desk,
-              "These were asked for before the point, and came to an end after it or to none; the "
-              "fork does not make them:",
-              not_ours);
+  print_rest(desk, effects.size(), shown_most);
 }
 
 // What it is of and how it began is what its parent is of and how that began: it can be resumed and
@@ -111,47 +142,41 @@ Annotation annotation_of(Desk& desk, const SessionSummary& parent) {
           .metadata = parent.metadata};
 }
 
-Result<SessionId> make_fork(Desk& desk, const PlaceInSession& place, const Wanted& wanted) {
+Result<Forked> make_fork(Desk& desk, const PlaceInSession& place, const Wanted& wanted) {
   auto runtime = desk.worker();
   if (!runtime) return forward(runtime);
-  auto forked = (*runtime)->fork(place.session.id, place.point,
-                                 {.annotation = annotation_of(desk, place.session),
-                                  .fresh_effects = desk.given().has("fresh-effects"),
-                                  .system_prompt = wanted.prompt,
-                                  .model = wanted.model});
-  if (!forked) return forward(forked);
-  return forked->id;
+  return (*runtime)->fork(place.session.id, place.point,
+                          {.annotation = annotation_of(desk, place.session),
+                           .fresh_effects = desk.given().has("fresh-effects"),
+                           .system_prompt = wanted.prompt,
+                           .model = wanted.model});
 }
 
-struct ForkPoint {
-  PlaceInSession place{};
-  Position position = 0;
-  std::vector<Call> effects{};  ///< Of its parent, after the point.
-};
-
-Result<ForkPoint> find_fork_point(Store& store, const std::string& text) {
-  auto place = find_point(store, text);
-  if (!place) return forward(place);
-  auto position = position_of(store, *place);
-  if (!position) return forward(position);
-  auto effects = effects_after(store, place->session.id, *position);
-  if (!effects) return forward(effects);
-  return ForkPoint{*std::move(place), *position, *std::move(effects)};
-}
-
-void show_fork(Desk& desk, const ForkPoint& point, const std::optional<SessionId>& id) {
+void show_fork(Desk& desk, const PlaceInSession& place, const Forked& forked) {
   Json::Array calls;
-  for (const Call& call : point.effects) calls.push_back(as_json(call));
-  desk.output().document("perdure.fork/1", {{"id", id ? Json(id->text()) : Json(nullptr)},
-                                            {"from", point.place.name},
-                                            {"position", point.position},
-                                            {"effects", std::move(calls)}});
+  for (const CarriedCall& carried : forked.calls) {
+    calls.push_back(
+        Json::Object{{"call", as_json(carried.call)},
+                     {"fate", to_string(carried.as)},
+                     {"position", carried.position != 0 ? Json(carried.position) : Json(nullptr)}});
+  }
+  Json::Array effects;
+  for (const Call& call : forked.effects_after) effects.push_back(as_json(call));
+  const bool is_made = !forked.id.empty();
+  desk.output().document("perdure.fork/1",
+                         {{"id", is_made ? Json(forked.id.text()) : Json(nullptr)},
+                          {"from", place.name},
+                          {"position", forked.position},
+                          {"calls", std::move(calls)},
+                          {"effects", std::move(effects)}});
   if (desk.output().is_json()) return;
-  const std::string at = fmt::format("{} at position {}", point.place.name, point.position);
-  desk.screen().line(id ? fmt::format("Forked {}: {}", at, id->text())
-                        : fmt::format("Would fork {}; nothing was done.", at));
-  print_effects(desk, point.effects, point.position);
-  if (id) desk.talk().line("Next: " + desk.command("resume " + desk.short_id(id->text())));
+  const std::string at = fmt::format("{} at position {}", place.name, forked.position);
+  desk.screen().line(is_made ? fmt::format("Forked {}: {}", at, forked.id.text())
+                             : fmt::format("Would fork {}; nothing was done.", at));
+  print_first(desk, forked);
+  print_effects(desk, forked.effects_after);
+  if (is_made)
+    desk.talk().line("Next: " + desk.command("resume " + desk.short_id(forked.id.text())));
 }
 
 Result<Exit> run_fork(Desk& desk) {
@@ -159,15 +184,13 @@ Result<Exit> run_fork(Desk& desk) {
   if (!store) return forward(store);
   auto wanted = wanted_of(desk);
   if (!wanted) return forward(wanted);
-  auto point = find_fork_point(**store, desk.given().arguments.front());
-  if (!point) return forward(point);
-  std::optional<SessionId> id;
-  if (!desk.given().has("dry-run")) {
-    auto made = make_fork(desk, point->place, *wanted);
-    if (!made) return forward(made);
-    id = *made;
-  }
-  show_fork(desk, *point, id);
+  auto place = find_point(**store, desk.given().arguments.front());
+  if (!place) return forward(place);
+  auto forked = desk.given().has("dry-run") ? foresee_fork(**store, place->session.id, place->point,
+                                                           desk.given().has("fresh-effects"))
+                                            : make_fork(desk, *place, *wanted);
+  if (!forked) return forward(forked);
+  show_fork(desk, *place, *forked);
   return Exit::done;
 }
 
@@ -177,14 +200,19 @@ Command fork_command() {
   return {.name = "fork",
           .summary = "Make a new session that shares everything up to a point",
           .details =
-              "Nothing is copied, and the old session stays as it is. Calls that took effect after "
-              "the point are\n"
-              "listed: the fork may make them again. What is done once for a whole family of "
-              "sessions is not,\n"
-              "unless --fresh-effects says so. What --set changes counts until the session goes on "
-              "under a changed\n"
-              "agent file; then all of it goes by the file. Another model is one of the same "
-              "provider.",
+              "Nothing is copied, and the old session stays as it is. At a step that asks for "
+              "calls, those without\n"
+              "an outcome there are listed first: the fork makes them as calls of its own, with "
+              "approvals of its\n"
+              "own. One that is under way or in doubt in its session is not made: the model is "
+              "told so. Then calls\n"
+              "that took effect after the point are listed: the fork may make them again. What is "
+              "done once for a\n"
+              "whole family of sessions is not, unless --fresh-effects says so. What --set changes "
+              "counts until the\n"
+              "session goes on under a changed agent file; then all of it goes by the file. "
+              "Another model is one of\n"
+              "the same provider.",
           .arguments = {{.name = "POINT",
                          .summary = "A session, or a point of it",
                          .by = Completes::session}},
@@ -195,7 +223,7 @@ Command fork_command() {
                        .repeats = true},
                       {.name = "fresh-effects",
                        .summary = "Do again also what is done once for the family"},
-                      {.name = "dry-run", .summary = "Only say what it would do again"}},
+                      {.name = "dry-run", .summary = "Only say what it would do"}},
           .opens_store = true,
           .examples = {{"perdure fork ses_7k2m@2.0 --set prompt=@v2.md",
                         "turn 2 again, with another prompt"}},

@@ -50,7 +50,7 @@ Result<std::optional<Refuse>> find_block(HeldSession& held, const CallView& call
     if (position == call.call() || other.tool != call.open.tool) continue;
     const bool by_arguments = call.tool->blocking == Blocking::same_arguments;
     if (by_arguments && other.args_digest != call.open.args_digest) continue;
-    auto inherited = find_inherited(held, position);
+    auto inherited = find_inherited(held, other);
     if (!inherited) return forward(inherited);
     if (*inherited ? !may_have_taken_effect(**inherited) : !other.is_told) continue;
     const SessionId& whose = *inherited ? (*inherited)->session : held.lease().session;
@@ -211,7 +211,8 @@ Result<Admission> admit(HeldSession& held, const CallView& call) {
   if (call.tool == nullptr) {
     return Admission(Refuse{fmt::format("There is no tool {} any more.", call.open.tool)});
   }
-  if (!call.args) return Admission(Refuse{"Its arguments can no longer be read."});
+  if (!call.args)
+    return Admission(Refuse{"Its arguments are not a JSON object, or can no longer be read."});
   // As a read it would be run again without asking.
   if (call.is_read_only() && effect_class_of(*call.tool) != EffectClass::read_only) {
     return Admission(

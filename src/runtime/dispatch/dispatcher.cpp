@@ -150,13 +150,11 @@ Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
 
 // It came to its end on a line that the session has left since, in the middle of this turn.
 Result<Dispatcher::Step> Dispatcher::tell_outcome(const CallView& call) {
-  auto result = recorded_result(held_.world().store, call.row);
-  if (!result) return forward(result);
-  const Recorded gone{.text = "This call was made; its result is no longer kept."};
-  const Recorded& known = *result ? **result : gone;
+  auto known = told_result(held_.world().store, call.row);
+  if (!known) return forward(known);
   Draft draft = held_.draft();
   Records(held_, draft)
-      .tell(call, call.row.state, {.content = known.text, .is_error = known.is_error});
+      .tell(call, call.row.state, {.content = known->text, .is_error = known->is_error});
   ++report_.replayed;
   return commit(std::move(draft));
 }

@@ -31,7 +31,7 @@ Prospect prospect_of(const dispatch::Decision& decision) {
 std::optional<Json> args_in(const State& state, const OpenCall& open) {
   const auto text = args_of(state, open);
   auto args = text ? parse_args(*text) : fail(ErrorCode::not_found, "they are gone");
-  if (!args) return std::nullopt;
+  if (!args || !args->is_object()) return std::nullopt;
   return *std::move(args);
 }
 

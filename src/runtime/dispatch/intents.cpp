@@ -3,6 +3,7 @@
 #include "dispatch/intents.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -87,7 +88,10 @@ CallView view_of(HeldSession& held, const ToolCallBlock& block, const Reading& r
   view.open.nonce = held.nonce();
   view.open.args_digest = reading.operation ? reading.operation->args : sha256(block.args);
   if (tool != nullptr) view.open.repeat = to_string(tool->repeat);
-  if (reading.operation) view.open.scope = reading.operation->scope;
+  if (reading.operation) {
+    view.open.scope = reading.operation->scope;
+    view.open.operation = reading.operation->name;
+  }
   view.row.session = held.lease().session;
   view.row.tool = block.name;
   view.row.provider_id = block.id;
@@ -96,7 +100,9 @@ CallView view_of(HeldSession& held, const ToolCallBlock& block, const Reading& r
   return view;
 }
 
-void write_down(Draft& draft, CallView& view, Position message, std::size_t block) {
+}  // namespace
+
+void write_down(Draft& draft, CallView& view, Position message, std::uint64_t block) {
   view.open.message = message;
   view.open.block = block;
   const Intent intent{.message = message,
@@ -104,6 +110,7 @@ void write_down(Draft& draft, CallView& view, Position message, std::size_t bloc
                       .tool = view.open.tool,
                       .provider_id = view.open.provider_id,
                       .args_digest = view.open.args_digest,
+                      .operation = view.open.operation,
                       .repeat = view.open.repeat,
                       .scope = view.open.scope,
                       .nonce = view.open.nonce};
@@ -119,8 +126,6 @@ void write_down(Draft& draft, CallView& view, Position message, std::size_t bloc
              .effect = view.row.effect,
              .key = view.row.key});
 }
-
-}  // namespace
 
 std::vector<CallView> intend(HeldSession& held, Draft& draft, Position message,
                              const Message& response) {

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "dispatch/view.hpp"
@@ -18,5 +19,9 @@ namespace perdure::dispatch {
 /// policy threw, the call is only intended.
 [[nodiscard]] std::vector<CallView> intend(HeldSession& held, Draft& draft, Position message,
                                            const Message& response);
+
+/// Adds the intent of one call, and its row in the ledger: for that block of the message, otherwise
+/// as the view has it. The view then has the intent's position.
+void write_down(Draft& draft, CallView& view, Position message, std::uint64_t block);
 
 }  // namespace perdure::dispatch

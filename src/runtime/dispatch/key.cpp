@@ -16,12 +16,13 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure::dispatch {
 namespace {
 
-constexpr std::uint64_t key_version = 2;
+constexpr std::uint64_t key_version = 3;
 
 std::string unescape_token(std::string_view token) {
   std::string text;
@@ -60,6 +61,15 @@ std::string scope_of(Repeat repeat, const Place& place) {
   return {};
 }
 
+Digest key_of(std::string_view tool, const Operation& operation) {
+  Sha256 hash;
+  hash.update_number(key_version);
+  hash.update_sized(operation.scope);
+  hash.update_sized(tool);
+  hash.update_sized(to_hex(operation.name.value_or(operation.args)));
+  return hash.finish();
+}
+
 Result<std::string> canonical_args(const Tool& tool, const Json& args, Json& complete) {
   const auto schema = parse_json(tool.input_schema);
   complete = schema ? with_defaults(args, *schema) : args;
@@ -78,7 +88,7 @@ Result<Operation> operation_of(const Tool& tool, const Json& args, const Place& 
   Json complete;
   auto all = canonical_args(tool, args, complete);
   if (!all) return forward(all);
-  std::string name = *all;
+  Operation operation{.args = sha256(*all), .scope = scope_of(tool.repeat, place)};
   if (!tool.business_key.empty()) {
     const Json* named = find_by_pointer(complete, tool.business_key);
     if (named == nullptr || named->is_null()) {
@@ -88,15 +98,17 @@ Result<Operation> operation_of(const Tool& tool, const Json& args, const Place& 
     }
     auto text = canonical_json(*named);
     if (!text) return forward(text);
-    name = *std::move(text);
+    operation.name = sha256(*text);
   }
-  Operation operation{.args = sha256(*all), .scope = scope_of(tool.repeat, place)};
-  Sha256 hash;
-  hash.update_number(key_version);
-  hash.update_sized(operation.scope);
-  hash.update_sized(tool.name);
-  hash.update_sized(name);
-  operation.key = hash.finish();
+  operation.key = key_of(tool.name, operation);
+  return operation;
+}
+
+Operation operation_in(const OpenCall& call, const Place& place) {
+  const Repeat repeat = repeat_from(call.repeat).value_or(Repeat::each_call);
+  Operation operation{
+      .args = call.args_digest, .name = call.operation, .scope = scope_of(repeat, place)};
+  operation.key = key_of(call.tool, operation);
   return operation;
 }
 

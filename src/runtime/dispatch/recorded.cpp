@@ -100,4 +100,11 @@ Result<std::optional<Recorded>> recorded_result(Store& store, const Call& call) 
   return *entry ? result_in(**entry, call) : std::nullopt;
 }
 
+Result<Recorded> told_result(Store& store, const Call& call) {
+  auto result = recorded_result(store, call);
+  if (!result) return forward(result);
+  if (*result) return **std::move(result);
+  return Recorded{.text = "This call was made; its result is no longer kept."};
+}
+
 }  // namespace perdure::dispatch

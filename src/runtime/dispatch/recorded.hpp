@@ -26,5 +26,7 @@ struct Recorded {
 /// Fails: as Log::read.
 [[nodiscard]] Result<std::optional<std::string>> recorded_args(Store& store, const Call& call);
 [[nodiscard]] Result<std::optional<Recorded>> recorded_result(Store& store, const Call& call);
+/// What a model is told of a call that has come to an end: its result, or that it is no longer kept.
+[[nodiscard]] Result<Recorded> told_result(Store& store, const Call& call);
 
 }  // namespace perdure::dispatch

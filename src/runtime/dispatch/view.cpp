@@ -13,15 +13,33 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
 
 namespace perdure::dispatch {
+namespace {
+
+// Whether the session by that id is still the one that issued the call.
+Result<bool> has_intent(Store& store, const SessionId& session, const OpenCall& open) {
+  auto entries = store.log().read(
+      session, {.as_of = Point::position(open.call), .from = open.call, .to = open.call});
+  if (!entries && entries.error().code == ErrorCode::not_found) return false;
+  if (!entries) return forward(entries);
+  if (entries->empty()) return false;
+  // One that cannot be read here was read when it was shared.
+  const auto intent = intent_from_json(entries->front().body.bytes());
+  return !intent || intent->nonce == open.nonce;
+}
+
+}  // namespace
 
 Result<std::vector<CallView>> open_calls(HeldSession& held) {
   std::vector<CallView> calls;
@@ -34,7 +52,10 @@ Result<std::vector<CallView>> open_calls(HeldSession& held) {
     if (view.row.claimed) view.row.key = view.row.claimed;
     view.tool = held.world().tools.find(open.tool);
     if (const auto text = args_of(held.state(), open)) {
-      if (auto args = parse_args(*text)) view.args = std::make_shared<const Json>(*std::move(args));
+      // The model may have written anything.
+      if (auto args = parse_args(*text); args && args->is_object()) {
+        view.args = std::make_shared<const Json>(*std::move(args));
+      }
     }
     calls.push_back(std::move(view));
   }
@@ -51,14 +72,15 @@ Result<bool> has_unanswered(Store& store, const SessionId& session, const State&
   return false;
 }
 
-Result<std::optional<Call>> find_inherited(HeldSession& held, Position call) {
-  Store& store = held.world().store;
-  SessionId session = held.lease().session;
+Result<std::optional<Call>> find_issued(Store& store, SessionId session, const OpenCall& open) {
   std::vector<SessionId> seen{session};
   for (;;) {
-    auto row = store.ledger().read(session, call);
-    if (row && session == held.lease().session) return std::nullopt;
-    if (row) return *std::move(row);
+    auto row = store.ledger().read(session, open.call);
+    if (row) {
+      auto is_it = seen.size() == 1 ? true : has_intent(store, session, open);
+      if (!is_it) return forward(is_it);
+      return *is_it ? std::optional(*std::move(row)) : std::nullopt;
+    }
     if (row.error().code != ErrorCode::not_found) return forward(row);
     auto summary = store.sessions().read(session);
     if (!summary && summary.error().code != ErrorCode::not_found) return forward(summary);
@@ -69,6 +91,12 @@ Result<std::optional<Call>> find_inherited(HeldSession& held, Position call) {
     if (std::ranges::find(seen, session) != seen.end()) return std::nullopt;
     seen.push_back(session);
   }
+}
+
+Result<std::optional<Call>> find_inherited(HeldSession& held, const OpenCall& open) {
+  auto row = find_issued(held.world().store, held.lease().session, open);
+  if (row && *row && (*row)->session == held.lease().session) return std::nullopt;
+  return row;
 }
 
 std::string holder_name(const Call& holder) {

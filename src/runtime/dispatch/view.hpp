@@ -39,9 +39,14 @@ struct CallView {
 [[nodiscard]] Result<bool> has_unanswered(Store& store, const SessionId& session,
                                           const State& state);
 
+/// The row of a call that is open in the session's log, of whichever session issued it: this one, or
+/// one that it was forked from. Empty: that session is gone, or its id is another one's now.
+[[nodiscard]] Result<std::optional<Call>> find_issued(Store& store, SessionId session,
+                                                      const OpenCall& open);
+
 /// What became of a call that is open in our log and was issued by a session that this one was
 /// forked from. Empty: it is our own, or its session is gone.
-[[nodiscard]] Result<std::optional<Call>> find_inherited(HeldSession& held, Position call);
+[[nodiscard]] Result<std::optional<Call>> find_inherited(HeldSession& held, const OpenCall& open);
 
 /// How people and models are told which call holds a key. Its session may be gone, and its id be
 /// that of another one now.

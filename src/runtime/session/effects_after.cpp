@@ -1,8 +1,8 @@
-// What a fork would do again. What is done once in the tree is replayed, and not in the list.
+// What a fork would do again if its model asks for it again. What is done once in the tree is replayed,
+// and not in the list.
 
 #include <algorithm>
-#include <limits>
-#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,21 +31,16 @@ bool is_made_again(Store& store, const SessionId& session, const Call& call) {
   return !read || read->repeat == to_string(Repeat::each_call);
 }
 
-// `intended_by`: of calls that were asked for later the line knows nothing.
 Result<void> add_effects(Store& store, const SessionId& session, Position position,
-                         Position intended_by, std::vector<Call>& again) {
+                         std::vector<Call>& again) {
   auto calls = store.ledger().list({.session = session,
                                     .states = {CallState::dispatched, CallState::succeeded,
                                                CallState::in_doubt, CallState::abandoned},
+                                    .after = CallId{session, position},
                                     .limit = limit_max});
   if (!calls) return forward(calls);
   for (Call& call : *calls) {
-    // A call may be intended before the point and made after it: its outcome counts.
-    const bool is_after = !call.result || *call.result > position;
-    const bool is_known = call.position <= intended_by;
-    if (is_after && is_known && is_made_again(store, session, call)) {
-      again.push_back(std::move(call));
-    }
+    if (is_made_again(store, session, call)) again.push_back(std::move(call));
   }
   return {};
 }
@@ -54,22 +49,33 @@ Result<void> add_effects(Store& store, const SessionId& session, Position positi
 
 Result<std::vector<Call>> effects_after(Store& store, const SessionId& session, Position position) {
   std::vector<Call> again;
-  Position intended_by = std::numeric_limits<Position>::max();
   std::vector<SessionId> seen{session};
   for (SessionId at = session;;) {
-    if (auto added = add_effects(store, at, position, intended_by, again); !added) {
-      return forward(added);
-    }
+    if (auto added = add_effects(store, at, position, again); !added) return forward(added);
     auto row = store.sessions().read(at);
     if (!row && row.error().code != ErrorCode::not_found) return forward(row);
     if (!row || !row->parent || row->parent->lineage != Lineage::fork) return again;
+    // Past the point where it left its parent, its line has nothing of that one.
+    if (position >= row->parent->position) return again;
     // An id may be used again, also by a fork of its own descendant.
     if (std::ranges::find(seen, row->parent->session) != seen.end()) return again;
     seen.push_back(row->parent->session);
-    // Past the point where it left its parent, a line has of that one only what is open there.
-    if (position >= row->parent->position) intended_by = position = row->parent->position;
     at = row->parent->session;
   }
+}
+
+std::string_view to_string(Carried as) {
+  switch (as) {
+    case Carried::runs:
+      return "runs";
+    case Carried::replays:
+      return "replays";
+    case Carried::told:
+      return "told";
+    case Carried::refused:
+      return "refused";
+  }
+  return "";
 }
 
 }  // namespace perdure

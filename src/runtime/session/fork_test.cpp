@@ -44,18 +44,19 @@ TEST_P(ForkTest, IsToldOfEffectsAfterThePointThatItWouldMakeAgain) {
   EXPECT_EQ(must(session->state_at(Point::head())), untouched);
 }
 
-TEST_P(ForkTest, IsToldOfACallThatWasIntendedBeforeThePointAndMadeAfterIt) {
+TEST_P(ForkTest, MakesACallThatWasIntendedBeforeThePointAndMadeAfterIt) {
   begin({tool("one"), tool("two")}, {.cadence = {.at = Cadence::At::call}});
   must(session->answer(asks_for({{"one", args}, {"two", args}})));
   must(session->run_calls());
 
   const Forked forked = must(runtime->fork(id, Point::version(1)));
 
-  ASSERT_EQ(forked.effects_after.size(), 1U);
-  EXPECT_EQ(forked.effects_after.front().tool, "two");
+  ASSERT_EQ(forked.calls.size(), 1U);
+  EXPECT_EQ(forked.calls.front().call.tool, "two");
+  EXPECT_TRUE(forked.effects_after.empty());
 }
 
-TEST_P(ForkTest, OfAForkIsToldOfWhatIsOpenInBoth) {
+TEST_P(ForkTest, OfAForkMakesWhatIsOpenInBoth) {
   begin({tool("one"), tool("two")}, {.cadence = {.at = Cadence::At::call}});
   must(session->answer(asks_for({{"one", args}, {"two", args}})));
   must(session->run_calls());
@@ -66,8 +67,10 @@ TEST_P(ForkTest, OfAForkIsToldOfWhatIsOpenInBoth) {
 
   const Forked forked = must(runtime->fork(fork, Point::head()));
 
-  ASSERT_EQ(forked.effects_after.size(), 1U);
-  EXPECT_EQ(forked.effects_after.front().tool, "two");
+  ASSERT_EQ(forked.calls.size(), 1U);
+  EXPECT_EQ(forked.calls.front().call.tool, "two");
+  EXPECT_EQ(forked.calls.front().call.session, fork);
+  EXPECT_TRUE(forked.effects_after.empty());
 }
 
 TEST_P(ForkTest, IsToldOfTheLastOfManyEffects) {

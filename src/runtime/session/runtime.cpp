@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "dispatch/carried.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
@@ -43,6 +44,19 @@
 #include "session/worker.hpp"
 
 namespace perdure {
+namespace {
+
+Result<Forked> foresee(Store& store, const SessionId& from, const State& state,
+                       bool fresh_effects) {
+  auto calls = dispatch::carried_calls(store, from, state, fresh_effects);
+  if (!calls) return forward(calls);
+  auto effects = effects_after(store, from, state.head);
+  if (!effects) return forward(effects);
+  return Forked{
+      .position = state.head, .calls = *std::move(calls), .effects_after = *std::move(effects)};
+}
+
+}  // namespace
 
 Runtime::Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker)
     : store_(store), options_(options), worker_(of_own_process(std::move(worker))) {}
@@ -181,50 +195,56 @@ Result<bool> Runtime::is_of(const SessionId& id, std::string_view agent_digest) 
   return origin && origin->agent_digest == agent_digest;
 }
 
-Result<Position> Runtime::begin_fork(NewSession fork, const ForkSpec& spec) {
-  auto state = read_state(store_, fork.origin->session, fork.origin->at);
-  if (!state) return forward(state);
-  const Position head = state->head;
-  fork.origin->at = at_position(head);  // The parent may go on meanwhile.
-  Draft draft(head + 1);
+Result<void> Runtime::begin_fork(const NewSession& fork, const ForkSpec& spec, State state,
+                                 std::vector<CarriedCall>& calls) {
+  Draft draft(state.head + 1);
+  std::optional<Origin> fresh;
   if (spec.fresh_effects) {
-    Origin origin = root_origin(fork.id, *options_.ids);
-    if (state->origin) origin.agent_digest = state->origin->agent_digest;
-    draft.add(replacing("origin", "origin", to_json(origin)));
+    fresh = root_origin(fork.id, *options_.ids);
+    if (state.origin) fresh->agent_digest = state.origin->agent_digest;
+    draft.add(replacing("origin", "origin", to_json(*fresh)));
   }
   if (spec.system_prompt || spec.model) {
-    Setup setup = state->setup.value_or(Setup{});
+    Setup setup = state.setup.value_or(Setup{});
     if (spec.system_prompt) setup.system_prompt = *spec.system_prompt;
     if (spec.model) setup.model = *spec.model;
     draft.add(replacing("setup", "setup", to_json(setup)));
   }
   const auto parts = parts_of_new(fork.id);
   if (!parts) return std::unexpected(parts.error());
-  auto receipt = (*parts)->held.begin(fork, std::move(draft), *std::move(state));
+  HeldSession& held = (*parts)->held;
+  auto carried = dispatch::carry(held, draft, state, calls, fresh ? &*fresh : nullptr);
+  if (!carried) return carried;
+  auto receipt = held.begin(fork, std::move(draft), std::move(state));
   if (!receipt) return forward(receipt);
-  return head;
+  return {};
 }
 
 Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& spec) {
-  Forked forked{.id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids)};
+  auto state = dispatch::read_whole_step(store_, from, at);
+  if (!state) return forward(state);
+  auto forked = foresee(store_, from, *state, spec.fresh_effects);
+  if (!forked) return forked;
+  forked->id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids);
+  // The parent may go on meanwhile.
   const NewSession made{
-      .id = forked.id,
+      .id = forked->id,
       .annotation = spec.annotation,
-      .origin = NewSession::Origin{.session = from, .at = at, .lineage = Lineage::fork}};
-  Position head = 0;
-  if (spec.changes_anything()) {
-    auto begun = begin_fork(made, spec);
+      .origin = NewSession::Origin{
+          .session = from, .at = at_position(state->head), .lineage = Lineage::fork}};
+  if (spec.changes_anything() || !forked->calls.empty()) {
+    auto begun = begin_fork(made, spec, *std::move(state), forked->calls);
     if (!begun) return forward(begun);
-    head = *begun;
-  } else {
-    auto row = store_.sessions().create(made);
-    if (!row) return forward(row);
-    head = row->head;
+  } else if (auto row = store_.sessions().create(made); !row) {
+    return forward(row);
   }
-  auto effects = effects_after(store_, from, head);
-  if (!effects) return forward(effects);
-  forked.effects_after = *std::move(effects);
   return forked;
+}
+
+Result<Forked> foresee_fork(Store& store, const SessionId& from, Point at, bool fresh_effects) {
+  auto state = dispatch::read_whole_step(store, from, at);
+  if (!state) return forward(state);
+  return foresee(store, from, *state, fresh_effects);
 }
 
 }  // namespace perdure

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "dispatch/carried.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/own_process.hpp"
@@ -230,10 +231,11 @@ Result<void> Session::close() {
 Result<void> Session::rewind(Point point) {
   if (auto known = parts_->held.find_out(); !known) return forward(known);
   if (auto settled = check_all_settled(parts_->held); !settled) return settled;
-  auto there = state_at(point);
+  Store& store = parts_->held.world().store;
+  auto there = dispatch::read_own_step(store, id(), point);
   if (!there) return forward(there);
   Draft draft = parts_->held.draft();
-  draft.batch.branch_from = point;
+  draft.batch.branch_from = there->head == 0 ? point : Point::position(there->head);
   // What it came to is on the line that is left, and so is what it cost.
   if (there->request) {
     auto ended = add_end_of_request(draft, there->request->request, there->budget,
@@ -250,6 +252,7 @@ Result<void> Session::rewind(Point point) {
                       .who = lease().worker.text(),
                       .why = fmt::format("as before the session went back to {}", there->head)}));
   }
+  if (auto carried = dispatch::carry_back(parts_->held, draft, *there); !carried) return carried;
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   if (parts_->mirror) parts_->mirror->touch_all();
   mirror_scratchpad(*parts_);

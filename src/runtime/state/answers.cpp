@@ -100,12 +100,12 @@ std::string Answers::statement(Position message, const OpenCall* open) const {
     return fmt::format("[outcome unknown: {}]", *open->doubt);
   }
   if (open != nullptr) {
-    return "[outcome unknown: the process stopped before the result of this call was recorded]";
+    return "[outcome unknown: no result of this call is recorded]";
   }
   if (unreadable_upto_ > message) {
     return "[outcome unknown: the record of this call cannot be read]";
   }
-  return "[no result: the process stopped before this call was started]";
+  return "[no result: there is no record that this call was made]";
 }
 
 std::vector<ToolResultBlock> Answers::of(const PlacedMessage& message,

@@ -2,6 +2,7 @@
 
 #include "state/fold_calls.hpp"
 
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -18,6 +19,11 @@ Skip fold_intent(State& state, const Entry& entry) {
   auto intent = intent_from_json(entry.body.bytes());
   if (!intent) return because(intent.error());
   begin(state.open_calls, entry);
+  // A fork makes the call of its parent's message as one of its own.
+  std::erase_if(state.open_calls, [&](const auto& open) {
+    return intent->message != 0 && open.second.message == intent->message &&
+           open.second.block == intent->block;
+  });
   OpenCall& call = state.open_calls[entry.position];
   call.call = entry.position;
   call.message = intent->message;
@@ -26,6 +32,7 @@ Skip fold_intent(State& state, const Entry& entry) {
   call.provider_id = std::move(intent->provider_id);
   call.args = std::move(intent->args);
   call.args_digest = intent->args_digest;
+  call.operation = intent->operation;
   call.repeat = std::move(intent->repeat);
   call.scope = std::move(intent->scope);
   call.nonce = std::move(intent->nonce);

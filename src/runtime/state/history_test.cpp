@@ -21,7 +21,7 @@ namespace {
 
 using enum CallState;
 
-const std::string never_started = "[no result: the process stopped before this call was started]";
+const std::string no_record = "[no result: there is no record that this call was made]";
 
 // Each message as one line: its role, then its blocks in short.
 std::vector<std::string> told(const LogOf& log) {
@@ -58,18 +58,16 @@ TEST(WellFormed, LeavesAWholeConversationAsItIs) {
   EXPECT_EQ(well_formed(log.state()), said);
 }
 
-TEST(WellFormed, SaysThatACallWasNotStarted) {
+TEST(WellFormed, SaysThatNothingIsRecordedOfACall) {
   LogOf log;
   log.ask({"c"});
-  EXPECT_EQ(told(log), (Lines{"assistant \"Let me see.\" c?", "user c!" + never_started}));
+  EXPECT_EQ(told(log), (Lines{"assistant \"Let me see.\" c?", "user c!" + no_record}));
 }
 
 TEST(WellFormed, SaysThatNobodyKnowsWhatBecameOfACall) {
   LogOf log;
   const Position call = log.intend(log.ask({"c"}), 1);
-  EXPECT_EQ(told(log)[1],
-            "user c![outcome unknown: the process stopped before the result of this call was "
-            "recorded]");
+  EXPECT_EQ(told(log)[1], "user c![outcome unknown: no result of this call is recorded]");
   log.add("calls", "doubt", to_json(Doubt{.call = call, .why = "no reply in 30 s"}));
   EXPECT_EQ(told(log)[1], "user c![outcome unknown: no reply in 30 s]");
 }
@@ -130,7 +128,7 @@ TEST(WellFormed, IsNotConfusedByIdsThatComeAgainInEveryTurn) {
   const Position third = log.intend(log.ask({"call_0"}), 1);
   log.answer("call_0", third, succeeded, "three");
   EXPECT_EQ(told(log), (Lines{"assistant \"Let me see.\" call_0?", "user call_0=one",
-                              "assistant \"Let me see.\" call_0?", "user call_0!" + never_started,
+                              "assistant \"Let me see.\" call_0?", "user call_0!" + no_record,
                               "assistant \"Let me see.\" call_0?", "user call_0=three"}));
 }
 
@@ -169,7 +167,7 @@ TEST(WellFormed, DoesNotAnswerACallWithTheOutcomeOfAnEarlierOne) {
   log.answer("c", call, succeeded, "paid");
   const Lines lines = told(log);
   ASSERT_EQ(lines.size(), 4U);
-  EXPECT_TRUE(lines[3].starts_with("user c!" + never_started)) << lines[3];
+  EXPECT_TRUE(lines[3].starts_with("user c!" + no_record)) << lines[3];
 }
 
 TEST(WellFormed, PrefersTheFinalOutcomeOfTheSameTurn) {

@@ -38,6 +38,7 @@ void take_intent(Fields& fields, Intent& intent) {
   fields.take_bytes("tool", intent.tool);
   fields.take_bytes("provider_id", intent.provider_id);
   fields.take("args_digest", intent.args_digest);
+  if (fields.has("operation")) fields.take("operation", intent.operation.emplace());
   fields.take_bytes("repeat", intent.repeat);
   fields.take_bytes("scope", intent.scope);
   fields.take_bytes("nonce", intent.nonce);
@@ -61,6 +62,7 @@ std::string to_json(const Intent& intent) {
   values::add_bytes(writer, "tool", intent.tool);
   values::add_bytes(writer, "provider_id", intent.provider_id);
   writer.add("args_digest", to_hex(intent.args_digest));
+  if (intent.operation) writer.add("operation", to_hex(*intent.operation));
   values::add_bytes(writer, "repeat", intent.repeat);
   values::add_bytes(writer, "scope", intent.scope);
   values::add_bytes(writer, "nonce", intent.nonce);

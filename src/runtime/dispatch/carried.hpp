@@ -1,0 +1,51 @@
+// The calls of the step at which a new line begins: a fork's, or that of a session that goes back.
+//
+// The last response there asks for them, and the line has no outcome of them. A session makes only
+// calls that it issued itself, so what another one issued becomes a call of its own, or is told of.
+
+#pragma once
+
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/store.hpp"
+#include "session/draft.hpp"
+#include "session/held_session.hpp"
+
+namespace perdure::dispatch {
+
+/// The state as of the point; if a response stands there and its intents follow, with these: they are
+/// one commit, and what became of the calls is found by them.
+/// Fails: as read_state; as the ledger's readers.
+[[nodiscard]] Result<State> read_whole_step(Store& store, const SessionId& session, Point point);
+
+/// The same for a session that goes back: if it has made the calls of a response that it shares, with
+/// its own intents.
+/// Fails: as read_whole_step.
+[[nodiscard]] Result<State> read_own_step(Store& store, const SessionId& session, Point point);
+
+/// What a fork that begins with that state of the session does about the calls of its last response,
+/// in their order, as their rows are now. A row may change right after: the new call claims its key
+/// like any other, so what is done once is done once.
+/// Fails: as the ledger's readers.
+[[nodiscard]] Result<std::vector<CarriedCall>> carried_calls(Store& store, const SessionId& session,
+                                                             const State& state,
+                                                             bool fresh_effects);
+
+/// Adds that to the draft, which is the first of its line; the calls then have their positions.
+/// `fresh`: whose effects are done once from here on, if that is not as in the state.
+/// Fails: as Log::read.
+[[nodiscard]] Result<void> carry(HeldSession& held, Draft& draft, const State& state,
+                                 std::vector<CarriedCall>& calls, const Origin* fresh);
+
+/// The same for a session that goes back to that state. Its own calls stay what they are; of those of
+/// another session, what came of them is told, and only what was never begun is made.
+/// Fails: as carried_calls; as Log::read.
+[[nodiscard]] Result<void> carry_back(HeldSession& held, Draft& draft, const State& state);
+
+}  // namespace perdure::dispatch
