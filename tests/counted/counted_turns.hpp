@@ -62,7 +62,7 @@ class CountedTurns {
     return steps.steps() - before;
   }
 
-  StepCounter steps;
+  SqliteStepCounter steps;
   FakeClock clock;
   CountedStore counted{Durability::full, clock};
   std::unique_ptr<Runtime> runtime;

@@ -28,7 +28,7 @@ class HistoryCost : public testing::Test {
     must(counted.store().sessions().create(session));
   }
 
-  StepCounter steps;
+  SqliteStepCounter steps;
   CountedStore counted{Durability::process};
 };
 

@@ -25,10 +25,10 @@ void (*as_extension())() { return reinterpret_cast<void (*)()>(watch); }
 
 }  // namespace
 
-StepCounter::StepCounter() { sqlite3_auto_extension(as_extension()); }
+SqliteStepCounter::SqliteStepCounter() { sqlite3_auto_extension(as_extension()); }
 
-StepCounter::~StepCounter() { sqlite3_cancel_auto_extension(as_extension()); }
+SqliteStepCounter::~SqliteStepCounter() { sqlite3_cancel_auto_extension(as_extension()); }
 
-std::uint64_t StepCounter::steps() const { return total; }
+std::uint64_t SqliteStepCounter::steps() const { return total; }
 
 }  // namespace perdure

@@ -11,12 +11,12 @@
 
 namespace perdure {
 
-class StepCounter {
+class SqliteStepCounter {
  public:
-  StepCounter();
-  ~StepCounter();
-  StepCounter(const StepCounter&) = delete;
-  StepCounter& operator=(const StepCounter&) = delete;
+  SqliteStepCounter();
+  ~SqliteStepCounter();
+  SqliteStepCounter(const SqliteStepCounter&) = delete;
+  SqliteStepCounter& operator=(const SqliteStepCounter&) = delete;
 
   [[nodiscard]] std::uint64_t steps() const;
 };
