@@ -50,6 +50,7 @@ struct CheckpointerOptions {
   /// Both must outlive the checkpointer. Null: the machine's.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
+  std::int64_t pid = 0;  ///< As others are told who holds a session; 0: this process.
 };
 
 class Checkpointer {

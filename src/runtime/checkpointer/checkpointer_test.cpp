@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <memory>
 #include <numeric>
@@ -23,6 +24,8 @@
 
 namespace perdure {
 namespace {
+
+constexpr std::int64_t another_process = 8;
 
 class CheckpointerTest : public BookSession {
  protected:
@@ -104,7 +107,7 @@ TEST_P(CheckpointerTest, ASessionThatEndedOrIsPausedIsNotStarted) {
 
 TEST_P(CheckpointerTest, WhoeverComesSecondIsToldWhoHasIt) {
   must(book->start_session(session));
-  Checkpointer other(*store);
+  Checkpointer other(*store, {.pid = another_process});
   const auto started = other.start_session(session);
   ASSERT_EQ(code_of(started), ErrorCode::lease_held);
   const Holder holder = must(store->sessions().read(session)).holder.value();
@@ -135,7 +138,7 @@ TEST_P(CheckpointerTest, WhatIsNotStartedHereIsNotWritten) {
 TEST_P(CheckpointerTest, AnOutdatedOwnerWritesNothingAndIsToldWhoHasItNow) {
   must(book->start_session(session, list({a})));
   clock.advance(std::chrono::hours(1));
-  Checkpointer other(*store, {.clock = &clock});
+  Checkpointer other(*store, {.clock = &clock, .pid = another_process});
   must(other.start_session(session));
   EXPECT_EQ(code_of(book->save_checkpoint(session, {.transcript = list({a, b})})),
             ErrorCode::lease_lost);
@@ -149,7 +152,7 @@ TEST_P(CheckpointerTest, WhoeverLoadsAgainAfterATakeOverIsNotToldWhatWasTrueBefo
   must(book->start_session(session, list({a})));
   clock.advance(std::chrono::hours(1));
   {
-    Checkpointer other(*store, {.clock = &clock});
+    Checkpointer other(*store, {.clock = &clock, .pid = another_process});
     must(other.start_session(session));
     must(other.save_checkpoint(session, {.transcript = list({a, b})}));
   }

@@ -38,7 +38,7 @@ Result<Worker*> Holdings::enrolled() {
     auto made = Worker::enroll(store_, *options_.clock,
                                {.id = mint<WorkerTag>(*options_.ids),
                                 .host = machine_name(),
-                                .pid = ::getpid(),
+                                .pid = options_.pid == 0 ? ::getpid() : options_.pid,
                                 .lease_time = options_.lease_time});
     if (!made) return forward(made);
     worker_ = *std::move(made);

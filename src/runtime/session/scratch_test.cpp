@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -40,9 +41,9 @@ std::optional<ErrorCode> refused_as(const auto& result) {
 class ScratchTest : public testing::TestWithParam<Backend> {
  protected:
   std::unique_ptr<Runtime> start() { return start_on(*store); }
-  std::unique_ptr<Runtime> start_on(Store& with) {
+  std::unique_ptr<Runtime> start_on(Store& with, std::int64_t pid = 7) {
     return must(Runtime::start(with, {.host = "here",
-                                      .pid = 7,
+                                      .pid = pid,
                                       .renews_itself = false,
                                       .scratchpad_base = folder.path().string(),
                                       .clock = &clock,
@@ -234,7 +235,7 @@ TEST_P(ScratchTest, AForkHasAFolderOfItsOwn) {
 TEST_P(ScratchTest, TheFolderOfAnOwnerThatDoesNotKnowYetIsLeftToIt) {
   Session old = begin();
   must(old.set_scratch("plan", "one"));
-  const auto other = start();
+  const auto other = start_on(*store, 8);
   clock.advance(std::chrono::minutes(1));
   must(other->renew());
   Session now = must(other->open(old.id()));
