@@ -29,7 +29,7 @@ TEST_F(Moving, ABundleGoesThroughAPipeAsItGoesIntoAFile) {
                           "perdure -q import - --store x.db && cmp a.bundle b.bundle && "
                           "perdure -q show ses_7k --store x.db > shown && rm x.db*");
   EXPECT_EQ(said.exit, 0) << said.out;
-  EXPECT_EQ(said.out, "Imported 1 session, 24 entries, 2 calls; every sum is right.\n");
+  EXPECT_EQ(said.out, "Imported 1 session, 26 entries, 2 calls; every sum is right.\n");
   for (const char* name : {"a.bundle", "b.bundle", "passing", "talk", "shown"})
     std::filesystem::remove(folder.file(name));
   EXPECT_EQ(names_in(folder.path().string()), "");
