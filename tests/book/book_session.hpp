@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
@@ -73,8 +74,9 @@ class BookSession : public testing::TestWithParam<Backend> {
     book.reset();
     book = make();
   }
-  std::unique_ptr<Checkpointer> make() {
-    return std::make_unique<Checkpointer>(*store, CheckpointerOptions{.clock = &clock});
+  /// `pid`: of the process that it stands for; 0: this one.
+  std::unique_ptr<Checkpointer> make(std::int64_t pid = 0) {
+    return std::make_unique<Checkpointer>(*store, CheckpointerOptions{.clock = &clock, .pid = pid});
   }
   [[nodiscard]] std::vector<Entry> entries(const std::string& channel) const {
     return must(store->log().read(session, {.channel = channel}));

@@ -24,7 +24,8 @@ LogQuery as_of(Point point) {
   return query;
 }
 
-StoreContract::StoreContract() : store(must(open())) {}
+// A busy machine may take long; what a wait is for has tests of its own.
+StoreContract::StoreContract() : store(must(open({.write_wait = std::chrono::minutes(5)}))) {}
 
 Result<std::unique_ptr<Store>> StoreContract::open(OpenOptions options) {
   options.clock = &clock;

@@ -46,11 +46,11 @@
 namespace perdure {
 namespace {
 
-enum class Holder : std::uint8_t { opened, resumed, agent, checkpointer, saver, program };
+enum class Holder : std::uint8_t { begun, opened, resumed, agent, checkpointer, saver, program };
 enum class Way : std::uint8_t { same_runtime, two_runtimes, two_stores, two_processes };
 
-constexpr std::array holder_names = {"Opened",       "Resumed", "Agent",
-                                     "Checkpointer", "Saver",   "Program"};
+constexpr std::array holder_names = {"Begun",        "Opened", "Resumed", "Agent",
+                                     "Checkpointer", "Saver",  "Program"};
 constexpr std::array way_names = {"SameRuntime", "TwoRuntimes", "TwoStores", "TwoProcesses"};
 
 /// The call that is under way while others ask.
@@ -216,14 +216,18 @@ class Pairs : public testing::TestWithParam<std::tuple<Backend, Holder, Way>> {
     }
   }
 
-  /// A session with a call that may be made, held by nobody.
-  SessionId with_a_call() {
-    auto begun = must(own->begin());
-    Session& session = begun.session();
+  /// Gives the session a call that may be made.
+  void add_a_call(Session& session) {
     must(session.ask({}, user_says("pay")));
     must(session.answer({.blocks = {ToolCallBlock{.id = "c", .name = "pay", .args = "{}"}}}));
     must(session.approve(first_call(session.id()), true, "ann", "yes"));
-    return session.id();
+  }
+
+  /// A session with such a call, which no process holds.
+  SessionId with_a_call() {
+    auto begun = must(own->begin());
+    add_a_call(begun.session());
+    return begun.session().id();
   }
 
   Position first_call(const SessionId& id) {
@@ -269,6 +273,15 @@ class Pairs : public testing::TestWithParam<std::tuple<Backend, Holder, Way>> {
     if (programs) expect_programs_refused(id);
     call->may_end.set_value();
     done.get();
+  }
+
+  void hold_begun() {
+    auto begun = must(own->begin());
+    Session& session = begun.session();
+    add_a_call(session);
+    while_under_way(session.id(), [&] { must(session.run_calls()); });
+    must(session.append(user_says("still ours")));
+    expect_one_effect(session.id());
   }
 
   void hold_opened() {
@@ -344,6 +357,8 @@ class Pairs : public testing::TestWithParam<std::tuple<Backend, Holder, Way>> {
 
 TEST_P(Pairs, TheSecondIsRefusedAndTheFirstGoesOn) {
   switch (std::get<Holder>(GetParam())) {
+    case Holder::begun:
+      return hold_begun();
     case Holder::opened:
       return hold_opened();
     case Holder::resumed:
@@ -365,8 +380,8 @@ std::string pair_name(const testing::TestParamInfo<Pairs::ParamType>& named) {
                      way_names.at(static_cast<std::size_t>(way)));
 }
 
-constexpr auto holders = {Holder::opened, Holder::resumed, Holder::agent, Holder::checkpointer,
-                          Holder::saver};
+constexpr auto holders = {Holder::begun, Holder::opened,       Holder::resumed,
+                          Holder::agent, Holder::checkpointer, Holder::saver};
 
 INSTANTIATE_TEST_SUITE_P(OneProcess, Pairs,
                          testing::Combine(testing::ValuesIn(every_backend()),

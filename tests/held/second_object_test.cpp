@@ -2,10 +2,13 @@
 // another one or through another store object, is refused or waits, also once the lease of the first
 // object is over. Two objects would make the session's calls twice.
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <future>
 #include <gtest/gtest.h>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,10 +42,10 @@ using std::chrono::hours;
 class SecondObject : public TurnsTest {
  protected:
   /// What else of this process could open the session: the runtime that has it, one beside it, and one
-  /// with a store object of its own. To be called once the session is begun.
+  /// with a store object of its own. Both call the machine by another name. To be called once the session is begun.
   std::vector<Runtime*> openers() {
     if (beside.empty()) {
-      const RuntimeOptions options{.host = "here",
+      const RuntimeOptions options{.host = "localhost",
                                    .pid = 7,
                                    .renews_itself = false,
                                    .tools = must(Tools::of(tools)),
@@ -116,6 +119,26 @@ TEST_P(SecondObject, IsRefusedUnderEveryRuntimeAlsoOnceTheLeaseOfTheFirstIsOver)
   session.reset();
 
   for (Runtime* opener : openers()) EXPECT_TRUE(opener->open(id));
+}
+
+TEST_P(SecondObject, OfManyOpenersAtOnceOneGetsIt) {
+  begin({});
+  const std::vector<Runtime*> all = openers();
+  session.reset();
+  std::vector<std::future<Result<Session>>> opened;
+  std::latch at_once(static_cast<std::ptrdiff_t>(2 * all.size()));
+  for (std::size_t i = 0; i < 2 * all.size(); ++i) {
+    opened.push_back(std::async(std::launch::async, [&, opener = all[i % all.size()]] {
+      at_once.arrive_and_wait();
+      return opener->open(id);
+    }));
+  }
+  std::vector<Result<Session>> held;
+  for (auto& each : opened) held.push_back(each.get());
+  EXPECT_EQ(std::ranges::count_if(held, [](const auto& each) { return each.has_value(); }), 1);
+  for (const auto& each : held) {
+    if (!each) expect_refused(each);
+  }
 }
 
 TEST_P(SecondObject, OfACheckpointerIsRefusedToo) {

@@ -166,7 +166,7 @@ TEST_P(BookHoles, H42AThousandTurnsCostAThousandTurnsOfText) {
 
 TEST_P(BookHoles, H43AndH44OfTwoOwnersOneWritesAndVersionsDoNotInterleave) {
   EXPECT_EQ(save({"1"}), 1U);
-  const auto other = make();
+  const auto other = make(8);
   EXPECT_EQ(code_of(other->start_session(session)), ErrorCode::lease_held);
   clock.advance(std::chrono::hours(1));
   must(other->start_session(session));
@@ -178,7 +178,7 @@ TEST_P(BookHoles, H43AndH44OfTwoOwnersOneWritesAndVersionsDoNotInterleave) {
 TEST_P(BookHoles, H43WhoeverLostASessionIsNotToldWhatWasTrueBefore) {
   save({"1"});
   clock.advance(std::chrono::hours(1));
-  const auto other = make();
+  const auto other = make(8);
   must(other->start_session(session));
   EXPECT_EQ(code_of(book->load_latest(session)), ErrorCode::lease_held);
 }

@@ -13,6 +13,8 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_server.hpp"
+#include "perdure/agent/turn_report.hpp"
+#include "perdure/core/id_source.hpp"
 #include "perdure/store/open.hpp"
 
 namespace perdure {
@@ -44,6 +46,24 @@ class BilledCrash : public testing::Test {
     return true;
   }
 
+  /// The server crashes with that request under way, and the process goes on; false: the turn was over before.
+  bool try_server_crash(const Manner& manner, int request) {
+    bool is_reached = false;
+    billed::BilledModel model(manner);
+    model.on_arrival = [&](int number) {
+      if (number != request) return;
+      is_reached = true;
+      server_.stop(PostgresServer::Stop::immediate);
+      server_.start();
+    };
+    const auto store = open();
+    billed::BilledAgent agent(*store, model, clock_, random_ids());
+    if (auto ran = agent.run("go"); !ran || ran->stop != TurnStop::completed) agent.finish();
+    EXPECT_EQ(billed::find_fault(agent.money().recorded(), model.bills(), 0), "")
+        << manner.name << ", request " << request;
+    return is_reached;
+  }
+
   static std::vector<Manner> manners(const std::vector<std::string>& names) {
     auto found = billed::every_manner();
     std::erase_if(found, [&](const Manner& manner) {
@@ -66,6 +86,14 @@ TEST_F(BilledCrash, WithAnyRequestUnderWayRecordsWhatWasBilled) {
       ++requests;
     }
     EXPECT_GT(requests, 1) << manner.name;
+  }
+}
+
+TEST_F(BilledCrash, OfTheServerAloneRecordsWhatWasBilled) {
+  for (const Manner& manner : manners({"reads", "changes", "reads_stopped"})) {
+    int request = 1;
+    while (!HasFailure() && try_server_crash(manner, request)) ++request;
+    EXPECT_GT(request, 1) << manner.name;
   }
 }
 

@@ -2,6 +2,7 @@
 // written has the server's time.
 
 #include <chrono>
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -35,10 +36,11 @@ class SkewedClock final : public Clock {
 
 /// A process on a machine whose clock is wrong.
 struct Machine {
-  Machine(const PostgresSchema& schema, Duration skew, Duration lease_time)
+  Machine(const PostgresSchema& schema, std::int64_t pid, Duration skew, Duration lease_time)
       : clock(skew),
         store(must(open_store(schema.location()))),
         runtime(must(Runtime::start(*store, {.host = "elsewhere",
+                                             .pid = pid,
                                              .lease_time = lease_time,
                                              .renews_itself = false,
                                              .clock = &clock}))) {}
@@ -55,8 +57,8 @@ class Skewed : public testing::TestWithParam<int> {
 };
 
 TEST_P(Skewed, AClientTakesNothingFromALivingOwner) {
-  Machine owner(schema, 0h, 30s);
-  Machine other(schema, std::chrono::hours(GetParam()), 30s);
+  Machine owner(schema, 7, 0h, 30s);
+  Machine other(schema, 8, std::chrono::hours(GetParam()), 30s);
   Session session = must(owner.runtime->create({.id = id}));
 
   const auto taken = other.runtime->open(id);
@@ -67,8 +69,8 @@ TEST_P(Skewed, AClientTakesNothingFromALivingOwner) {
 }
 
 TEST_P(Skewed, AClientKeepsWhatItOwnsAsLongAsAnybody) {
-  Machine owner(schema, std::chrono::hours(GetParam()), 30s);
-  Machine other(schema, 0h, 30s);
+  Machine owner(schema, 7, std::chrono::hours(GetParam()), 30s);
+  Machine other(schema, 8, 0h, 30s);
   Session session = must(owner.runtime->create({.id = id}));
   must(owner.runtime->renew());
 
@@ -77,8 +79,8 @@ TEST_P(Skewed, AClientKeepsWhatItOwnsAsLongAsAnybody) {
 }
 
 TEST_P(Skewed, AnOwnerThatDoesNotRenewIsSucceededWhenTheServersTimeIsUp) {
-  Machine owner(schema, std::chrono::hours(GetParam()), 500ms);
-  Machine other(schema, std::chrono::hours(-GetParam()), 30s);
+  Machine owner(schema, 7, std::chrono::hours(GetParam()), 500ms);
+  Machine other(schema, 8, std::chrono::hours(-GetParam()), 30s);
   Session session = must(owner.runtime->create({.id = id}));
 
   const auto taken = other.runtime->open(id, 20s);
@@ -90,7 +92,7 @@ TEST_P(Skewed, AnOwnerThatDoesNotRenewIsSucceededWhenTheServersTimeIsUp) {
 }
 
 TEST_P(Skewed, WhatIsWrittenHasTheServersTime) {
-  Machine owner(schema, std::chrono::hours(GetParam()), 30s);
+  Machine owner(schema, 7, std::chrono::hours(GetParam()), 30s);
   const Session session = must(owner.runtime->create({.id = id}));
 
   const auto row = must(owner.store->sessions().read(id));

@@ -2,6 +2,7 @@
 
 #include "checkpointer/calls.hpp"
 
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -107,6 +108,14 @@ Result<void> check_may_end(const Call& call, const ToolOutcome& outcome, const s
               name);
 }
 
+Result<std::string> key_at_vendor(Store& store, const Digest& key) {
+  auto calls = store.ledger().by_key(key);
+  if (!calls) return forward(calls);
+  std::int64_t failures = 0;
+  for (const Call& call : *calls) failures += call.failures;
+  return dispatch::vendor_key(key, failures);
+}
+
 Result<bool> is_outcome(Store& store, const Call& call, const ToolOutcome& outcome) {
   const Ending ending = ending_of(outcome);
   if (call.state != ending.state) return false;
@@ -146,7 +155,11 @@ Result<Checkpointer::Pending> pending(Store& store, const Call& call) {
                              .state = call.state,
                              .issued_at = call.dispatched_at,
                              .why = call.why};
-  if (call.key) told.idempotency_key = to_hex(*call.key);
+  if (call.key) {
+    auto key = key_at_vendor(store, *call.key);
+    if (!key) return forward(key);
+    told.idempotency_key = *std::move(key);
+  }
   if (told.why.empty() && *doubt) told.why = std::move((*doubt)->text);
   if (call.state == CallState::dispatched) {
     auto row = store.sessions().read(call.session);

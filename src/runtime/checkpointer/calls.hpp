@@ -11,6 +11,7 @@
 
 #include "dispatch/key.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/store/commit.hpp"
@@ -42,6 +43,11 @@ struct Site {
 /// Fails: `conflict` if a call in doubt is to have failed because a later run of it did nothing.
 [[nodiscard]] Result<void> check_may_end(const Call& call, const ToolOutcome& outcome,
                                          const std::string& who);
+
+/// The key that the vendor is given. It may keep its answer to an attempt that failed, so each failure
+/// of the operation changes it.
+/// Fails: as Ledger::by_key.
+[[nodiscard]] Result<std::string> key_at_vendor(Store& store, const Digest& key);
 
 /// Whether that outcome is the one the call has.
 /// Fails: as Log::read.

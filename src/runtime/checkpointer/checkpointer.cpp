@@ -106,9 +106,10 @@ struct Checkpointer::Parts {
   Parts(Store& a_store, const CheckpointerOptions& options)
       : store(a_store),
         sources(options.clock, options.ids),
-        holdings(store,
-                 {.lease_time = options.lease_time, .clock = &sources.clock, .ids = &sources.ids}) {
-  }
+        holdings(store, {.lease_time = options.lease_time,
+                         .clock = &sources.clock,
+                         .ids = &sources.ids,
+                         .pid = options.pid}) {}
 
   Store& store;
   GuardedSources sources;

@@ -61,6 +61,18 @@ TEST_P(CheckpointerCalls, ACallThatMayRunIsDispatchedAndItsArgumentsAreKept) {
   EXPECT_TRUE(open[0].is_running);
 }
 
+// A harness that runs it again after a death must reach the same operation at the vendor.
+TEST_P(CheckpointerCalls, ACallInDoubtHasTheKeyThatItsRunWasGiven) {
+  must(tell(run(email("ann")), Failed{"refused"}));
+  const auto given = std::get<MayRun>(issue(email("ann")));
+  EXPECT_NE(given.key, to_hex(row(given.call).key.value())) << "one failure came before";
+  EXPECT_EQ(pending().at(0).idempotency_key, given.key);
+  restart();
+  must(book->start_session(session));
+  EXPECT_EQ(pending().at(0).idempotency_key, given.key);
+  EXPECT_EQ(std::get<Pending>(issue(email("ann"))).idempotency_key, given.key);
+}
+
 TEST_P(CheckpointerCalls, TheKeyIsTheOneTheDispatcherUses) {
   Tool tool;
   tool.name = "send_email";

@@ -3,7 +3,6 @@
 
 #include "checkpointer/issue.hpp"
 
-#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -11,7 +10,6 @@
 
 #include "checkpointer/calls.hpp"
 #include "checkpointer/held_log.hpp"
-#include "dispatch/key.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/checkpointer.hpp"
@@ -26,13 +24,10 @@ using Issued = Checkpointer::Issued;
 using MayRun = Checkpointer::MayRun;
 using ToolCall = Checkpointer::ToolCall;
 
-// A vendor may keep its answer to a failed attempt: after one, its key is another.
 Result<MayRun> may_run(Store& store, const Digest& key, Position call) {
-  auto calls = store.ledger().by_key(key);
-  if (!calls) return forward(calls);
-  std::int64_t failures = 0;
-  for (const Call& one : *calls) failures += one.failures;
-  return MayRun{.call = call, .key = dispatch::vendor_key(key, failures)};
+  auto at_vendor = key_at_vendor(store, key);
+  if (!at_vendor) return forward(at_vendor);
+  return MayRun{.call = call, .key = *std::move(at_vendor)};
 }
 
 Result<Issued> answer(Store& store, HeldLog& held, const Call& holder, const Digest& key) {

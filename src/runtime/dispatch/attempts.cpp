@@ -222,6 +222,10 @@ bool Attempts::is_running(Position call) const {
   return found != late_.end() && !found->second->is_over();
 }
 
+bool Attempts::has_come_back(Position call) const {
+  return late_.contains(call) && !is_running(call);
+}
+
 std::optional<ToolOutcome> Attempts::take_late(Position call) {
   const auto found = late_.find(call);
   if (found == late_.end() || !found->second->is_over()) return std::nullopt;

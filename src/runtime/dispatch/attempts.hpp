@@ -62,6 +62,8 @@ class Attempts {
 
   /// Whether an attempt of this process has not come back.
   [[nodiscard]] bool is_running(Position call) const;
+  /// An attempt that was given up has ended, and what it says is still to be taken.
+  [[nodiscard]] bool has_come_back(Position call) const;
   /// What an attempt said that came back after its time; once.
   [[nodiscard]] std::optional<ToolOutcome> take_late(Position call);
 

@@ -1,5 +1,6 @@
 // Calls that were not begun when somebody said stop.
 
+#include <cstdint>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stop_token>
@@ -80,6 +81,77 @@ TEST_P(CancelTest, WhatIsDispatchedAndNotBegunIsKnownNotToHaveHappened) {
   EXPECT_EQ(last_call().state, CallState::cancelled);
   must(session->run_calls());
   EXPECT_EQ(runs["pay"], 0);
+}
+
+class StoppedReadTest : public CancelTest {
+ protected:
+  /// A read is asked to stop, and says that it does not know.
+  void stop_a_read() {
+    begin({tool("look", {.read = true})});
+    std::stop_source stop;
+    behaviour["look"] = [&](const CallContext&) -> ToolOutcome {
+      stop.request_stop();
+      return Doubtful{"killed"};
+    };
+    must(session->answer(asks_for({{"look", "{}"}})));
+    EXPECT_EQ(must(session->run_calls(stop.get_token())).in_doubt, 0U);
+    behaviour.clear();
+  }
+  [[nodiscard]] std::int64_t attention() { return must(store->sessions().read(id)).attention; }
+};
+
+TEST_P(StoppedReadTest, IsNoDoubtForAPersonAndRunsAgain) {
+  stop_a_read();
+  EXPECT_EQ(state_of(first_call()), CallState::dispatched);
+  EXPECT_EQ(attention(), 0);
+  restart();
+  session = must(runtime->resume(id)).session;
+  EXPECT_EQ(state_of(first_call()), CallState::succeeded);
+  EXPECT_EQ(runs["look"], 2);
+}
+
+TEST_P(StoppedReadTest, ThatWasDispatchedAndNotBegunIsEndedOnce) {
+  begin({tool("look", {.read = true})});
+  must(session->answer(asks_for({{"look", "{}"}})));
+  EXPECT_EQ(must(session->cancel_calls("so", user_says("No!"))), 1U);
+  EXPECT_EQ(state_of(first_call()), CallState::failed);
+  EXPECT_EQ(runs["look"], 0);
+}
+
+TEST_P(StoppedReadTest, EndsWithItsCancelledSession) {
+  stop_a_read();
+  must(session->set_status({.status = Status::cancelled}));
+  EXPECT_EQ(state_of(first_call()), CallState::failed);
+  EXPECT_EQ(attention(), 0);
+  EXPECT_TRUE(session->state().open_calls.empty());
+}
+
+TEST_P(StoppedReadTest, EndsWithWhatTheUserSaysInstead) {
+  stop_a_read();
+  EXPECT_EQ(must(session->cancel_calls("the user interrupted", user_says("No!"))), 1U);
+  EXPECT_EQ(state_of(first_call()), CallState::failed);
+  EXPECT_THAT(result_of(2, 0), HasSubstr("stopped: the user interrupted"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, StoppedReadTest, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
+
+// Its second attempt has not begun, but the first may have taken effect.
+TEST_P(CancelTest, ASecondAttemptThatIsNotBegunDoesNotSettleTheFirst) {
+  Tool pay = tool("pay");
+  pay.honours_key = true;
+  pay.attempts_max = 3;
+  begin({pay});
+  behaviour["pay"] = [](const CallContext&) -> ToolOutcome { return Doubtful{"lost"}; };
+  std::stop_source stop;
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  behaviour["pay"] = [&](const CallContext& call) -> ToolOutcome {
+    if (call.attempt == 2) stop.request_stop();
+    return Doubtful{"lost"};
+  };
+  must(session->run_calls(stop.get_token()));
+  must(session->set_status({.status = Status::cancelled}));
+  EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
 }
 
 TEST_P(CancelTest, ASessionThatIsCancelledKeepsNoneFromBeingSettled) {

@@ -192,6 +192,8 @@ Result<std::optional<std::string>> Dispatcher::end_leftovers(const CallView& cal
 
 Result<Dispatcher::Step> Dispatcher::recover(const CallView& call) {
   CallFacts facts = facts_of(call);
+  // It came back while we looked: what it says counts.
+  if (facts.maker != Maker::running && attempts_.has_come_back(call.call())) return Step::went_on;
   // There is a verdict only of what was ended before.
   if (facts.maker != Maker::running && !facts.verdict) {
     auto left = end_leftovers(call);

@@ -81,8 +81,13 @@ Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
                                     const std::vector<Ended>& ended, bool with_next) {
   Draft draft = held_.draft();
   std::size_t settled = 0;
+  std::size_t in_doubt = 0;
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    if (record(draft, calls[i], ended[i])) ++settled;
+    if (record(draft, calls[i], ended[i])) {
+      ++settled;
+    } else if (!calls[i].is_read_only()) {
+      ++in_doubt;
+    }
   }
   auto rest = open_beside(calls);
   if (!rest) return forward(rest);
@@ -106,7 +111,7 @@ Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
   const bool is_refused = !receipt && receipt.error().code == ErrorCode::conflict;
   if (is_refused && !chosen.empty()) return false;
   if (!receipt) return forward(receipt);
-  report_.in_doubt += calls.size() - settled;
+  report_.in_doubt += in_doubt;
   if (is_last_synced) then_ = nullptr;
   began(std::move(chosen));
   return true;
@@ -149,10 +154,15 @@ bool Dispatcher::record(Draft& draft, const CallView& call, const Ended& ended) 
     return false;
   }
   const std::string& why = std::get<Doubtful>(ended.outcome).why;
-  const bool is_last =
-      !ended.has_returned || call.tool == nullptr || call.row.attempts >= call.tool->attempts_max;
+  const bool is_last = !ended.has_returned || call.tool == nullptr ||
+                       call.row.attempts >= call.tool->attempts_max || held_.has_ended();
   if (call.is_read_only() && is_last) return fail_with(why);
-  records.doubt(call, why, ended.has_returned);
+  if (call.is_read_only()) {
+    // No effect to be in doubt about: it stays dispatched, and a resume runs it again.
+    records.evidence(call, why);
+  } else {
+    records.doubt(call, why, ended.has_returned);
+  }
   return false;
 }
 

@@ -46,7 +46,7 @@ class Worker {
   };
 
   /// The one object of a session in this process: as long as this lives there is no other, under
-  /// whatever worker and through whatever store object. A process is what its workers say it is.
+  /// whatever worker and through whatever store object. A process is the pid that its workers give.
   class Place {
    public:
     Place(Place&& other) noexcept
@@ -56,8 +56,8 @@ class Worker {
 
    private:
     friend class Worker;
-    /// Incarnation of the store, host and pid of the worker, session.
-    using Key = std::tuple<std::string, std::string, std::int64_t, SessionId>;
+    /// Incarnation of the store, pid of the worker, session.
+    using Key = std::tuple<std::string, std::int64_t, SessionId>;
     struct Taken;
     Place(Taken& taken, Key key) : taken_(&taken), key_(std::move(key)) {}
     [[nodiscard]] static Taken& taken_here();
