@@ -93,6 +93,23 @@ TEST_F(DecisionTest, WhoeverAllowsACallSeesItsArguments) {
   EXPECT_TRUE(said.err.contains("{\"")) << said.err;
 }
 
+TEST_F(DecisionTest, QuietHidesNoCallThatIsAllowed) {
+  const Said said = fixture.run({"-q", "approve", "ses_8e1f"});
+  EXPECT_TRUE(said.err.contains("Call: mail.send (")) << said.err;
+}
+
+// It comes between the look for one and the word.
+TEST_F(DecisionTest, ADenialThatIsNotSeenIsNotOverruled) {
+  const SessionId id = must(SessionId::parse("ses_8e1f00"));
+  Mail mail(fixture.store(), id);
+  must(mail.approve(must(MessageId::parse("msg_deny")), 6, false, "ben", "no"));
+  must(mail.approve(must(MessageId::parse("msg_allow")), 6, true, "ana", ""));
+  Session session = fixture.hold(id);
+  must(session.take_inbox());
+  const auto words = must(fixture.store().log().read(id, {.channel = "approvals"}));
+  EXPECT_EQ(words.back().kind, "refused");
+}
+
 TEST_F(DecisionTest, AWordToAnOwnerThatLivesSaysWhatItIsToTakeBack) {
   const SessionId session = must(SessionId::parse("ses_8e1f00"));
   EXPECT_EQ(fixture.run({"deny", "ses_8e1f", "--reason", "no"}).exit, 0);

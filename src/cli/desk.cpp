@@ -201,19 +201,21 @@ bool Desk::follows_resize() {
 
 std::string Desk::short_id(const std::string& id) const { return shown_id(id, is_terminal()); }
 
-// --quiet hides talk, not a question: whoever is asked has to see it.
-bool Desk::confirms(const std::string& question) {
+Screen Desk::question() const {
+  return {world_.err, traits_of(world_, value_of(settings_, "color"), world_.is_err_terminal)};
+}
+
+bool Desk::confirms(const std::string& text) {
   if (given_.has("yes")) return true;
-  asked_ = question;
-  Screen asking(world_.err,
-                traits_of(world_, value_of(settings_, "color"), world_.is_err_terminal));
+  asked_ = text;
+  Screen asking = question();
   if (!world_.is_in_terminal || !world_.is_err_terminal || !world_.ask_line) {
     if (output_.is_json()) return false;  // Told as an error, as JSON.
-    asking.line(question);
+    asking.line(text);
     asking.line("Nobody is there to confirm it: say --yes.");
     return false;
   }
-  asking.bytes(visible(question) + " [y/N] ");
+  asking.bytes(visible(text) + " [y/N] ");
   asking.flush();
   const std::string answer = world_.ask_line().value_or("");
   return answer == "y" || answer == "yes";

@@ -32,7 +32,9 @@ class Desk {
   [[nodiscard]] const std::vector<Setting>& settings() const { return settings_; }
   Screen& screen() { return screen_; }  ///< stdout, for people.
   Output& output() { return output_; }  ///< stdout, as JSON.
-  Screen& talk() { return talk_; }      ///< stderr.
+  Screen& talk() { return talk_; }      ///< stderr; silent with --quiet.
+  /// stderr, also with --quiet: whoever is asked has to see what.
+  [[nodiscard]] Screen question() const;
   SignalWatch& signals() { return world_.signals == nullptr ? no_signals_ : *world_.signals; }
 
   /// The store, which must be there.

@@ -117,6 +117,20 @@ TEST_P(ContradictingCalls, ThatDoNotAreTaken) {
               HasSubstr("has 2 attempts, and its log has 1"));
 }
 
+TEST_P(ContradictingCalls, ALargeResultIsNoContradiction) {
+  restart();
+  behaviour["pay"] = [](const CallContext&) {
+    return Succeeded{.content = std::string(3U << 20U, 'x')};
+  };
+  Session other = must(runtime->create());
+  must(other.ask({}, user_says("go")));
+  must(other.answer(asks_for({{"pay", "{}"}})));
+  must(other.run_calls());
+  must(other.close());
+  leave();
+  EXPECT_EQ(refusal().of(*store), "");
+}
+
 TEST_P(ContradictingCalls, OfAnotherStateThanTheirResults) {
   const auto open_again = [](Call& call) {
     call.state = CallState::dispatched;

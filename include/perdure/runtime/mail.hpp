@@ -29,8 +29,9 @@ class Mail {
 
   // Each fails as Inbox::post.
   Result<void> say(const MessageId& id, const Message& message);
+  /// To allow a call that somebody has denied changes nothing, unless it `overrules` the denial.
   Result<void> approve(const MessageId& id, Position call, bool allow, const std::string& who,
-                       const std::string& why);
+                       const std::string& why, bool overrules = false);
   Result<void> resolve(const MessageId& id, Position call, const Decision& decision);
   Result<void> pause(const MessageId& id, const std::string& who, const std::string& why);
   Result<void> cancel(const MessageId& id, const std::string& who, const std::string& why);

@@ -167,7 +167,7 @@ class Session {
   /// why. `input` follows them, in the same commit. Returns how many; if there are none, nothing is
   /// written. A call that has begun stays as it is.
   Result<std::size_t> cancel_calls(const std::string& why, std::optional<Message> input = {});
-  /// Allows or refuses a call before it is made.
+  /// Allows or refuses a call before it is made. It overrules whatever was said of the call before.
   /// Fails: `not_found`; `conflict` if it was made already.
   Result<void> approve(Position call, bool allow, const std::string& who, const std::string& why);
 

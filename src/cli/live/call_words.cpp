@@ -2,7 +2,6 @@
 
 #include "live/call_words.hpp"
 
-#include <cstddef>
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
@@ -13,15 +12,8 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "screen/text.hpp"
 
 namespace perdure::cli {
-namespace {
-
-constexpr std::size_t asked_columns = 400;  // A few lines: enough to decide by, mostly.
-
-}  // namespace
-
 std::string shown_call(const Desk& desk, const Call& call) {
   return fmt::format("{}:{}", desk.short_id(call.session.text()), call.position);
 }
@@ -41,7 +33,7 @@ std::string asked_words(const State& state, Position call) {
   if (open == state.open_calls.end()) return {};
   const std::string args(args_of(state, open->second).value_or(""));
   if (!asks_people(open->second.tool)) {
-    return clipped(visible(fmt::format("{} {}", open->second.tool, args)), asked_columns);
+    return fmt::format("{} {}", open->second.tool, args);
   }
   const auto parsed = parse_args(args);
   const Json* const question = parsed ? parsed->find("question") : nullptr;

@@ -22,8 +22,8 @@ namespace perdure::cli {
 [[nodiscard]] std::string allow_command(const Desk& desk, std::string_view tool,
                                         std::string_view call);
 
-/// What somebody is asked to allow or to answer: a question's words, or a call with its arguments, cut
-/// if they are long. Empty if nobody can tell any more.
+/// What somebody is asked to allow or to answer: a question's words, or a call with all its arguments.
+/// Empty if nobody can tell any more.
 [[nodiscard]] std::string asked_words(const State& state, Position call);
 
 /// Of a tool whose calls are questions to people.

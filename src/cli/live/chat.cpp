@@ -106,6 +106,7 @@ Result<void> Chat::give(const GivenWord& word) {
   auto given = give_word(session_->session(), waiting_->call, word, desk_.world().user);
   if (!given && given.error().code == ErrorCode::lease_lost) return given;
   if (!given) desk_.talk().line(given.error().message);
+  if (!given && given.error().subject == "call_denied") return {};
   return go_on(std::nullopt);
 }
 

@@ -11,8 +11,10 @@
 
 #include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
 
@@ -51,12 +53,15 @@ WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting)
     return waiting ? WordLine{.word = plain_word(line)} : WordLine{};
   }
   const auto allowed = rest_of(line, "/approve");
+  const auto overruled = rest_of(line, "/overrule");
   const auto denied = rest_of(line, "/deny");
-  if (!allowed && !denied) return {};
+  if (!allowed && !overruled && !denied) return {};
   if (!waiting) return {.complaint = "No call waits for a word."};
-  if (allowed && is_question) return {.complaint = "It asks a question: type the answer."};
+  if (!denied && is_question) return {.complaint = "It asks a question: type the answer."};
   if (denied && denied->empty()) return {.complaint = "Say why, for the model: /deny REASON"};
-  return {.word = GivenWord{.allow = allowed.has_value(), .why = allowed ? *allowed : *denied}};
+  return {.word = GivenWord{.allow = !denied,
+                            .overrules = overruled.has_value(),
+                            .why = allowed ? *allowed : overruled ? *overruled : *denied}};
 }
 
 Result<void> give_word(Session& session, Position call, const GivenWord& word,
@@ -66,7 +71,25 @@ Result<void> give_word(Session& session, Position call, const GivenWord& word,
     if (!woken) return woken;
   }
   if (auto heard = session.take_inbox(); !heard) return forward(heard);
-  return session.approve(call, word.allow, who, word.why);
+  const auto open = session.state().open_calls.find(call);
+  const Approval* const before =
+      open == session.state().open_calls.end()
+          ? nullptr
+          : session.state().approvals.find(call, open->second.args_digest);
+  const bool is_denied = before != nullptr && before->decision == ApprovalDecision::refused;
+  // An answer to a question makes no call.
+  if (!is_denied || !word.allow || asks_people(open->second.tool)) {
+    return session.approve(call, word.allow, who, word.why);
+  }
+  const std::string by = fmt::format("denied by {} ({})", before->who, before->why);
+  if (word.overrules) {
+    return session.approve(
+        call, true, who,
+        fmt::format("{}{}overrules: {}", word.why, word.why.empty() ? "" : "; ", by));
+  }
+  return fail(ErrorCode::conflict,
+              fmt::format("{} was {}. To allow it all the same: /overrule", open->second.tool, by),
+              "call_denied");
 }
 
 std::string kept_words(const Waiting& waiting) {

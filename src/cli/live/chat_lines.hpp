@@ -16,6 +16,7 @@ namespace perdure::cli {
 inline constexpr std::string_view chat_help =
     "/approve      allow the call that waits (so does yes)\n"
     "/deny REASON  refuse it; the model is told why (no refuses it without)\n"
+    "/overrule     allow it although somebody has denied it\n"
     "/cost         what the session has cost so far\n"
     "/help         this list\n"
     "/quit         leave; the session is kept (so does Ctrl-D)\n"
@@ -24,6 +25,7 @@ inline constexpr std::string_view chat_help =
 
 struct GivenWord {
   bool allow = false;
+  bool overrules = false;   ///< A denial that was seen.
   std::string why{};  ///< Of a question: its answer.
 };
 
@@ -33,13 +35,14 @@ struct WordLine {
   std::string complaint{};  ///< Why it is not taken.
 };
 
-/// `/approve`, `/deny REASON`; any line without a `/`, if a question waits; a bare yes or no, in
+/// `/approve`, `/overrule`, `/deny REASON`; any line without a `/`, if a question waits; a bare yes or no, in
 /// whichever case, if another call does.
 [[nodiscard]] WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting);
 
 /// Recorded, and the session woken, before its turn goes on. What others sent before is taken in
 /// first: this is the last word.
-/// Fails: as Session::take_inbox; as Session::approve.
+/// Fails: `conflict`, about "call_denied", if somebody has denied it and the word does not say that it
+/// overrules that: nothing is recorded; as Session::take_inbox; as Session::approve.
 [[nodiscard]] Result<void> give_word(Session& session, Position call, const GivenWord& word,
                                      const std::string& who);
 

@@ -54,6 +54,8 @@ TEST(GivenWord, ACallIsApprovedOrDenied) {
   EXPECT_EQ(read_word("/approve  it is due", payment).word.value().why, "it is due");
   EXPECT_FALSE(read_word("/deny not now", payment).word.value().allow);
   EXPECT_EQ(read_word("/deny not now", payment).word.value().why, "not now");
+  EXPECT_TRUE(read_word("/overrule", payment).word.value().overrules);
+  EXPECT_FALSE(read_word("/approve", payment).word.value().overrules);
   EXPECT_FALSE(read_word("/deny not now", question).word.value().allow);
 }
 
@@ -73,10 +75,34 @@ TEST(GivenWord, IsTheLastOne) {
   EXPECT_EQ(words.back().kind, "refused");
 }
 
+TEST(GivenWord, OverrulesADenialOnlyIfItSaysSo) {
+  CliFixture fixture;
+  fixture.fill();
+  const SessionId id = must(SessionId::parse("ses_8e1f00"));
+  Session session = fixture.hold(id);
+  const Position call = session.state().open_calls.begin()->first;
+  must(Mail(fixture.store(), id)
+           .approve(must(MessageId::parse("msg_before")), call, false, "ben", "too much"));
+
+  const auto refused = give_word(session, call, read_word("yes", payment).word.value(), "ana");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().subject, "call_denied");
+  EXPECT_TRUE(refused.error().message.contains("denied by ben (too much)"))
+      << refused.error().message;
+  must(give_word(session, call, read_word("/overrule it is due", payment).word.value(), "ana"));
+
+  const auto words = must(fixture.store().log().read(id, {.channel = "approvals"}));
+  EXPECT_EQ(words.back().kind, "given");
+  EXPECT_TRUE(words.back().body.bytes().contains("overrules: denied by ben (too much)"))
+      << words.back().body.bytes();
+}
+
 TEST(GivenWord, WhatIsMissingIsSaid) {
   for (const auto& [line, waiting] : {std::pair{"/deny", payment},
                                       {"/deny  ", payment},
                                       {"/approve", question},
+                                      {"/overrule", question},
+                                      {"/overrule", std::optional<Waiting>()},
                                       {"/approve", std::optional<Waiting>()},
                                       {"/deny it", std::optional<Waiting>()}}) {
     const WordLine read = read_word(line, waiting);

@@ -145,15 +145,17 @@ std::string state_folder(const World& world) {
 
 Result<void> make_state_folder(const World& world) {
   const std::filesystem::path folder = state_folder(world);
-  std::error_code ignored;  // Whoever needs it says so.
-  std::filesystem::create_directories(folder.parent_path(), ignored);
-  ::mkdir(folder.c_str(), S_IRWXU);
-  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  std::filesystem::path made;
+  for (const auto& part : folder) ::mkdir((made /= part).c_str(), S_IRWXU);
+  // Whoever needs it says what it lacks. O_PATH: a folder that may not be read is looked at too.
+  const int opened = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (opened < 0) return {};
   struct stat status{};
   const bool is_known = ::fstat(opened, &status) == 0;
   const bool is_ours = is_known && status.st_uid == world.user_id;
-  if (is_ours && (status.st_mode & 07777U) != S_IRWXU) ::fchmod(opened, S_IRWXU);
+  if (is_ours && (status.st_mode & 07777U) != S_IRWXU) {
+    ::chmod(fmt::format("/proc/self/fd/{}", opened).c_str(), S_IRWXU);
+  }
   ::close(opened);
   if (!is_known || is_ours) return {};
   return fail(ErrorCode::unavailable,
@@ -175,7 +177,7 @@ Result<std::unique_ptr<Agent>> start_agent(Desk& desk, Store& store, const Agent
   if (auto made = make_state_folder(world); !made) return forward(made);
   const std::string programs = programs_folder(world, desk.location(), store);
   if (runs_programs(file)) {
-    if (auto made = make_programs_folder(programs); !made) return forward(made);
+    if (auto made = make_programs_folder(world, programs, desk.location()); !made) return forward(made);
   }
   auto spec = make_agent_spec(file,
                               {.environment = world.environment,

@@ -18,7 +18,9 @@ namespace perdure::cli {
                                           Store& store);
 
 /// Whoever may write beside it may write there. Whoever needs it says what it lacks.
-/// Fails: `unavailable` for a link.
-[[nodiscard]] Result<void> make_programs_folder(const std::string& folder);
+/// Fails: `unavailable` for a link; about "authority" for a folder that belongs neither to us, nor to
+/// root, nor to whoever owns the store: what lies there names processes that we end.
+[[nodiscard]] Result<void> make_programs_folder(const World& world, const std::string& folder,
+                                                const std::string& location);
 
 }  // namespace perdure::cli

@@ -39,7 +39,7 @@ class StateFolder : public testing::Test {
 };
 
 TEST_F(StateFolder, IsItsOwnersAloneWhateverTheUmask) {
-  for (const mode_t mask : {0U, 022U, 0277U}) {
+  for (const mode_t mask : {0U, 022U, 0277U, 0777U}) {
     std::filesystem::remove_all(state_folder(world));
     ::umask(mask);
     must(make_state_folder(world));
@@ -57,9 +57,19 @@ TEST_F(StateFolder, IsTightenedIfItIsThere) {
 TEST_F(StateFolder, OfAnotherUserIsNotUsed) {
   std::filesystem::create_directories(state_folder(world));
   world.user_id = ::geteuid() + 1;
-  const auto made = make_state_folder(world);
-  ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().subject, "authority");
+  for (const mode_t rights : {0755U, 0733U, 0U}) {
+    ASSERT_EQ(::chmod(state_folder(world).c_str(), rights), 0);
+    const auto made = make_state_folder(world);
+    ASSERT_FALSE(made) << rights;
+    EXPECT_EQ(made.error().subject, "authority");
+  }
+}
+
+TEST_F(StateFolder, IsMadeWithFoldersThatNobodyElseMayWrite) {
+  must(make_state_folder(world));
+  struct stat status{};
+  ASSERT_EQ(::stat(folder.file("state").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0700U);
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ void tell_unconfirmed(Desk& desk, const TurnEnd& end) {
 void tell_what_is_asked(Desk& desk, const TurnEnd& end, const Session& session) {
   if (!waits_for_a_word(end)) return;
   const std::string words = asked_words(session.state(), end.report.waiting->call);
-  if (!words.empty()) desk.talk().line({{"Asks: ", Ink::dim}, {words}});
+  if (!words.empty()) desk.question().line({{"Asks: ", Ink::dim}, {words}});
 }
 
 }  // namespace

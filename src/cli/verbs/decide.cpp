@@ -185,24 +185,34 @@ Result<void> show_call(Desk& desk, Store& store, const Call& call) {
   auto state = read_state(store, call.session, Point::head());
   if (!state) return forward(state);
   const auto open = state->open_calls.find(call.position);
+  constexpr std::string_view unreadable = "with arguments that can no longer be read";
   const std::string_view args = open == state->open_calls.end()
-                                    ? std::string_view()
-                                    : args_of(*state, open->second).value_or("");
-  desk.talk().line({{"Call: ", Ink::dim},
-                    {call.tool, Ink::bold},
-                    {fmt::format(" ({}) ", to_string(call.effect))},
-                    {std::string(args)}});
-  desk.talk().flush();
+                                    ? unreadable
+                                    : args_of(*state, open->second).value_or(unreadable);
+  Screen screen = desk.question();
+  screen.line({{"Call: ", Ink::dim},
+               {call.tool, Ink::bold},
+               {fmt::format(" ({}) ", to_string(call.effect))},
+               {std::string(args)}});
+  screen.flush();
   return {};
 }
 
+struct Say {
+  bool allow = false;
+  bool overrules = false;  ///< A denial that was seen.
+  std::string decision{};  ///< As it is told.
+  std::string why{};
+};
+
 // Where somebody has denied it, it is allowed by whoever says so again. The log tells both names to the
 // one who denied it: the reason says what it overrules.
-Result<std::string> reason_to_allow(Desk& desk, Store& store, const Call& call) {
-  std::string reason = desk.given().find("reason").value_or("");
+Result<Say> say_to_allow(Desk& desk, Store& store, const Call& call) {
+  const std::string reason = desk.given().find("reason").value_or("");
+  Say say{.allow = true, .decision = "approved", .why = reason};
   auto denied = find_denial(store, call);
   if (!denied) return forward(denied);
-  if (!*denied) return reason;
+  if (!*denied) return say;
   const std::string who = words_for(**denied);
   const World& world = desk.world();
   const bool can_ask = world.is_in_terminal && world.is_err_terminal;
@@ -215,14 +225,10 @@ Result<std::string> reason_to_allow(Desk& desk, Store& store, const Call& call) 
                             call_name(call.session, call.position), call.tool, who),
                 "call_denied");
   }
-  return fmt::format("{}{}overrules: {}", reason, reason.empty() ? "" : "; ", who);
+  say.overrules = true;
+  say.why = fmt::format("{}{}overrules: {}", reason, reason.empty() ? "" : "; ", who);
+  return say;
 }
-
-struct Say {
-  bool allow = false;
-  std::string decision{};  ///< As it is told.
-  std::string why{};
-};
 
 Result<Exit> give_word(Desk& desk, Store& store, const Call& call, const Say& say) {
   const std::string name = call_name(call.session, call.position);
@@ -240,7 +246,8 @@ Result<Exit> give_word(Desk& desk, Store& store, const Call& call, const Say& sa
                         .heard = "takes this up at the next step, if the call is not made by then",
                         .post =
                             [&](Mail& mail, const MessageId& id) {
-                              return mail.approve(id, call.position, say.allow, who, say.why);
+                              return mail.approve(id, call.position, say.allow, who, say.why,
+                                                  say.overrules);
                             },
                         .confirm =
                             [&](std::optional<Position> since) {
@@ -274,10 +281,9 @@ Result<Exit> run_approve(Desk& desk) {
   if (call->state == CallState::intended && !desk.output().is_json()) {
     if (auto shown = show_call(desk, **store, *call); !shown) return forward(shown);
   }
-  auto reason = reason_to_allow(desk, **store, *call);
-  if (!reason) return forward(reason);
-  return give_word(desk, **store, *call,
-                   {.allow = true, .decision = "approved", .why = *std::move(reason)});
+  auto say = say_to_allow(desk, **store, *call);
+  if (!say) return forward(say);
+  return give_word(desk, **store, *call, *say);
 }
 
 Result<Exit> run_deny(Desk& desk) {
@@ -303,7 +309,7 @@ Result<Exit> run_answer(Desk& desk) {
   if (!call) return forward(call);
   if (auto fits = check_is_question(desk, *call, true); !fits) return forward(fits);
   return give_word(desk, **store, *call,
-                   {.allow = true, .decision = "answered", .why = *std::move(text)});
+                   {.allow = true, .overrules = true, .decision = "answered", .why = *std::move(text)});
 }
 
 }  // namespace

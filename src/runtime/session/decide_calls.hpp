@@ -17,6 +17,7 @@ struct Word {
   bool allow = false;
   std::string who{};
   std::string why{};
+  bool overrules = false;  ///< Whoever allows it knows that somebody has denied it.
 };
 
 /// Why calls of a cancelled session are not begun.

@@ -171,6 +171,14 @@ Result<void> add_approval(SessionParts& parts, Draft& draft, Position call, cons
     return fail(ErrorCode::conflict, fmt::format("call {} was made already",
                                                  call_name(parts.held.lease().session, call)));
   }
+  const Approval* const before = parts.held.state().approvals.find(call, view->open.args_digest);
+  const bool is_denied = before != nullptr && before->decision == ApprovalDecision::refused;
+  if (is_denied && word.allow && !word.overrules) {
+    return fail(ErrorCode::conflict,
+                fmt::format("call {} was denied by {}",
+                            call_name(parts.held.lease().session, call), before->who),
+                "call_denied");
+  }
   const Approval approval{
       .call = call,
       .args_digest = view->open.args_digest,
@@ -224,7 +232,7 @@ Result<void> Session::approve(Position call, bool allow, const std::string& who,
                               const std::string& why) {
   if (auto known = parts_->held.find_out(); !known) return forward(known);
   Draft draft = parts_->held.draft();
-  const Word word{.allow = allow, .who = who, .why = why};
+  const Word word{.allow = allow, .who = who, .why = why, .overrules = true};
   if (auto added = add_approval(*parts_, draft, call, word); !added) return forward(added);
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};

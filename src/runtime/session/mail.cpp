@@ -78,7 +78,11 @@ Result<void> take(SessionParts& parts, Draft& draft, Accounts& accounts, const I
   const StatusReason by_mail{.who = who.empty() ? "message " + mail.id.text() : who, .why = why};
   if (mail.kind == "approve") {
     const Json* allow = body->find("allow");
-    const Word word{.allow = allow != nullptr && *allow == Json(true), .who = who, .why = why};
+    const Json* overrules = body->find("overrules");
+    const Word word{.allow = allow != nullptr && *allow == Json(true),
+                    .who = who,
+                    .why = why,
+                    .overrules = overrules != nullptr && *overrules == Json(true)};
     [[maybe_unused]] const auto late = add_approval(parts, draft, call_at(*body), word);
   } else if (mail.kind == "resolve") {
     const auto as = decision_from(text_at(*body, "decision"));
@@ -143,11 +147,11 @@ Result<void> Mail::say(const MessageId& id, const Message& message) {
 }
 
 Result<void> Mail::approve(const MessageId& id, Position call, bool allow, const std::string& who,
-                           const std::string& why) {
-  return post(
-      id, "approve",
-      Json::Object{
-          {"call", static_cast<std::int64_t>(call)}, {"allow", allow}, {"who", who}, {"why", why}});
+                           const std::string& why, bool overrules) {
+  Json::Object body{
+      {"call", static_cast<std::int64_t>(call)}, {"allow", allow}, {"who", who}, {"why", why}};
+  if (overrules) body.push_back({"overrules", true});
+  return post(id, "approve", std::move(body));
 }
 
 Result<void> Mail::resolve(const MessageId& id, Position call, const Decision& decision) {

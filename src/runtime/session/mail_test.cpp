@@ -101,6 +101,23 @@ TEST_P(MailTest, OfARefusalBehindAWordTheRefusalCounts) {
   EXPECT_EQ(runs["pay"], 0);
 }
 
+TEST_P(MailTest, AWordBehindARefusalCountsOnlyIfItOverrulesIt) {
+  begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  must(session->answer(asks_for({{"pay", "{}"}, {"pay", "{}"}})));
+  must(session->run_calls());
+  const Position first = first_call();
+  const Position second = std::next(session->state().open_calls.begin())->first;
+  for (const Position call : {first, second}) {
+    must(mail().approve(fresh(), call, false, "ben", "no"));
+    must(mail().approve(fresh(), call, true, "ana", "fine", call == second));
+  }
+  must(session->take_inbox());
+
+  EXPECT_EQ(must(session->run_calls()).refused, 1U);
+  EXPECT_EQ(state_of(first), CallState::denied);
+  EXPECT_EQ(state_of(second), CallState::succeeded);
+}
+
 TEST_P(MailTest, APauseBehindACancelDoesNotUndoIt) {
   begin({});
   must(mail().cancel(fresh(), "ann", "enough"));

@@ -69,7 +69,12 @@ void ToldCalls::add(const Entry& entry) {
   }
   const bool is_message = entry.channel == "transcript" && entry.kind == "message";
   const bool is_record = entry.channel == "calls" || is_message;
-  if (is_record && entry.body.codec() != Codec::blob) {
+  if (is_record && entry.body.codec() == Codec::blob) {
+    // What a large message says is not read here.
+    if (!is_message) is_whole_ = false;
+    return;
+  }
+  if (is_record) {
     // A made-up text of many values would take many times its size.
     const auto record = parse_foreign_json(entry.body.bytes());
     if (record ? !is_known(*record) : has_too_many_values(entry.body.bytes())) {
