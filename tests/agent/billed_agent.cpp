@@ -71,7 +71,12 @@ std::vector<Manner> every_manner() {
     add("", [](Manner&) {});
     add("_without_usage", [](Manner& manner) { manner.tells_usage = false; });
     add("_broken_off", [&](Manner& manner) { manner.breaks_off_at = last; });
+    add("_broken_off_without_usage", [&](Manner& manner) {
+      manner.breaks_off_at = last;
+      manner.tells_usage = false;
+    });
     add("_stopped", [&](Manner& manner) { manner.is_stopped_at = last; });
+    add("_unanswered", [&](Manner& manner) { manner.is_unanswered_at = last; });
   }
   return every;
 }
@@ -109,12 +114,16 @@ class BilledModel::Asked final : public Provider {
     const Manner& manner = model_.manner_;
     const int number = static_cast<int>(model_.bills_.size()) + 1;
     const bool is_stopped = number == manner.is_stopped_at;
-    const bool is_whole = number != manner.breaks_off_at && !is_stopped;
+    const bool is_unanswered = number == manner.is_unanswered_at;
+    const bool is_whole = number != manner.breaks_off_at && !is_stopped && !is_unanswered;
     model_.bills_.push_back({.moment = model_.clock ? model_.clock() : 0,
                              .cost = usage.tokens_in + usage.tokens_out,
                              .most = prepared_.tokens_in + prepared_.tokens_out,
                              .is_told = is_whole && manner.tells_usage});
     if (model_.on_arrival) model_.on_arrival(number);
+    if (is_unanswered) {
+      return NotAnswered{.error = {ErrorCode::unavailable, "it hung up", ""}, .may_be_paid = true};
+    }
     if (!manner.tells_usage) response->usage = {};
     if (is_whole) return outcome;
     // As a stream that told at its beginning what was sent.
@@ -202,7 +211,7 @@ Left have_turn(Store& store, Clock& clock, const Manner& manner, const Death& de
 }
 
 std::string end_turn(Store& store, Clock& clock, Manner manner, Left left, std::int64_t lost) {
-  manner.breaks_off_at = manner.is_stopped_at = 0;
+  manner.breaks_off_at = manner.is_stopped_at = manner.is_unanswered_at = 0;
   BilledModel model(std::move(manner));
   BilledAgent agent(store, model, clock, random_ids(), left.id);
   agent.finish();

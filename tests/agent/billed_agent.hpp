@@ -43,6 +43,8 @@ struct Manner {
   /// This request's response, the first is 1, breaks off; or is stopped, as by Ctrl-C.
   int breaks_off_at = 0;
   int is_stopped_at = 0;
+  /// This request is billed, and not a byte of its response arrives.
+  int is_unanswered_at = 0;
 };
 
 /// What is wrong with `recorded` once all these were paid; empty: nothing. It is never less, and more
@@ -53,7 +55,7 @@ struct Manner {
 /// For gtest: bytes of pointers are no name.
 inline void PrintTo(const Manner& manner, std::ostream* out) { *out << manner.name; }
 
-/// Reads alone, changes, long results, with and without usage, broken off, stopped.
+/// Reads alone, changes, long results, with and without usage, broken off, stopped, not answered.
 [[nodiscard]] std::vector<Manner> every_manner();
 
 /// Outlives the agents that ask it.

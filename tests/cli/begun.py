@@ -1,6 +1,6 @@
 """`perdure run` and `perdure chat` killed with SIGKILL while they begin: at each write, and at random times.
 
-usage: begun.py PERDURE DIES_AT_WRITE [--random N] [--seed N]
+usage: begun.py PERDURE DIES_AT_WRITE [--random DEATHS] [--seed N]
 
 DIES_AT_WRITE is the library that ends a program at its Nth write to a file. Whatever a death leaves behind,
 in one store for all of them:
@@ -160,16 +160,22 @@ class Trials:
             write += 1
             begun = self.begin(verb, write=write)
             self.judge(begun)
+            if not begun.died and write < 10:
+                raise Wrong(f"{verb} was to die at write {write}, and did not")
             if not begun.died:
                 return write - 1
 
-    def at_random(self, count: int) -> int:
-        died = 0
-        for number in range(count):
-            begun = self.begin(("run", "chat")[number % 2], after=self.chance.uniform(0, self.span))
+    def at_random(self, deaths: int) -> int:
+        """Starts as many as it takes until so many were killed."""
+        died = started = 0
+        while died < deaths:
+            if started > 20 * deaths:
+                raise Wrong(f"of {started} that were started only {died} were killed")
+            begun = self.begin(("run", "chat")[started % 2], after=self.chance.uniform(0, self.span))
             self.judge(begun)
             died += begun.died
-        return died
+            started += 1
+        return started
 
 
 def main() -> int:
@@ -183,8 +189,8 @@ def main() -> int:
     try:
         for verb in ("run", "chat"):
             print(f"begun: {verb} killed at each of {trials.at_each_write(verb)} writes", flush=True)
-        died = trials.at_random(arguments.random)
-        print(f"begun: {arguments.random} started, {died} of them killed at random times")
+        started = trials.at_random(arguments.random)
+        print(f"begun: {started} started, {arguments.random} of them killed at random times")
     except Wrong as wrong:
         print(f"begun: {wrong}\nAgain: --random {arguments.random} --seed {arguments.seed}")
         return 1

@@ -1,5 +1,7 @@
 """Signals: whenever one comes, the program ends as documented, and the session goes on. signals_test.py PERDURE"""
 
+import os
+import pty
 import re
 import signal
 import subprocess
@@ -7,7 +9,7 @@ import sys
 import time
 import unittest
 
-from agent_folder import AgentFolder, Gate, end_of, kill
+from agent_folder import PATIENCE, AgentFolder, Gate, end_of, kill
 
 PROGRAM = ""
 EXITS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
@@ -33,6 +35,22 @@ class SignalsTest(unittest.TestCase):
             pass
         process.send_signal(number)
         return end_of(process)
+
+    def signalled_in_terminal(self, number: signal.Signals, moment: float, *words: str) -> int:
+        here, there = pty.openpty()
+        self.addCleanup(os.close, here)
+        process = subprocess.Popen(
+            [self.folder.program, *words], cwd=self.folder.path, env=self.folder.environment | {"TERM": "xterm"},
+            stdin=there, stdout=there, stderr=there, preexec_fn=block,
+        )  # fmt: skip
+        os.close(there)
+        self.addCleanup(kill, process)
+        try:
+            process.wait(moment)
+        except subprocess.TimeoutExpired:
+            pass
+        process.send_signal(number)
+        return process.wait(PATIENCE)
 
     def write_agent(self) -> str:
         look = {"name": "look", "args": {}}
@@ -129,6 +147,7 @@ class SignalsTest(unittest.TestCase):
             with self.subTest(number.name):
                 said = self.signalled(number, 0.3, "resume", "@last", "--wait", "1h")
                 self.assertEqual(said[0], code, said)
+                self.assertEqual(self.signalled_in_terminal(number, 0.3, "chat", "@last", "--wait", "1h"), code)
         gate.open()
         self.assertEqual(end_of(owner)[:2], (0, "Done.\n"))
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,18 @@
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/store/body.hpp"
 #include "perdure/store/bundle.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/facts.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure {
 namespace {
@@ -174,6 +184,53 @@ TEST_P(ContradictingBundle, IsRefusedForTwoHoldersOfOneKey) {
                   claim->call.state = CallState::failed;
               }),
               HasSubstr("holds a key, and is failed"));
+}
+
+TEST_P(ContradictingBundle, IsRefusedForMoneyThatItsBudgetForgets) {
+  const auto budget = [](std::int64_t paid, std::int64_t spent) {
+    return NewEntry{
+        .channel = "budget",
+        .kind = "spend",
+        .body = Body::from_text(fmt::format(
+            R"({{"micros":{},"after":{{"spent":{},"unconfirmed":0,"reserved":0,"granted":0}}}})",
+            paid, spent))};
+  };
+  int stores = 0;
+  const auto import_of = [&](std::vector<NewEntry> entries) {
+    const auto strange = must(open_store("memory:", {.clock = &clock}));
+    const WorkerId worker = must(WorkerId::parse("wrk_1"));
+    const SessionId session = must(SessionId::parse("ses_1"));
+    must(strange->sessions().create({.id = session}));
+    must(strange->ownership().enroll({.id = worker, .host = "there", .pid = 1}));
+    const Lease lease = must(strange->ownership().acquire(session, worker));
+    must(strange->commit(lease,
+                         {.id = must(BatchId::parse("bat_1")), .entries = std::move(entries)}));
+    const std::string path = folder.file(fmt::format("money {}", ++stores));
+    must(export_sessions(*strange, path));
+    const auto into = must(open_store("memory:", {.clock = &clock}));
+    const auto imported = import_bundle(*into, path);
+    return imported ? std::string() : imported.error().message;
+  };
+  EXPECT_EQ(import_of({budget(100, 100), budget(50, 150)}), "");
+  EXPECT_THAT(import_of({budget(100, 0)}), HasSubstr("less than was paid"));
+  EXPECT_THAT(import_of({budget(100, 100), budget(50, 120)}), HasSubstr("less than was paid"));
+  EXPECT_THAT(import_of({budget(100, 100), budget(0, 20)}), HasSubstr("less than was paid"));
+}
+
+TEST_P(ContradictingBundle, WhoseClaimsWereNeverMadeHoldsNoKey) {
+  std::set<Digest> claimed;
+  FalseStore liar(*from);
+  liar.on_read([&](Fact& fact) {
+    auto* claim = std::get_if<ClaimFact>(&fact);
+    if (claim == nullptr) return;
+    claim->call.attempts = 0;
+    claimed.insert(claim->call.key.value());
+  });
+  const std::string path = folder.file("unmade");
+  must(export_sessions(liar, path));
+  static_cast<void>(import_bundle(*to, path));
+  ASSERT_THAT(claimed, testing::Not(IsEmpty()));
+  for (const Digest& key : claimed) EXPECT_FALSE(must(to->ledger().find_holder(key)));
 }
 
 TEST_P(ContradictingBundle, ThatDoesNotIsTaken) {

@@ -143,5 +143,26 @@ TEST(ZeroedRowOfASaver, IsNotPassedOver) {
   }
 }
 
+// A step that was done is not given out once more because its record is lost.
+TEST(ZeroedRowOfASaver, GivesNoStepOutThatWasDone) {
+  for (Position zeroed = 1; zeroed <= 2; ++zeroed) {
+    const TempFolder folder;
+    const std::string path = folder.file("s.db");
+    {
+      StoreSaver saver(must(open_store(path)));
+      const auto claim = must(saver.claim_step("t", "pay", "order 1"));
+      must(saver.fill_step(std::get<CheckpointSaver::StepClaim>(claim), json("1")));
+    }
+    zero(path, zeroed);
+    StoreSaver saver(must(open_store(path)));
+    const auto again = saver.claim_step("t", "pay", "order 1");
+    if (again) {
+      EXPECT_TRUE(std::holds_alternative<CheckpointSaver::Step>(*again)) << zeroed;
+    } else {
+      EXPECT_EQ(again.error().code, ErrorCode::corrupted) << zeroed;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace perdure

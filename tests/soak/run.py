@@ -59,7 +59,9 @@ def commands(programs: pathlib.Path, seed: int) -> list[Command]:
     ]
     kills = [sys.executable, str(ROOT / "tests/cli/kills.py"), str(programs.parent / "bin/perdure"), str(programs)]
     kills += ["--kills=200", "--each=5", f"--seed={seed}"]
-    plain = [kills, crash, power, *faults, damage, *servers, *sweeps, fuzz]
+    begun = [sys.executable, str(ROOT / "tests/cli/begun.py"), str(programs.parent / "bin/perdure")]
+    begun += [str(programs / "dies_at_write.so"), "--random=400", f"--seed={seed}"]
+    plain = [kills, begun, crash, power, *faults, damage, *servers, *sweeps, fuzz]
     seeded = [(sequences, [str(programs / "store_property_test")]), (lives, [str(programs / "simulation_test")])]
     return [*(({}, each) for each in plain), *seeded]
 

@@ -57,6 +57,9 @@ class Approvals {
   /// to decide again what was used, to ask again what is decided.
   [[nodiscard]] Result<void> apply(Approval approval);
 
+  /// What was allowed is no longer allowed. What was asked or refused stays.
+  void forget_given();
+
   /// The latest word on this call with these arguments; null if there is none.
   [[nodiscard]] const Approval* find(Position call, const Digest& args_digest) const;
   /// Whether an attempt of this call with these arguments is allowed.

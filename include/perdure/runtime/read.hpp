@@ -11,6 +11,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
@@ -35,6 +36,11 @@ namespace perdure {
 /// Fails: as Ledger::read.
 [[nodiscard]] Result<std::vector<Position>> find_damage(Store& store, const SessionId& session,
                                                         const State& state);
+
+/// Whether an open request of a log that was read just now is known not to have been sent: it was only
+/// written ahead, and nothing that the log said since can have been lost.
+/// Fails: as Upkeep::loss_token.
+[[nodiscard]] Result<bool> is_known_unsent(Store& store, const Request& request);
 
 /// What a fork does about a call that the response at its point asks for, and that has no outcome
 /// there.

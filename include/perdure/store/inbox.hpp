@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -34,6 +35,12 @@ struct InboxMessage {
 
   bool operator==(const InboxMessage&) const = default;
 };
+
+/// Whether a message of that kind decides about calls, or says that nothing of them runs any more: an
+/// approval, a resolution, the note of a worker's end. They count only in the store they were posted to.
+[[nodiscard]] constexpr bool is_decision(std::string_view kind) {
+  return kind == "approve" || kind == "resolve" || kind == "ended_worker";
+}
 
 class Inbox {
  public:

@@ -113,6 +113,8 @@ void SignalWatch::take(int signal) {
     const Uptime now = clock_.uptime();
     if (caught_ != 0) {
       if (now - caught_at_ >= one_moment) ::_exit(exit_by_signal + signal);
+      // One that ends a program counts, whatever came first.
+      if (signal == SIGTERM) caught_ = SIGTERM;
       return;
     }
     caught_ = signal;

@@ -57,6 +57,16 @@ TEST_F(SignalWatchTest, TwoWithinAMomentAreOne) {
   SUCCEED();
 }
 
+TEST_F(SignalWatchTest, WithinAMomentOfAnInterruptATerminationCounts) {
+  SignalWatch watch(clock);
+  watch.hold();
+  ::kill(::getpid(), SIGINT);
+  await(watch);
+  ::kill(::getpid(), SIGTERM);
+  while (watch.caught() != SIGTERM) std::this_thread::yield();
+  EXPECT_EQ(watch.renew(), SIGTERM);
+}
+
 TEST_F(SignalWatchTest, TheSecondLeaves) {
   meanwhile = std::chrono::milliseconds(100);
   EXPECT_EXIT(ask_to_stop(), testing::ExitedWithCode(128 + SIGTERM), "");

@@ -113,7 +113,8 @@ Result<ResumedAgent> resume_agent(Desk& desk, Agent& agent, const SessionId& id)
   }
   if (resumed || !is_about(resumed.error(), "agent_changed")) return resumed;
   const std::string changed = resumed.error().message;
-  const bool can_ask = desk.world().is_in_terminal && desk.world().is_err_terminal;
+  const bool can_ask =
+      desk.world().is_in_terminal && desk.world().is_err_terminal && desk.signals().caught() == 0;
   // Nothing is taken over yet: whoever is asked may leave.
   const bool was_held = can_ask && desk.signals().let_go();
   const bool is_confirmed =

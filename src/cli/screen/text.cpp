@@ -54,24 +54,12 @@ bool is_in(const std::array<Range, count>& ranges, char32_t code) {
 // What shows nothing, or turns the order of what follows: two texts that differ would look alike. Those
 // that Unicode calls default ignorable, and the breaks and annotations that terminals do not know.
 bool is_hidden(char32_t code) {
-  static constexpr std::array<Range, 18> hidden = {{{0xAD, 0xAD},
-                                                    {0x34F, 0x34F},
-                                                    {0x61C, 0x61C},
-                                                    {0x115F, 0x1160},
-                                                    {0x17B4, 0x17B5},
-                                                    {0x180B, 0x180F},
-                                                    {0x200B, 0x200F},
-                                                    {0x2028, 0x202E},
-                                                    {0x2060, 0x206F},
-                                                    {0x3164, 0x3164},
-                                                    {0xFE00, 0xFE0F},
-                                                    {0xFEFF, 0xFEFF},
-                                                    {0xFFA0, 0xFFA0},
-                                                    {0xFFF0, 0xFFFB},
-                                                    {0x13430, 0x1343F},
-                                                    {0x1BCA0, 0x1BCA3},
-                                                    {0x1D173, 0x1D17A},
-                                                    {0xE0000, 0xE0FFF}}};
+  static constexpr std::array<Range, 20> hidden = {
+      {{0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},     {0x115F, 0x1160},
+       {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},
+       {0x2060, 0x206F},   {0x2800, 0x2800},   {0x3164, 0x3164},   {0xFE00, 0xFE0F},
+       {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},   {0x13430, 0x1343F},
+       {0x1BCA0, 0x1BCA3}, {0x1D159, 0x1D159}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}}};
   return is_in(hidden, code);
 }
 

@@ -52,8 +52,16 @@ Result<Exit> print_raw(Desk& desk, Store& store, const PlaceInSession& place) {
                                {.as_of = place.point, .order = Order::newest_first, .limit = 1});
   if (!last) return forward(last);
   if (last->empty()) return fail(ErrorCode::not_found, "the session has no entries");
-  std::string bytes = last->front().body.bytes();
-  if (const auto blob = last->front().body.blob()) {
+  const Entry& entry = last->front();
+  if (entry.condition == Condition::damaged) {
+    return end_with_damage(desk, place.session.id, {entry.position});
+  }
+  if (entry.condition == Condition::erased) {
+    return fail(ErrorCode::not_found,
+                fmt::format("the body of the entry at position {} was erased", entry.position));
+  }
+  std::string bytes = entry.body.bytes();
+  if (const auto blob = entry.body.blob()) {
     auto whole = store.blobs().get(*blob);
     if (!whole) return forward(whole);
     bytes = *std::move(whole);

@@ -9,11 +9,13 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/agent_source.hpp"
+#include "live/signal_watch.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/store.hpp"
 #include "place/path.hpp"
 #include "place/reference.hpp"
 #include "verbs/live_options.hpp"
+#include "verbs/values.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -44,6 +46,7 @@ Result<Exit> run_chat(Desk& desk) {
   if (!store) return forward(store);
   Chat chat(desk, **store);
   auto started = start_chat(desk, **store, chat);
+  if (!started && was_left(started.error(), desk.signals())) return exit_by(desk.signals());
   if (!started) return forward(started);
   desk.signals().hold();
   return chat.talk();

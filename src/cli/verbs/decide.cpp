@@ -278,7 +278,7 @@ Result<Exit> run_approve(Desk& desk) {
   auto call = find_call(**store, desk.given().arguments.front(), {Need::approval});
   if (!call) return forward(call);
   if (auto fits = check_is_question(desk, *call, false); !fits) return forward(fits);
-  if (call->state == CallState::intended && !desk.output().is_json()) {
+  if (call->state == CallState::intended) {
     if (auto shown = show_call(desk, **store, *call); !shown) return forward(shown);
   }
   auto say = say_to_allow(desk, **store, *call);
@@ -308,8 +308,9 @@ Result<Exit> run_answer(Desk& desk) {
   auto call = find_call(**store, desk.given().arguments.front(), {Need::answer});
   if (!call) return forward(call);
   if (auto fits = check_is_question(desk, *call, true); !fits) return forward(fits);
-  return give_word(desk, **store, *call,
-                   {.allow = true, .overrules = true, .decision = "answered", .why = *std::move(text)});
+  return give_word(
+      desk, **store, *call,
+      {.allow = true, .overrules = true, .decision = "answered", .why = *std::move(text)});
 }
 
 }  // namespace

@@ -112,18 +112,13 @@ Result<void> prepare(Desk& desk, Session& session, bool has_input) {
   return session.set_budget(*budget, desk.world().user, "said on the command line");
 }
 
-Exit exit_by(const SignalWatch& signals) {
-  return signals.caught() == SIGTERM ? Exit::terminated : Exit::interrupted;
-}
-
 Result<Exit> go_on(Desk& desk, Store& store, const SessionSummary& row, SignalWatch& signals) {
   auto input = input_of(desk);
   if (!input) return forward(input);
   // Before it is taken over: what recovers is not left half-way.
   signals.hold();
   auto taken = take_up(desk, store, row);
-  const bool is_held = !taken && taken.error().code == ErrorCode::lease_held;
-  if (is_held && signals.caught() != 0) return exit_by(signals);
+  if (!taken && was_left(taken.error(), signals)) return exit_by(signals);
   if (!taken) return forward(taken);
   AgentSession& agent = taken->resumed.session;
   if (auto ready = prepare(desk, agent.session(), input->has_value()); !ready) {

@@ -18,6 +18,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
@@ -121,7 +122,15 @@ std::int64_t unconfirmed_of(Store& store, const SessionSummary& row) {
   const auto entry = budget_entry_from_json(intact->kind, intact->body.bytes());
   if (!entry || !entry->after) return 0;
   const bool is_held = row.holder && row.holder->alive;
-  return entry->after->unconfirmed + (is_held ? 0 : entry->after->reserved);
+  if (is_held || entry->after->reserved == 0) return entry->after->unconfirmed;
+  // A resume gives back what was reserved for a request that was not sent.
+  const auto state = read_state(store, row.id, {});
+  if (!state || !state->request) return entry->after->unconfirmed + entry->after->reserved;
+  const Request& request = state->request->request;
+  const auto is_unsent = is_known_unsent(store, request);
+  const auto open = state->budget.reservations.find(request.reservation);
+  const bool is_free = is_unsent && *is_unsent && open != state->budget.reservations.end();
+  return entry->after->unconfirmed + entry->after->reserved - (is_free ? open->second.micros : 0);
 }
 
 // The runtime knows approvals only; that this one is a question, the tool says.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -74,6 +75,15 @@ Result<std::string> text_of_stdin(const World& world) {
 
 Result<std::string> text_of_word(const std::string& value, const World& world) {
   return value == "-" ? text_of_stdin(world) : text_or_file(value, world.folder);
+}
+
+Exit exit_by(const SignalWatch& signals) {
+  return signals.caught() == SIGTERM ? Exit::terminated : Exit::interrupted;
+}
+
+bool was_left(const Error& error, const SignalWatch& signals) {
+  const bool had_to_wait = error.code == ErrorCode::lease_held || error.subject == "agent_changed";
+  return had_to_wait && signals.caught() != 0;
 }
 
 Result<Exit> end_with_damage(Desk& desk, const SessionId& session,

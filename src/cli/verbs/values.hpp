@@ -10,6 +10,7 @@
 #include "command/command.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
+#include "live/signal_watch.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/entry.hpp"
@@ -34,6 +35,11 @@ namespace perdure::cli {
 /// What a word stands for: all of stdin for "-", otherwise as text_or_file.
 /// Fails: as both.
 [[nodiscard]] Result<std::string> text_of_word(const std::string& value, const World& world);
+
+/// How a verb ends that a signal stopped.
+[[nodiscard]] Exit exit_by(const SignalWatch& signals);
+/// Whether a session was not taken up because of a signal: while it was waited for, or asked about.
+[[nodiscard]] bool was_left(const Error& error, const SignalWatch& signals);
 
 /// The end of a verb that has shown what could be read: `done`, or `damaged` if something could not.
 /// Fails: `corrupted`, which names the places; not where the output is JSON, which has them.

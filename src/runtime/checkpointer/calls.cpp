@@ -72,10 +72,24 @@ Result<dispatch::Operation> operation_of(const Checkpointer::ToolCall& call, con
                                  .root_nonce = site.origin.nonce});
 }
 
-Batch issue_of(const Checkpointer::ToolCall& call, Position at, const Digest& key) {
+Result<std::int64_t> failures_of(Store& store, const Digest& key) {
+  auto calls = store.ledger().by_key(key);
+  if (!calls) return forward(calls);
+  std::int64_t failures = 0;
+  for (const Call& call : *calls) failures += call.failures;
+  return failures;
+}
+
+Batch issue_of(const Checkpointer::ToolCall& call, Position at, const Digest& key,
+               std::int64_t generation) {
   Batch batch;
   batch.entries = {
       {.channel = book_channel, .kind = "issued", .body = Body::from_text(call.args.text())}};
+  if (generation > 0) {
+    batch.entries.push_back({.channel = book_channel,
+                             .kind = dispatch::book_generation_kind,
+                             .body = Body::from_text(std::to_string(generation))});
+  }
   batch.calls = {Intend{.call = at,
                         .args = at,
                         .tool = call.tool_name,
@@ -108,12 +122,13 @@ Result<void> check_may_end(const Call& call, const ToolOutcome& outcome, const s
               name);
 }
 
-Result<std::string> key_at_vendor(Store& store, const Digest& key) {
-  auto calls = store.ledger().by_key(key);
-  if (!calls) return forward(calls);
-  std::int64_t failures = 0;
-  for (const Call& call : *calls) failures += call.failures;
-  return dispatch::vendor_key(key, failures);
+Result<std::string> key_at_vendor(Store& store, const Call& call) {
+  auto recorded = dispatch::recorded_generation(store, call);
+  if (!recorded) return forward(recorded);
+  if (*recorded) return dispatch::vendor_key(*call.key, **recorded);
+  auto failures = failures_of(store, *call.key);
+  if (!failures) return forward(failures);
+  return dispatch::vendor_key(*call.key, *failures);
 }
 
 Result<bool> is_outcome(Store& store, const Call& call, const ToolOutcome& outcome) {
@@ -156,7 +171,7 @@ Result<Checkpointer::Pending> pending(Store& store, const Call& call) {
                              .issued_at = call.dispatched_at,
                              .why = call.why};
   if (call.key) {
-    auto key = key_at_vendor(store, *call.key);
+    auto key = key_at_vendor(store, call);
     if (!key) return forward(key);
     told.idempotency_key = *std::move(key);
   }

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -33,8 +34,18 @@ struct Site {
 [[nodiscard]] Result<dispatch::Operation> operation_of(const Checkpointer::ToolCall& call,
                                                        const Site& site);
 
-/// Writes the call down and claims its key.
-[[nodiscard]] Batch issue_of(const Checkpointer::ToolCall& call, Position at, const Digest& key);
+/// How often the operation has failed: a vendor may keep its answer to an attempt that failed, so each
+/// failure changes the key that it is given.
+/// Fails: as Ledger::by_key.
+[[nodiscard]] Result<std::int64_t> failures_of(Store& store, const Digest& key);
+
+/// The key that the vendor was given when the call was issued.
+/// Fails: as Ledger::by_key and Log::read.
+[[nodiscard]] Result<std::string> key_at_vendor(Store& store, const Call& call);
+
+/// Writes the call down, with the generation of its vendor's key, and claims its key.
+[[nodiscard]] Batch issue_of(const Checkpointer::ToolCall& call, Position at, const Digest& key,
+                             std::int64_t generation);
 
 /// Writes down what became of the call at `call`; the entry gets the position `at`.
 [[nodiscard]] Batch result_of(Position call, const ToolOutcome& outcome, Position at,
@@ -43,11 +54,6 @@ struct Site {
 /// Fails: `conflict` if a call in doubt is to have failed because a later run of it did nothing.
 [[nodiscard]] Result<void> check_may_end(const Call& call, const ToolOutcome& outcome,
                                          const std::string& who);
-
-/// The key that the vendor is given. It may keep its answer to an attempt that failed, so each failure
-/// of the operation changes it.
-/// Fails: as Ledger::by_key.
-[[nodiscard]] Result<std::string> key_at_vendor(Store& store, const Digest& key);
 
 /// Whether that outcome is the one the call has.
 /// Fails: as Log::read.

@@ -27,6 +27,7 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
+#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {
@@ -71,6 +72,21 @@ TEST_P(CheckpointerCalls, ACallInDoubtHasTheKeyThatItsRunWasGiven) {
   must(book->start_session(session));
   EXPECT_EQ(pending().at(0).idempotency_key, given.key);
   EXPECT_EQ(std::get<Pending>(issue(email("ann"))).idempotency_key, given.key);
+}
+
+TEST_P(CheckpointerCalls, ACallInDoubtHasThatKeyAlsoWhenCallsThatFailedAreDeleted) {
+  auto call = email("ann");
+  call.repeat = Repeat::once_per_store;
+  must(book->start_session(other));
+  const auto failed = std::get<MayRun>(must(book->record_tool_call_issued(other, call)));
+  must(book->record_tool_call_result(other, failed.call, Failed{"refused"}));
+  const auto given = std::get<MayRun>(issue(call));
+  EXPECT_NE(given.key, failed.key);
+  restart();
+  must(store->retention().remove(other));
+  must(book->start_session(session));
+  EXPECT_EQ(pending().at(0).idempotency_key, given.key);
+  EXPECT_EQ(std::get<Pending>(issue(call)).idempotency_key, given.key);
 }
 
 TEST_P(CheckpointerCalls, TheKeyIsTheOneTheDispatcherUses) {

@@ -106,6 +106,7 @@ Result<void> HeldLog::load() {
   next_ = row->next;
   status_ = row->status;
   wait_reason_ = row->wait_reason;
+  is_restored_ = row->restored;
   const bool is_fork = row->parent && row->parent->lineage == Lineage::fork;
   inherited_ = is_fork ? row->parent->position : 0;
   told_ = *std::move(told);
@@ -150,7 +151,8 @@ Result<Receipt> HeldLog::commit(Batch batch, const std::string& why) {
   note_status(batch,
               {.status = status_,
                .wait_reason = wait_reason_,
-               .in_log = status_in_log(told_.status, inherited_)},
+               .in_log = status_in_log(told_.status, inherited_),
+               .restored = is_restored_},
               {.who = lease_.worker.text(), .why = why});
   batch.id = mint<BatchTag>(ids_);
   batch.expected_head = head_;
@@ -175,6 +177,7 @@ void HeldLog::take_in_batch(const Batch& batch, const Receipt& receipt) {
   if (batch.status) {
     status_ = batch.status->status;
     wait_reason_ = batch.status->wait_reason;
+    is_restored_ = false;
   }
   head_ = receipt.head;
   next_ = std::max(next_, position);

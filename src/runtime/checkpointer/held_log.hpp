@@ -86,6 +86,7 @@ class HeldLog {
   Told told_;
   Status status_ = Status::active;
   std::string wait_reason_;
+  bool is_restored_ = false;
   Position inherited_ = 0;  ///< Up to there the line is that of the session it was forked from.
   Position head_ = 0;
   Position next_ = 1;

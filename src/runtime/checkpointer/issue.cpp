@@ -10,6 +10,7 @@
 
 #include "checkpointer/calls.hpp"
 #include "checkpointer/held_log.hpp"
+#include "dispatch/key.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/checkpointer.hpp"
@@ -24,16 +25,16 @@ using Issued = Checkpointer::Issued;
 using MayRun = Checkpointer::MayRun;
 using ToolCall = Checkpointer::ToolCall;
 
-Result<MayRun> may_run(Store& store, const Digest& key, Position call) {
-  auto at_vendor = key_at_vendor(store, key);
-  if (!at_vendor) return forward(at_vendor);
-  return MayRun{.call = call, .key = *std::move(at_vendor)};
+Result<MayRun> may_run(Store& store, const Call& issued) {
+  auto key = key_at_vendor(store, issued);
+  if (!key) return forward(key);
+  return MayRun{.call = issued.position, .key = *std::move(key)};
 }
 
-Result<Issued> answer(Store& store, HeldLog& held, const Call& holder, const Digest& key) {
+Result<Issued> answer(Store& store, HeldLog& held, const Call& holder) {
   const bool is_untold =
       holder.session == held.session() && held.untold.erase(holder.position) == 1;
-  if (is_untold) return may_run(store, key, holder.position);
+  if (is_untold) return may_run(store, holder);
   if (holder.state == CallState::succeeded) return completed(store, holder);
   auto told = pending(store, holder);
   if (!told) return forward(told);
@@ -70,7 +71,7 @@ Result<std::optional<Issued>> look_up(Store& store, HeldLog& held, const ToolCal
     return std::nullopt;
   }
   if (auto same = check_same_args(store, **holder, call, operation); !same) return forward(same);
-  return answer(store, held, **holder, operation.key);
+  return answer(store, held, **holder);
 }
 
 }  // namespace
@@ -83,8 +84,10 @@ Result<Issued> issue(Store& store, HeldLog& held, const ToolCall& call) {
   if (!known) return forward(known);
   if (*known) return **std::move(known);
 
-  auto receipt = held.commit(issue_of(call, at, operation->key));
-  if (receipt) return may_run(store, operation->key, at);
+  auto failures = failures_of(store, operation->key);
+  if (!failures) return forward(failures);
+  auto receipt = held.commit(issue_of(call, at, operation->key, *failures));
+  if (receipt) return MayRun{.call = at, .key = dispatch::vendor_key(operation->key, *failures)};
   if (receipt.error().code == ErrorCode::commit_unknown) held.untold.insert(at);
   if (receipt.error().code != ErrorCode::conflict) return forward(receipt);
   known = look_up(store, held, call, *operation);

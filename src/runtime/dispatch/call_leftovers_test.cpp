@@ -206,6 +206,16 @@ TEST_P(CallLeftoversTest, AreNotEndedByAnOutdatedOwner) {
   EXPECT_TRUE(happened.empty()) << "it may be what the new owner runs";
 }
 
+TEST_P(CallLeftoversTest, ASessionThatWasClosedEndsNothing) {
+  leave(verifiable("pay"));
+  session = must(runtime->open(id));
+  must(session->close());
+  const auto run = session->run_calls();
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, ErrorCode::lease_lost);
+  EXPECT_TRUE(happened.empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, CallLeftoversTest, testing::ValuesIn(every_backend()),
                          [](const auto& named) { return named.param.name; });
 

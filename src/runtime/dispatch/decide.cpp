@@ -51,6 +51,8 @@ Decision by_verdict(const CallFacts& call, const Tool& tool, OnDoubt on_doubt, T
     return by_policy(on_doubt, fmt::format("verify cannot tell: {}", open->why));
   }
   if (auto wait = still_landing(call, tool, now)) return *std::move(wait);
+  // The old attempt could land after verify looked and before it answered.
+  if (still_landing(call, tool, call.verify_began)) return VerifyIt{};
   return RunIt{.none_landed = true};
 }
 

@@ -48,6 +48,8 @@ struct CallFacts {
   /// The last moment at which the last attempt could have sent something.
   Timestamp sent_before{};
   std::optional<Verdict> verdict{};  ///< Of a verify since the last attempt.
+  /// When that verify was asked: it may have looked at once, and answered long after.
+  Timestamp verify_began{};
   /// Why something of the last attempt may still run; empty: nothing is known to.
   std::optional<std::string> left{};
   std::string doubt{};  ///< What is recorded of the last attempt, if it came to no outcome.

@@ -61,6 +61,12 @@ Decision ask(const CallFacts& call, const Tool& tool, Timestamp now = noon) {
   return decide(call, &tool, OnDoubt::ask, now);
 }
 
+// The verify was asked and answered at that moment.
+Decision ask_verified(CallFacts call, const Tool& tool, Timestamp now) {
+  call.verify_began = now;
+  return ask(call, tool, now);
+}
+
 TEST(Decide, AnIntendedCallRuns) {
   EXPECT_TRUE(is<RunIt>(ask({.effect = EffectClass::unsafe}, payment())));
 }
@@ -106,7 +112,7 @@ TEST(Decide, AReadIsNotRunAgainByAToolThatNoLongerOnlyReads) {
 TEST(Decide, OnlyAVerifyRulesEarlierAttemptsOut) {
   auto verified = doubted(EffectClass::verifiable);
   verified.verdict = NotLanded{};
-  EXPECT_TRUE(std::get<RunIt>(ask(verified, verifiable(), noon + hours(1))).none_landed);
+  EXPECT_TRUE(std::get<RunIt>(ask_verified(verified, verifiable(), noon + hours(1))).none_landed);
   EXPECT_FALSE(std::get<RunIt>(ask(doubted(EffectClass::idempotent), keyed())).none_landed);
 }
 
@@ -166,7 +172,14 @@ TEST(Decide, NotLandedCountsWhenTheRequestCanNoLongerArrive) {
   const auto decision = ask(call, verifiable(), noon + minutes(2) - Duration(1));
   ASSERT_TRUE(is<WaitFor>(decision));
   EXPECT_EQ(std::get<WaitFor>(decision).until, noon + minutes(2));
-  EXPECT_TRUE(is<RunIt>(ask(call, verifiable(), noon + minutes(2))));
+  EXPECT_TRUE(is<RunIt>(ask_verified(call, verifiable(), noon + minutes(2))));
+}
+
+TEST(Decide, NotLandedCountsOnlyIfItWasAskedWhenTheRequestCouldNoLongerArrive) {
+  auto call = doubted(EffectClass::verifiable);
+  call.verdict = NotLanded{};
+  call.verify_began = noon + minutes(2) - Duration(1);
+  EXPECT_TRUE(is<VerifyIt>(ask(call, verifiable(), noon + hours(1))));
 }
 
 TEST(Decide, ALocalCallCanStillLandWhileItsProcessMayLive) {

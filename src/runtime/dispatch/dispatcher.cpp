@@ -179,7 +179,10 @@ CallFacts Dispatcher::facts_of(const CallView& call) const {
   const Timestamp ours = call.row.settled_at.value_or(held_.world().clock.now());
   facts.sent_before = call.open.ended_at.value_or(is_ours ? ours : held_.taken_at());
   const auto verdict = verdicts_.find({call.call(), call.row.attempts});
-  if (verdict != verdicts_.end()) facts.verdict = verdict->second;
+  if (verdict != verdicts_.end()) {
+    facts.verdict = verdict->second.verdict;
+    facts.verify_began = verdict->second.began;
+  }
   return facts;
 }
 
@@ -274,12 +277,13 @@ Result<Verdict> Dispatcher::verify(const CallView& call) {
 }
 
 Result<Dispatcher::Step> Dispatcher::ask_verify(const CallView& call) {
+  const Timestamp began = held_.world().clock.now();
   auto verdict = verify(call);
   if (!verdict) return forward(verdict);
   // An answer that was cut off says nothing: whoever goes on asks again.
   if (stop_.stop_requested()) return Step::went_on;
   ++report_.verified;
-  verdicts_[{call.call(), call.row.attempts}] = *std::move(verdict);
+  verdicts_[{call.call(), call.row.attempts}] = {.verdict = *std::move(verdict), .began = began};
   return Step::went_on;
 }
 

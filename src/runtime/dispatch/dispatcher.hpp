@@ -74,6 +74,10 @@ class Dispatcher {
 
  private:
   enum class Step { went_on, waits };
+  struct Verified {
+    Verdict verdict;
+    Timestamp began{};  ///< When it was asked.
+  };
 
   [[nodiscard]] Result<Step> advance(const std::vector<CallView>& calls);
   [[nodiscard]] Result<Step> begin(const std::vector<CallView>& calls);
@@ -101,7 +105,7 @@ class Dispatcher {
   Attempts attempts_;
   std::vector<CallView> started_;  ///< Dispatched by us, and not run yet.
   /// Of a verify since the call's last attempt, by call and attempt.
-  std::map<std::pair<Position, std::int64_t>, Verdict> verdicts_;
+  std::map<std::pair<Position, std::int64_t>, Verified> verdicts_;
   std::function<void(Draft&)> then_;
   std::stop_token stop_;  ///< Of whoever runs the calls now.
   CallsReport report_;

@@ -14,14 +14,27 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/body.hpp"
 #include "perdure/store/bundle.hpp"
+#include "perdure/store/commit.hpp"
 #include "perdure/store/copy.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/open.hpp"
+#include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure {
 namespace {
@@ -229,6 +242,177 @@ TEST_P(ForeignClaims, DoNotKeepACallThatIsUnderWayFromItsKey) {
       id);
   EXPECT_TRUE(must(store->upkeep().check()).is_sound());
 }
+
+// What a person decided where the bundle was made was not decided here.
+class ForeignDecisions : public ForeignClaims {
+ protected:
+  /// A session whose call waits for an approval.
+  void make_waiting() {
+    begin({pay()}, asking());
+    must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
+    ASSERT_EQ(must(session->run_calls()).waiting->what, Waiting::For::approval);
+    call = last_call();
+  }
+
+  static Policy asking() {
+    return {.needs_approval = [](const Tool&, const Json&) { return true; }};
+  }
+
+  /// It goes on in another store, as a bundle brought it there.
+  void carry(const ImportOptions& options = {}) {
+    session.reset();
+    runtime.reset();
+    must(export_sessions(*store, bundle));
+    there = std::make_unique<StorePlace>(GetParam());
+    store = must(open_store(there->location(), {.clock = &clock, .ids = &ids}));
+    must(import_bundle(*store, bundle, options));
+    runtime = must(Runtime::start(*store, {.host = "there",
+                                           .pid = 8,
+                                           .renews_itself = false,
+                                           .tools = must(Tools::of(tools)),
+                                           .policy = asking(),
+                                           .clock = &clock,
+                                           .ids = &ids}));
+    session = must(runtime->open(id));
+  }
+
+  std::optional<Waiting> go_on() {
+    must(session->take_inbox());
+    must(session->set_status({.status = Status::active}, "ben", "it is mine"));
+    return must(session->run_calls()).waiting;
+  }
+
+  ~ForeignDecisions() override {
+    session.reset();
+    runtime.reset();
+    store.reset();
+  }
+
+  Position call = 0;
+  std::unique_ptr<StorePlace> there;
+};
+
+TEST_P(ForeignDecisions, AnApprovalInTheLogAllowsNothing) {
+  make_waiting();
+  must(session->approve(call, true, "stranger", "do it"));
+  carry();
+  const auto waiting = go_on();
+  ASSERT_TRUE(waiting);
+  EXPECT_EQ(waiting->what, Waiting::For::approval);
+  EXPECT_EQ(runs["pay"], 0);
+
+  must(session->approve(call, true, "ben", "I looked"));
+  EXPECT_EQ(must(session->run_calls()).run, 1U) << "one that is given here does";
+}
+
+TEST_P(ForeignDecisions, AnApprovalGivenHereBeforeItGoesOnStays) {
+  make_waiting();
+  must(session->approve(call, true, "stranger", "do it"));
+  carry();
+  must(session->approve(call, true, "ben", "I looked"));
+  must(session->close());
+  session = must(runtime->open(id));
+  EXPECT_FALSE(go_on());
+  EXPECT_EQ(runs["pay"], 1);
+}
+
+TEST_P(ForeignDecisions, AnApprovalInTheInboxAllowsNothing) {
+  make_waiting();
+  must(Mail(*store, id).approve(mint<MessageTag>(ids), call, true, "stranger", "do it"));
+  carry();
+  EXPECT_EQ(go_on()->what, Waiting::For::approval);
+  EXPECT_EQ(runs["pay"], 0);
+  EXPECT_EQ(must(store->log().read(id, {.channel = "inbox"})).front().kind, "imported_approve");
+}
+
+TEST_P(ForeignDecisions, AnApprovalAheadOfItsCallAllowsNothing) {
+  begin({pay()}, asking());
+  must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
+  must(session->run_calls());
+  const Digest digest = session->state().open_calls.at(last_call()).args_digest;
+  must(session->cancel_calls("later", user_says("and now?")));
+  must(session->ask({}));
+  // The response, then its intent: at the second position from here.
+  const Position next = must(store->sessions().read(id)).head + 3;
+  const Lease& lease = session->lease();
+  must(store->commit(
+      lease, {.id = mint<BatchTag>(ids),
+              .expected_head = must(store->sessions().read(id)).head,
+              .entries = {{.channel = "approvals",
+                           .kind = "given",
+                           .body = Body::from_text(to_json(Approval{
+                               .call = next, .args_digest = digest, .who = "stranger"}))}}}));
+  session.reset();
+  session = must(runtime->open(id));
+  must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
+  const auto report = must(session->run_calls());
+  ASSERT_EQ(last_call(), next);
+  ASSERT_TRUE(report.waiting);
+  EXPECT_EQ(report.waiting->what, Waiting::For::approval);
+  EXPECT_EQ(runs["pay"], 0);
+}
+
+TEST_P(ForeignDecisions, AnApprovalIsNotBroughtBackByARewind) {
+  make_waiting();
+  must(session->approve(call, true, "stranger", "do it"));
+  const Position approved = must(store->sessions().read(id)).head;
+  carry();
+  EXPECT_TRUE(go_on());
+  must(session->cancel_calls("not yet", user_says("wait")));
+  must(session->rewind(Point::position(approved)));
+  const auto report = must(session->run_calls());
+  EXPECT_EQ(runs["pay"], 0);
+  EXPECT_EQ(report.run, 0U);
+}
+
+TEST_P(ForeignDecisions, ACancelledSessionThatIsReopenedAsksAgain) {
+  make_waiting();
+  must(session->approve(call, true, "ann", "do it"));
+  must(session->set_status({.status = Status::cancelled}, "ann", "no"));
+  must(session->set_status({.status = Status::active}, "ann", "yes"));
+  const auto report = must(session->run_calls());
+  EXPECT_EQ(runs["pay"], 0);
+  EXPECT_EQ(report.run, 0U);
+}
+
+// The bundle has the claim, a call that waits because of it, and the decision that believes it.
+TEST_P(ForeignDecisions, ADecisionThatBelievesAClaimSettlesNothing) {
+  make_waiting();
+  make_strange();
+  must(export_sessions(*strange, bundle));
+  must(import_bundle(*store, bundle));
+  must(session->approve(call, true, "stranger", "do it"));
+  ASSERT_EQ(must(session->run_calls()).waiting->what, Waiting::For::decision);
+  must(Mail(*store, id)
+           .resolve(mint<MessageTag>(ids), call,
+                    {.as = Decision::As::succeeded,
+                     .result = "refunded",
+                     .who = "stranger",
+                     .why = "seen"}));
+  const SessionId waits = id;
+  carry();
+  must(session->take_inbox());
+  const Call row = must(store->ledger().read(waits, call));
+  EXPECT_EQ(row.state, CallState::intended);
+  EXPECT_FALSE(must(store->ledger().find_holder(*row.key)));
+  EXPECT_EQ(runs["pay"], 0);
+}
+
+TEST_P(ForeignDecisions, ADecisionToRunACallOnceMoreIsMadeHereAgain) {
+  make_waiting();
+  make_strange();
+  must(export_sessions(*strange, bundle));
+  must(import_bundle(*store, bundle));
+  must(session->approve(call, true, "stranger", "do it"));
+  ASSERT_EQ(must(session->run_calls()).waiting->what, Waiting::For::decision);
+  must(session->resolve(call, {.as = Decision::As::retry, .who = "stranger", .why = "not done"}));
+  carry();
+  EXPECT_EQ(go_on()->what, Waiting::For::decision);
+  EXPECT_EQ(runs["pay"], 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryBackend, ForeignDecisions, testing::ValuesIn(every_backend()),
+                         [](const auto& named) { return named.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, ForeignClaims, testing::ValuesIn(every_backend()),
                          [](const auto& named) { return named.param.name; });

@@ -3,6 +3,7 @@
 #include "dispatch/recorded.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/store/body.hpp"
@@ -98,6 +100,18 @@ Result<std::optional<Recorded>> recorded_result(Store& store, const Call& call) 
   auto entry = find_entry(store, call.session, call.result.value_or(0));
   if (!entry) return forward(entry);
   return *entry ? result_in(**entry, call) : std::nullopt;
+}
+
+Result<std::optional<std::int64_t>> recorded_generation(Store& store, const Call& call) {
+  auto issued = find_entry(store, call.session, call.position);
+  if (!issued) return forward(issued);
+  if (!*issued || (*issued)->channel != book_channel) return std::nullopt;
+  auto next = find_entry(store, call.session, call.position + 1);
+  if (!next) return forward(next);
+  const bool is_there =
+      *next && (*next)->channel == book_channel && (*next)->kind == book_generation_kind;
+  const auto number = is_there ? parse_json((*next)->body.bytes()) : Result<Json>(Json(0));
+  return number ? number->as_int64() : std::nullopt;
 }
 
 Result<Recorded> told_result(Store& store, const Call& call) {

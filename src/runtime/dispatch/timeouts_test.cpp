@@ -147,6 +147,36 @@ TEST_P(TimeoutsTest, ThatComeBackBeforeTheSessionIsGivenUpAreRecorded) {
   EXPECT_EQ(must(store->sessions().read(id)).status, Status::active);
 }
 
+// Verify looks at once, the old request arrives after that, and only then verify answers.
+TEST_P(TimeoutsTest, AVerifyThatWasAskedTooEarlyIsAskedAgain) {
+  int paid = 0;
+  Tool pay = tool("pay", {.network = true, .mutate = true});
+  pay.in_flight_max = Duration(1000);
+  pay.verify = [&](const VerifyContext&) -> Verdict {
+    const bool is_there = paid > 0;
+    clock.advance(Duration(500));
+    if (paid == 0) ++paid;
+    clock.advance(Duration(1500));
+    if (is_there) return Landed{"paid"};
+    return NotLanded{};
+  };
+  behaviour["pay"] = [&](const CallContext& call) -> ToolOutcome {
+    if (call.attempt == 1) return Doubtful{"line cut"};
+    ++paid;
+    return Succeeded{"paid again"};
+  };
+  begin({pay});
+  must(session->answer(asks_for({{"pay", "{}"}})));
+  auto report = must(session->run_calls());
+  while (report.waiting && report.waiting->until) {
+    clock.advance(*report.waiting->until - clock.now() + Duration(1));
+    must(runtime->renew());
+    report = must(session->run_calls());
+  }
+  EXPECT_EQ(paid, 1);
+  EXPECT_EQ(result_of(2), "paid");
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, TimeoutsTest, testing::ValuesIn(every_backend()),
                          [](const auto& named) { return named.param.name; });
 

@@ -3,6 +3,7 @@
 #include "saver/steps.hpp"
 
 #include <fmt/format.h>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -119,6 +120,26 @@ Result<std::optional<StepEntry>> Steps::find(const SessionId& session,
   return *std::move(step);
 }
 
+// A lost entry is shown on every channel.
+Result<void> Steps::check_none_lost(const SessionSummary& session, const std::string& step_key) {
+  const std::lock_guard lock(mutex_);
+  Position& whole = whole_[session.id];
+  auto entries =
+      store_.log().read(session.id, {.from = whole + 1, .channel = channel_of(step_key)});
+  if (!entries) return forward(entries);
+  for (const Entry& entry : *entries) {
+    if (entry.condition == Condition::intact) continue;
+    return fail(
+        ErrorCode::corrupted,
+        fmt::format("whether step \"{}\" was done cannot be told: the record at position {} "
+                    "of session {} is damaged or erased",
+                    step_key, entry.position, session.id.text()),
+        step_key);
+  }
+  whole = session.head;
+  return {};
+}
+
 Result<std::optional<Holder>> Steps::find_living(const StepEntry& there) {
   auto holder = store_.ownership().find_resource(there.resource);
   if (!holder) return forward(holder);
@@ -187,6 +208,7 @@ Result<ClaimAnswer> Steps::claim(const StepEntry& wish, const std::string& threa
     if (!now) return forward(now);
     given = answer(*now, wish, thread_id);
     if (!given || *given) return {};
+    if (auto whole = check_none_lost(turn.session, wish.step_key); !whole) return whole;
     StepEntry entry = wish;
     entry.kind = claimed;
     entry.token = mint<StepClaimTag>(*rules_.ids).text();

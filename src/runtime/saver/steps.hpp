@@ -8,16 +8,19 @@
 
 #pragma once
 
-#include <memory>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/saver.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/turn.hpp"
 
@@ -63,6 +66,8 @@ class Steps {
   /// What a claim gets to hear from the entry that is there; empty if it may have the step.
   Answer answer(const std::optional<StepEntry>& there, const StepEntry& wish,
                 const std::string& thread_id);
+  /// Fails: `corrupted` if a record that may be this step's is lost: it may have been done.
+  Result<void> check_none_lost(const SessionSummary& session, const std::string& step_key);
   Result<std::optional<Holder>> find_living(const StepEntry& there);
   Result<std::string> own_resource();
   Result<void> write(const Turn& turn, const StepEntry& entry, Sync sync);
@@ -75,6 +80,8 @@ class Steps {
   Hand claimant_;  ///< Lives as long as the process may be working on a step.
   Hand writer_;
   Turns turns_;
+  std::mutex mutex_;
+  std::map<SessionId, Position> whole_;  ///< Up to where no record was found to be lost.
 };
 
 }  // namespace perdure::saver

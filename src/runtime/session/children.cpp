@@ -271,6 +271,10 @@ Result<void> Session::finish(const std::string& result, Status as) {
   }
   if (auto known = parts_->held.find_out(); !known) return known;
   if (parts_->held.has_ended() && state().end) return tell_parent(*parts_);
+  if (parts_->held.has_ended() && as != status()) {
+    return fail(ErrorCode::conflict,
+                fmt::format("the session is {}: reopen it first", to_string(status())));
+  }
   if (auto settled = check_all_settled(parts_->held); !settled) return settled;
   Draft draft = parts_->held.draft();
   Budget budget = state().budget;

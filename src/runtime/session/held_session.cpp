@@ -82,6 +82,10 @@ const std::string& HeldSession::nonce() {
 
 bool HeldSession::has_ended() const { return is_end(status_); }
 
+void HeldSession::add_taken_up(Draft& draft) const {
+  draft.stand({.status = status_, .wait_reason = wait_reason_});
+}
+
 Result<void> HeldSession::check_goes_on() const {
   if (!has_ended() && status_ != Status::paused) return {};
   return fail(ErrorCode::conflict,
@@ -91,6 +95,8 @@ Result<void> HeldSession::check_goes_on() const {
 
 Result<void> HeldSession::check_may_act() {
   if (auto here = process_.check(); !here) return here;
+  if (is_released_) return fail(ErrorCode::lease_lost, "this session was closed here");
+  if (is_lost_) return lost();
   if (!world_.worker.may_act()) {
     return fail(ErrorCode::lease_lost, "the lease could not be renewed in time");
   }
@@ -119,6 +125,7 @@ Result<void> HeldSession::load() {
   if (first_ == 0) first_ = row->next;
   status_ = row->status;
   wait_reason_ = row->wait_reason;
+  is_restored_ = row->restored;
   const bool is_fork = row->parent && row->parent->lineage == Lineage::fork;
   inherited_ = is_fork ? row->parent->position : 0;
   auto state = read_state(world_.store, lease_.session, at_position(row->head));
@@ -168,7 +175,11 @@ Result<Receipt> HeldSession::commit(Draft draft) {
   batch.expected_head = head_;
   fit_rows(batch);
   if (draft.reason.who.empty()) draft.reason.who = lease_.worker.text();
-  note_status(batch, {.status = status_, .wait_reason = wait_reason_, .in_log = status_in(state_)},
+  note_status(batch,
+              {.status = status_,
+               .wait_reason = wait_reason_,
+               .in_log = status_in(state_),
+               .restored = is_restored_},
               std::move(draft.reason));
   auto receipt = std::ranges::any_of(batch.entries, is_large) ? commit_with_blobs(batch)
                                                               : commit_in_order(batch);
@@ -267,6 +278,7 @@ Result<void> HeldSession::take_in(Batch batch, const Receipt& receipt) {
   if (batch.status) {
     status_ = batch.status->status;
     wait_reason_ = batch.status->wait_reason;
+    is_restored_ = false;
   }
   if (batch.branch_from) {
     auto loaded = load();

@@ -109,6 +109,10 @@ class HeldSession {
   /// Asked to stop when the worker is late.
   [[nodiscard]] const std::stop_token& stop_token() const { return stop_; }
   [[nodiscard]] Status status() const { return status_; }
+  /// It came from a bundle or a backup, and nobody has changed its status or taken it up since.
+  [[nodiscard]] bool is_restored() const { return is_restored_; }
+  /// Makes the commit end that: the log then says that what was decided elsewhere is void.
+  void add_taken_up(Draft& draft) const;
   /// When a version was last named, in this line or another, by whomever; else its beginning.
   [[nodiscard]] Timestamp named_at() const { return named_at_; }
   [[nodiscard]] std::int64_t turns_since_named() const;
@@ -148,6 +152,7 @@ class HeldSession {
   Status status_ = Status::active;
   std::string wait_reason_;
   std::optional<NewSession> unborn_;  ///< Created by the next commit.
+  bool is_restored_ = false;
   bool is_lost_ = false;
   bool is_released_ = false;
   std::stop_token stop_;  ///< The worker's, from before the session was last known to be ours.

@@ -7,6 +7,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
 

@@ -23,9 +23,4 @@ struct RequestEnd {
 [[nodiscard]] Result<void> add_end_of_request(Draft& draft, const Request& request, Budget& budget,
                                               const RequestEnd& end);
 
-/// Whether an open request of a log that was read just now is known not to have been sent: it was only
-/// written ahead, and nothing that the log said since can have been lost.
-/// Fails: as Upkeep::loss_token.
-[[nodiscard]] Result<bool> is_known_unsent(Store& store, const Request& request);
-
 }  // namespace perdure

@@ -14,6 +14,7 @@
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"

@@ -11,6 +11,7 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
+#include "session/held_session.hpp"
 
 namespace perdure {
 
@@ -27,19 +28,22 @@ NewEntry status_entry(const StatusNote& note) {
 
 void note_status(Batch& batch, const StatusKnown& before, StatusReason reason) {
   if (!batch.status) return;
-  if (before.status != before.in_log) {
+  if (before.restored || before.status != before.in_log) {
     const std::string& words = before.wait_reason;
     batch.entries.push_back(
         status_entry({.status = before.status,
                       .who = "store",
-                      .why = words.empty() ? "its row came so into this store" : words}));
+                      .why = words.empty() ? "its row came so into this store" : words,
+                      .voids_decisions = before.restored}));
   }
   const StatusChange& change = *batch.status;
   if (change.status == before.status && change.wait_reason == before.wait_reason) return;
   if (reason.why.empty()) reason.why = change.wait_reason;
   if (reason.why.empty()) reason.why = "no reason was given";
-  batch.entries.push_back(status_entry(
-      {.status = change.status, .who = std::move(reason.who), .why = std::move(reason.why)}));
+  batch.entries.push_back(status_entry({.status = change.status,
+                                        .who = std::move(reason.who),
+                                        .why = std::move(reason.why),
+                                        .voids_decisions = is_end(before.status)}));
 }
 
 }  // namespace perdure

@@ -26,6 +26,7 @@ struct StatusKnown {
   Status status = Status::active;
   std::string wait_reason{};
   Status in_log = Status::active;
+  bool restored = false;  ///< From a bundle or a backup, and nobody has taken it up since.
 };
 
 /// What a line says of the session's status; entries up to `inherited` speak of the fork's parent.
@@ -34,8 +35,8 @@ struct StatusKnown {
 [[nodiscard]] NewEntry status_entry(const StatusNote& note);
 
 /// Adds the entry of the batch's change of status, if it is one: another status, or another reason.
-/// A status that the row has and the log does not know yet, as that of a store that was restored or
-/// of a session that was imported, is noted first.
+/// A status that the row has and the log does not know yet is noted first, and so is that the session
+/// was restored or imported: what was decided before that is void, as it is when it is reopened.
 void note_status(Batch& batch, const StatusKnown& before, StatusReason reason);
 
 }  // namespace perdure

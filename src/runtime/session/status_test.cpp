@@ -200,6 +200,18 @@ TEST_P(StatusTest, AnEndIsRefusedInAllWaysWhileACallIsUnresolved) {
   EXPECT_EQ(session->status(), Status::waiting);
 }
 
+TEST_P(StatusTest, AnEndIsNotChangedIntoAnother) {
+  for (const Status first : {Status::completed, Status::failed, Status::cancelled}) {
+    begin({});
+    must(session->answer({.blocks = {TextBlock{.text = "done"}}}));
+    must(session->set_status({.status = first}));
+    for (const Status other : {Status::completed, Status::failed, Status::cancelled}) {
+      EXPECT_EQ(session->finish("done", other).has_value(), other == first) << to_string(other);
+      EXPECT_EQ(session->status(), first);
+    }
+  }
+}
+
 // Whatever the runtime forgot to ask: the store itself says no, and in the same words.
 TEST_P(StatusTest, TheStoreRefusesAnEndAsFinishDoes) {
   doubt();

@@ -23,6 +23,7 @@
 #include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/commit.hpp"

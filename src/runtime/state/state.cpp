@@ -133,6 +133,8 @@ Skip fold_approvals(State& state, const Entry& entry) {
   if (!approval_decision_from(entry.kind)) return SkipReason::other_kind;
   auto approval = approval_from_json(entry.kind, entry.body.bytes());
   if (!approval) return because(approval.error());
+  // Whoever decides has seen the call.
+  if (entry.position <= approval->call) return SkipReason::refused;
   return fold_part(state.approvals, entry, [&](Approvals& approvals) {
     return approvals.apply(*std::move(approval)).has_value();
   });
@@ -172,6 +174,10 @@ Skip fold_status(State& state, const Entry& entry) {
   auto note = status_note_from_json(entry.kind, entry.body.bytes());
   if (!note) return because(note.error());
   note->position = entry.position;
+  if (note->voids_decisions) {
+    state.approvals.forget_given();
+    for (auto& [position, call] : state.open_calls) call.is_retried = false;
+  }
   state.status = *std::move(note);
   return {};
 }

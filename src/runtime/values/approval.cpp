@@ -3,6 +3,7 @@
 #include "perdure/runtime/approval.hpp"
 
 #include <fmt/format.h>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -99,6 +100,13 @@ Result<void> Approvals::apply(Approval approval) {
   const std::pair key(approval.call, approval.args_digest);
   latest_.insert_or_assign(key, std::move(approval));
   return {};
+}
+
+void Approvals::forget_given() {
+  std::erase_if(latest_, [](const auto& decided) {
+    return decided.second.decision == ApprovalDecision::given ||
+           decided.second.decision == ApprovalDecision::used;
+  });
 }
 
 const Approval* Approvals::find(Position call, const Digest& args_digest) const {

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,6 +19,8 @@
 #include "bundle/told_calls.hpp"
 #include "copy/fact_stream.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/json_text.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/check.hpp"
 #include "perdure/store/entry.hpp"
@@ -72,12 +75,44 @@ struct Segment {
   Entries entries{};
 };
 
+/// What the budget of a session's log says was spent in all. In a segment it never falls, and rises by what
+/// is paid.
+class Spent {
+ public:
+  void add(const Entry& entry) {
+    if (entry.channel != "budget" || entry.condition != Condition::intact ||
+        entry.body.codec() != Codec::json) {
+      return;
+    }
+    const auto change = parse_foreign_json(entry.body.bytes());
+    const Json* const after = change ? change->find("after") : nullptr;
+    const auto spent = after != nullptr ? number_in(*after, "spent") : std::nullopt;
+    if (!spent) return;
+    std::int64_t& before = by_segment_[entry.segment];
+    const std::int64_t paid = entry.kind == "spend" ? number_in(*change, "micros").value_or(0) : 0;
+    if (paid > *spent || *spent - paid < before) wrong_ = wrong_ == 0 ? entry.position : wrong_;
+    before = *spent;
+  }
+  /// Where it contradicts itself first; 0: nowhere.
+  [[nodiscard]] Position wrong() const { return wrong_; }
+
+ private:
+  static std::optional<std::int64_t> number_in(const Json& object, std::string_view key) {
+    const Json* const number = object.find(key);
+    return number != nullptr ? number->as_int64() : std::nullopt;
+  }
+
+  std::map<SegmentId, std::int64_t> by_segment_{};
+  Position wrong_ = 0;
+};
+
 struct Owner {
   SessionFact::Row row{};
   std::vector<Part> segments{};
   std::uint64_t checkpoints = 0;
   std::uint64_t calls = 0;
   ToldCalls told{};
+  Spent spent{};
   std::string contradiction{};  ///< The first one between a call and the log.
 };
 
@@ -96,7 +131,10 @@ struct Notes {
       if (Owner* owner = owner_of(pruned->segment)) owner->told.add_gap();
     } else if (const auto* entry = std::get_if<Entry>(&fact)) {
       segments[entry->segment].entries.add(*entry);
-      if (Owner* owner = owner_of(entry->segment)) owner->told.add(*entry);
+      if (Owner* owner = owner_of(entry->segment)) {
+        owner->told.add(*entry);
+        owner->spent.add(*entry);
+      }
     } else if (const auto* checkpoint = std::get_if<CheckpointFact>(&fact)) {
       ++owners[checkpoint->owner].checkpoints;
     } else if (const auto* call = std::get_if<CallFact>(&fact)) {
@@ -437,6 +475,10 @@ Result<bool> check_arrival(Store& store, const Passage& arriving,
     if (!run.report().is_complete) return false;
     std::string what = owner.contradiction;
     if (what.empty()) what = owner.told.find_without_call();
+    if (const Position wrong = owner.spent.wrong(); what.empty() && wrong != 0) {
+      what = fmt::format("what its budget says was spent, at position {}, is less than was paid",
+                         wrong);
+    }
     if (!run.report().damage.empty()) what = run.report().damage.front().what;
     if (what.empty()) continue;
     return fail(

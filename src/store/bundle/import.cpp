@@ -23,6 +23,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/limits.hpp"
 #include "perdure/store/progress.hpp"
@@ -105,6 +106,14 @@ Result<void> hold_alone(const Fact& fact, std::set<Digest>& held) {
 void disown_calls(Fact& fact) {
   if (auto* call = std::get_if<CallFact>(&fact)) rules::disown(call->call);
   if (auto* claim = std::get_if<ClaimFact>(&fact)) rules::disown(claim->call);
+}
+
+// Nor does a decision made there count as one made here: of a kind that no session knows, it is moved
+// to the log and does nothing.
+void set_decisions_aside(Fact& fact) {
+  auto* mail = std::get_if<MessageFact>(&fact);
+  if (mail == nullptr || mail->consumed || !is_decision(mail->message.kind)) return;
+  mail->message.kind.insert(0, "imported_");
 }
 
 Result<Passage> begin(Store& store, const Digest& digest) {
@@ -215,7 +224,10 @@ class Import {
           return forward(only);
         }
         come_up_paused(fact);
-        if (!options_.accept_claims) disown_calls(fact);
+        if (!options_.accept_claims) {
+          disown_calls(fact);
+          set_decisions_aside(fact);
+        }
         if (!options_.with_metadata) set_metadata_aside(fact);
       }
     }

@@ -62,9 +62,11 @@ std::optional<Digest> held_key(const Call& call) {
   return holds_key(call.state) ? call.key : std::nullopt;
 }
 
-// Also one that failed: failures change the key by which a vendor knows the operation.
+// Also one that failed: failures change the key by which a vendor knows the operation. A forged call
+// may hold its key without an attempt.
 void disown(Call& call) {
-  if (!call.key || call.attempts == 0) return;
+  const bool was_made = call.attempts > 0 || call.failures > 0 || holds_key(call.state);
+  if (!call.key || !was_made) return;
   call.claimed = call.key;
   call.key.reset();
 }

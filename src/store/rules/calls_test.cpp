@@ -3,6 +3,7 @@
 #include "rules/calls.hpp"
 
 #include <array>
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <optional>
 #include <set>
@@ -85,6 +86,19 @@ TEST(Calls, AKeyIsHeldWhileTheEffectMayHaveHappened) {
   const std::set<CallState> holding = {dispatched, in_doubt, succeeded, abandoned};
   for (const CallState state : all_states) {
     EXPECT_EQ(holds_key(state), holding.contains(state)) << to_string(state);
+  }
+}
+
+TEST(Calls, WhatABundleSaysWasMadeHoldsNoKey) {
+  for (const CallState state : all_states) {
+    for (const std::int64_t attempts : {0, 1}) {
+      Call call = call_in(state);
+      call.key = sha256("refund order 1");
+      call.attempts = attempts;
+      disown(call);
+      EXPECT_FALSE(held_key(call)) << to_string(state) << " after " << attempts;
+      EXPECT_EQ(call.claimed.has_value(), attempts > 0 || holds_key(state)) << to_string(state);
+    }
   }
 }
 
