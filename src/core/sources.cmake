@@ -15,7 +15,6 @@ set(PERDURE_CORE_SOURCES
     json_text.cpp
     money.cpp
     own_process.cpp
-    poly1305.cpp
     random_ids.cpp
     raw_json.cpp
     sha256.cpp
@@ -34,7 +33,6 @@ set(PERDURE_CORE_TESTS
     json_pointer_test.cpp
     json_test.cpp
     money_test.cpp
-    poly1305_test.cpp
     raw_json_test.cpp
     sha256_test.cpp
     shared_library_test.cpp

@@ -25,7 +25,6 @@ set(PERDURE_RUNTIME_SOURCES
     saver/conformance.cpp
     saver/conformance_steps.cpp
     saver/delta.cpp
-    saver/gist.cpp
     saver/match.cpp
     saver/open_saver.cpp
     saver/recent.cpp
@@ -97,7 +96,6 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/tool_test.cpp
     dispatch/unresolved_test.cpp
     saver/delta_test.cpp
-    saver/gist_test.cpp
     saver/recent_test.cpp
     saver/store_saver_test.cpp
     scratchpad/folder_test.cpp

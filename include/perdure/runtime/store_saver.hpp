@@ -5,11 +5,9 @@
 // list that grows costs its new elements, and so does a window that slides over one. A
 // state comes back byte for byte, white space and all. A put is one sync.
 //
-// A saver that put last to a thread compares with what it remembers. Any other one reads a
-// few of the last changes and, of a state of 256 KiB and more that mostly grew, no more: that
-// the rest is unchanged it tells by tags of 128 bits (core/poly1305.hpp), which are wrong with a
-// probability below 2^-75. It does not see then whether what is stored further back was
-// damaged since; a put that does see damage writes a whole state.
+// A saver that put last to a thread compares with the state that it remembers. Any other saver
+// reads the thread's last state first, which takes about as long as writing it whole. If that
+// state is damaged, the put writes a whole state.
 //
 // A thread is a session of the store, and its checkpoints are the session's: prune, fork,
 // check and backup work on them as on any other. Its steps are a second session,

@@ -25,6 +25,10 @@ namespace {
 // Below this a range takes about as many bytes as its text.
 constexpr std::size_t range_bytes_min = 24;
 
+bool is_between_characters(std::string_view text, std::size_t at) {
+  return at >= text.size() || (static_cast<std::uint8_t>(text[at]) & 0xC0U) != 0x80U;
+}
+
 // Shrinks the match until both its ends are between characters.
 Match align(std::string_view next, Match match) {
   while (match.size > 0 && !is_between_characters(next, match.to)) {
@@ -66,79 +70,15 @@ std::size_t size_of(const Part& part) {
   return std::get<std::string>(part).size();
 }
 
-std::size_t core_size(const Brief& brief, std::size_t range) {
-  return range - brief.front.size() - brief.back.size();
-}
-
-Result<Brief> brief_from(const Json& json) {
-  const Json::Array* texts = json.as_array();
-  const auto is_text = [](const Json& text) { return text.as_string() != nullptr; };
-  if (texts == nullptr || texts->size() != 3 || !std::ranges::all_of(*texts, is_text)) {
-    return no_delta("of what it keeps, a brief has three texts");
-  }
-  return Brief{*texts->at(0).as_string(), *texts->at(1).as_string(), *texts->at(2).as_string()};
-}
-
-bool fits(const Brief& brief, const Range& range) {
-  const std::size_t text = brief.front.size() + brief.back.size();
-  return brief.tag.empty() ? text == range.size : text < range.size;
-}
-
-Result<Gist> gist_from(const Json& json, const std::vector<Part>& parts) {
-  const Json* key = json.find("key");
-  const Json* cost = json.find("cost");
-  const Json* briefs = json.find("briefs");
-  const bool whole = key != nullptr && key->as_string() != nullptr && cost != nullptr &&
-                     number_in(*cost) && briefs != nullptr && briefs->is_array();
-  if (!whole) return no_delta("its gist has no key, cost or briefs");
-  Gist gist{.key = *key->as_string(), .cost = *number_in(*cost)};
-  for (const Json& element : *briefs->as_array()) {
-    auto brief = brief_from(element);
-    if (!brief) return forward(brief);
-    gist.briefs.push_back(*std::move(brief));
-  }
-  auto brief = gist.briefs.begin();
-  for (const Part& part : parts) {
-    const auto* range = std::get_if<Range>(&part);
-    if (range == nullptr) continue;
-    if (brief == gist.briefs.end() || !fits(*brief, *range)) {
-      return no_delta("its gist is another one's");
-    }
-    ++brief;
-  }
-  return gist;
-}
-
-std::string to_json(const Gist& gist) {
-  std::string briefs = "[";
-  for (const Brief& brief : gist.briefs) {
-    if (briefs.size() > 1) briefs += ',';
-    briefs += Json(Json::Array{brief.front, brief.tag, brief.back}).text();
-  }
-  ObjectWriter writer;
-  writer.add("key", gist.key);
-  writer.add("cost", gist.cost);
-  writer.add_raw("briefs", briefs + "]");
-  return writer.finish();
-}
-
 }  // namespace
 
-bool is_between_characters(std::string_view text, std::size_t at) {
-  return at >= text.size() || (static_cast<std::uint8_t>(text[at]) & 0xC0U) != 0x80U;
-}
-
 Delta diff(std::string_view base, std::string_view next) {
-  return to_delta(find_matches(base, next), next);
-}
-
-Delta to_delta(const std::vector<Match>& matches, std::string_view next) {
   Delta delta{.size = next.size()};
   std::size_t done = 0;
   const auto add_text = [&](std::size_t until) {
     if (until > done) delta.parts.emplace_back(std::string(next.substr(done, until - done)));
   };
-  for (const Match& found : matches) {
+  for (const Match& found : find_matches(base, next)) {
     const Match match = align(next, found);
     if (match.size < range_bytes_min) continue;
     add_text(match.to);
@@ -162,7 +102,6 @@ std::string to_json(const Delta& delta) {
   ObjectWriter writer;
   writer.add("size", delta.size);
   writer.add_raw("parts", parts + "]");
-  if (delta.gist) writer.add_raw("gist", to_json(*delta.gist));
   return writer.finish();
 }
 
@@ -179,11 +118,6 @@ Result<Delta> delta_from_json(std::string_view text) {
     auto part = part_from(element);
     if (!part) return forward(part);
     delta.parts.push_back(*std::move(part));
-  }
-  if (const Json* gist = json->find("gist")) {
-    auto read = gist_from(*gist, delta.parts);
-    if (!read) return forward(read);
-    delta.gist = *std::move(read);
   }
   return delta;
 }
@@ -215,72 +149,12 @@ Result<std::string> Folding::finish(std::string_view base) {
     }
     pieces.emplace_back(wanted.to, base.substr(wanted.range.from, wanted.range.size));
   }
-  for (const Found& found : found_) {
-    pieces.emplace_back(found.to, std::get<std::string>(found.piece));
-  }
+  for (const Found& found : found_) pieces.emplace_back(found.to, found.text);
   std::ranges::sort(pieces, {}, [](const auto& piece) { return piece.first; });
   std::string made;
   made.reserve(size_);
   for (const auto& [to, text] : pieces) made += text;
   return made;
-}
-
-Result<std::optional<KnownText>> Folding::finish_by_gist(const Delta& delta) {
-  if (auto gone = go_back(delta); !gone) return forward(gone);
-  // What is wanted of the text before lies in the ranges that the delta keeps.
-  for (const Wanted& wanted : wanted_) {
-    Wanted left = wanted;
-    auto brief = delta.gist->briefs.begin();
-    for (const Part& part : delta.parts) {
-      const auto* range = std::get_if<Range>(&part);
-      if (range == nullptr) continue;
-      const Brief& known = *brief++;
-      const bool begins_here =
-          left.range.from >= range->from && left.range.from - range->from < range->size;
-      if (!begins_here || left.range.size == 0) continue;
-      const std::size_t size =
-          std::min(left.range.size, range->from + range->size - left.range.from);
-      if (!take_brief(known, *range, {left.to, {left.range.from, size}})) return std::nullopt;
-      left = {left.to + size, {left.range.from + size, left.range.size - size}};
-    }
-    if (left.range.size > 0) return std::nullopt;
-  }
-  std::ranges::sort(found_, {}, &Found::to);
-  KnownText text;
-  for (Found& found : found_) {
-    auto* more = std::get_if<std::string>(&found.piece);
-    auto* last = text.empty() ? nullptr : std::get_if<std::string>(&text.back());
-    if (more != nullptr && last != nullptr) {
-      *last += *more;
-    } else {
-      text.push_back(std::move(found.piece));
-    }
-  }
-  return text;
-}
-
-// False if only a part of the core is wanted, which the tag tells nothing of.
-bool Folding::take_brief(const Brief& brief, Range all, Wanted wanted) {
-  const std::size_t begin = wanted.range.from - all.from;
-  const std::size_t end = begin + wanted.range.size;
-  const std::size_t core_begin = brief.front.size();
-  const std::size_t core_end = core_begin + core_size(brief, all.size);
-  if (begin < core_begin) {
-    add_text(wanted.to, std::string_view(brief.front).substr(begin, end - begin));
-  }
-  if (end > core_end) {
-    const std::size_t from = std::max(begin, core_end);
-    add_text(wanted.to + from - begin,
-             std::string_view(brief.back).substr(from - core_end, end - from));
-  }
-  if (core_begin == core_end || end <= core_begin || begin >= core_end) return true;
-  if (begin > core_begin || end < core_end) return false;
-  found_.push_back({wanted.to + core_begin - begin, Core{core_end - core_begin, brief.tag}});
-  return true;
-}
-
-void Folding::add_text(std::size_t to, std::string_view text) {
-  found_.push_back({to, std::string(text)});
 }
 
 void Folding::find(const Delta& delta, Wanted wanted) {
@@ -298,7 +172,8 @@ void Folding::find(const Delta& delta, Wanted wanted) {
 
 void Folding::take(const Part& part, std::size_t to, Range inside) {
   if (const auto* text = std::get_if<std::string>(&part)) {
-    return add_text(to, std::string_view(*text).substr(inside.from, inside.size));
+    found_.push_back({to, text->substr(inside.from, inside.size)});
+    return;
   }
   want(to, {std::get<Range>(part).from + inside.from, inside.size});
 }

@@ -26,8 +26,7 @@ struct Known {
   std::string checkpoint{};  ///< Its id.
   /// Shared with the checkpoint that was handed out.
   std::shared_ptr<const std::string> text{};
-  std::size_t cost = 0;        ///< Of the changes since the last whole state.
-  std::size_t since_gist = 0;  ///< As LoadedState::since_gist.
+  std::size_t cost = 0;  ///< Of the changes since the last whole state.
 };
 
 /// Thread safety: every method may be called from any thread at any time.

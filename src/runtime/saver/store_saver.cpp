@@ -31,7 +31,6 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/delta.hpp"
-#include "saver/gist.hpp"
 #include "saver/recent.hpp"
 #include "saver/steps.hpp"
 #include "saver/thread_log.hpp"
@@ -54,9 +53,6 @@ struct CheckpointTag {
 };
 struct LifeTag {
   static constexpr std::string_view prefix = "life_";
-};
-struct GistTag {
-  static constexpr std::string_view prefix = "gist_";
 };
 
 Result<SessionId> session_of(const std::string& thread_id) {
@@ -104,24 +100,29 @@ struct Base {
   std::optional<Point> branch{};
   std::optional<saver::Delta> change{};
   std::size_t cost = 0;
-  std::size_t since_gist = saver::gist_every;
 };
 
-// A base that is damaged is left alone, and the put heals the line: its state is whole. Damage
-// further back than a gist is left for the next whole state to heal.
+// A base that is damaged is left alone, and the put heals the line: its state is whole.
 Result<Base> base_at(ThreadLog& log, Version version, std::string_view next) {
-  if (const auto known = log.find_known(version)) {
-    if (auto change = saver::diff_known(known->text, known->key, next)) {
-      return Base{
-          .change = std::move(change), .cost = known->cost, .since_gist = known->since_gist};
-    }
-  }
   auto loaded = log.load(version);
   if (!loaded && loaded.error().code != ErrorCode::corrupted) return forward(loaded);
   if (!loaded) return Base{};
-  return Base{.change = saver::diff(loaded->text, next),
-              .cost = loaded->cost,
-              .since_gist = loaded->since_gist};
+  return Base{.change = saver::diff(loaded->text, next), .cost = loaded->cost};
+}
+
+// The entry that a put makes. Adds its cost to that of the base.
+NewEntry make_entry(const std::string& text, Base& base) {
+  std::string change = base.change ? saver::to_json(*base.change) : "";
+  base.cost += change.size() + saver::change_cost;
+  if (!base.change || base.cost > text.size()) {
+    base.cost = 0;
+    NewEntry entry{.channel = "state", .kind = "whole", .fold = Fold::replace};
+    entry.body = Body::from_text(text);
+    return entry;
+  }
+  NewEntry entry{.channel = "state", .kind = "change", .fold = Fold::append};
+  entry.body = Body::from_text(std::move(change));
+  return entry;
 }
 
 }  // namespace
@@ -142,7 +143,6 @@ struct StoreSaver::Parts {
 
   NewSession new_session(const SessionId& id) const;
   Result<Base> find_base(const Put& put, const SessionSummary& session);
-  NewEntry make_entry(const std::string& text, Base& base) const;
   Result<Checkpoint> put_in_turn(const Put& put, const saver::Turn& turn);
   Checkpoint listed(const Row& row, const SessionId& session) const;
 
@@ -196,33 +196,9 @@ Result<Base> StoreSaver::Parts::find_base(const Put& put, const SessionSummary& 
     return base;
   }
   if (is_known) {
-    return Base{.change = saver::diff(*known->text, put.state->text()),
-                .cost = known->cost,
-                .since_gist = known->since_gist};
+    return Base{.change = saver::diff(*known->text, put.state->text()), .cost = known->cost};
   }
   return latest ? base_at(log, latest->version, put.state->text()) : Base{};
-}
-
-// The entry that a put makes. Counts the cost and the gists of the base on.
-NewEntry StoreSaver::Parts::make_entry(const std::string& text, Base& base) const {
-  std::string change = base.change ? saver::to_json(*base.change) : "";
-  base.cost += change.size() + saver::change_cost;
-  if (!base.change || base.cost > text.size()) {
-    base.cost = 0;
-    base.since_gist = saver::gist_every;
-    NewEntry entry{.channel = "state", .kind = "whole", .fold = Fold::replace};
-    entry.body = Body::from_text(text);
-    return entry;
-  }
-  const bool tells = base.since_gist + 1 >= saver::gist_every;
-  if (tells && text.size() >= saver::gist_state_bytes_min) {
-    base.change->gist = saver::make_gist(*base.change, text, mint<GistTag>(ids).text(), base.cost);
-  }
-  if (base.change->gist) change = saver::to_json(*base.change);
-  base.since_gist = base.change->gist ? 0 : std::min(base.since_gist + 1, saver::gist_every);
-  NewEntry entry{.channel = "state", .kind = "change", .fold = Fold::append};
-  entry.body = Body::from_text(std::move(change));
-  return entry;
 }
 
 Result<CheckpointSaver::Checkpoint> StoreSaver::Parts::put_in_turn(const Put& put,
@@ -243,8 +219,7 @@ Result<CheckpointSaver::Checkpoint> StoreSaver::Parts::put_in_turn(const Put& pu
                                    .head = receipt->head,
                                    .checkpoint = id,
                                    .text = {put.state, &text},
-                                   .cost = base->cost,
-                                   .since_gist = base->since_gist});
+                                   .cost = base->cost});
   return Checkpoint{.id = id,
                     .thread_id = put.thread_id,
                     .created_at = receipt->at,

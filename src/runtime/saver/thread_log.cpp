@@ -23,7 +23,6 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/delta.hpp"
-#include "saver/gist.hpp"
 
 namespace perdure::saver {
 namespace {
@@ -55,11 +54,6 @@ std::unexpected<Error> no_state(const SessionId& session, Version version, std::
   return fail(ErrorCode::corrupted,
               fmt::format("the state of thread {} as of version {} cannot be read: {}",
                           session.text(), version, why));
-}
-
-// What a change adds to the cost of those after it; a gist has counted all before it.
-std::size_t cost_of(const Entry& entry, const Delta& delta) {
-  return delta.gist ? delta.gist->cost : entry.body.bytes().size() + change_cost;
 }
 
 }  // namespace
@@ -108,9 +102,7 @@ Result<LoadedState> ThreadLog::load(Version version) {
   if ((*whole)->condition != Condition::intact) {
     return no_state(session_, version, "the whole state before it is damaged or erased");
   }
-  LoadedState loaded{.since_gist = gist_every};
-  std::size_t changes_read = 0;
-  bool is_counted = false;
+  LoadedState loaded;
   std::optional<Folding> folding;
   LogQuery query{.as_of = as_of,
                  .from = (*whole)->position + 1,
@@ -127,10 +119,7 @@ Result<LoadedState> ThreadLog::load(Version version) {
       auto delta = delta_from_json(entry.body.bytes());
       if (!delta) return forward(delta);
       if (!folding) folding.emplace(delta->size);
-      if (!is_counted) loaded.cost += cost_of(entry, *delta);
-      if (!is_counted && delta->gist) loaded.since_gist = std::min(gist_every, changes_read);
-      is_counted = is_counted || delta->gist;
-      ++changes_read;
+      loaded.cost += entry.body.bytes().size() + change_cost;
       if (auto gone = folding->go_back(*delta); !gone) return forward(gone);
       query.to = entry.position - 1;
     }
@@ -140,33 +129,6 @@ Result<LoadedState> ThreadLog::load(Version version) {
   if (!text) return forward(text);
   loaded.text = *std::move(text);
   return loaded;
-}
-
-std::optional<KnownState> ThreadLog::find_known(Version version) {
-  const auto changes = store_.log().read(session_, {.as_of = Point::version(version),
-                                                    .channel = "state",
-                                                    .order = Order::newest_first,
-                                                    .limit = gist_every});
-  if (!changes) return std::nullopt;
-  KnownState known;
-  std::optional<Folding> folding;
-  for (const Entry& entry : *changes) {
-    if (entry.condition != Condition::intact || entry.fold != Fold::append) return std::nullopt;
-    const auto delta = delta_from_json(entry.body.bytes());
-    if (!delta) return std::nullopt;
-    if (!folding) folding.emplace(delta->size);
-    known.cost += cost_of(entry, *delta);
-    if (delta->gist) {
-      auto text = folding->finish_by_gist(*delta);
-      if (!text || !*text) return std::nullopt;
-      known.text = **std::move(text);
-      known.key = delta->gist->key;
-      return known;
-    }
-    if (!folding->go_back(*delta)) return std::nullopt;
-    ++known.since_gist;
-  }
-  return std::nullopt;
 }
 
 }  // namespace perdure::saver

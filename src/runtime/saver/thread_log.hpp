@@ -16,7 +16,6 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
-#include "saver/delta.hpp"
 
 namespace perdure::saver {
 
@@ -37,16 +36,6 @@ struct Row {
 struct LoadedState {
   std::string text{};
   std::size_t cost = 0;  ///< Of the changes since the last whole state.
-  /// How many changes came after the last one with a gist; gist_every if there is none.
-  std::size_t since_gist = 0;
-};
-
-/// What the last few changes and a gist tell of a state.
-struct KnownState {
-  KnownText text{};
-  std::string key{};  ///< Of its tags.
-  std::size_t cost = 0;
-  std::size_t since_gist = 0;
 };
 
 /// What a put hands to the store.
@@ -70,10 +59,6 @@ class ThreadLog {
 
   /// Fails: `not_found`; `corrupted`, also if something it needs was erased.
   [[nodiscard]] Result<LoadedState> load(Version version);
-
-  /// Reads a few entries only; nothing if they do not tell, or cannot be read: then load.
-  /// That what they rest on is undamaged it does not see.
-  [[nodiscard]] std::optional<KnownState> find_known(Version version);
 
  private:
   Result<std::vector<Row>> query(const CheckpointQuery& query);
