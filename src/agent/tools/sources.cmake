@@ -33,8 +33,6 @@ list(
   tools/schema/json_schema.cpp
   tools/schema/keywords.cpp
   tools/schema/pattern.cpp
-  tools/schema/pattern_sets.cpp
-  tools/schema/pattern_syntax.cpp
   tools/schema/value_text.cpp
   tools/scrubbing.cpp
   tools/secrets.cpp

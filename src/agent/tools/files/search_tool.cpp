@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view search_schema = R"({"type": "object", "additionalProperties": false,
   "required": ["pattern"], "properties": {
-    "pattern": {"type": "string", "minLength": 1, "description": "A regular expression (ECMAScript), held against each line."},
+    "pattern": {"type": "string", "minLength": 1, "description": "A regular expression (PCRE2), searched for in each line."},
     "path": {"type": "string", "description": "A folder, relative to the root; everything without."},
     "files": {"type": "string", "description": "Only files that fit, such as **/*.cpp"}}})";
 

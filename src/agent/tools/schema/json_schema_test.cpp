@@ -106,7 +106,7 @@ TEST(JsonSchemaTest, RefusesWhatIsNoSchema) {
   EXPECT_THAT(refusal(R"({"type": "strnig"})"), HasSubstr("/type: cannot be \"strnig\""));
   EXPECT_THAT(refusal(R"({"properties": {"a": {"minLength": -1}}})"),
               HasSubstr("/properties/a/minLength"));
-  EXPECT_THAT(refusal(R"({"pattern": "("})"), HasSubstr("not closed"));
+  EXPECT_THAT(refusal(R"({"pattern": "("})"), HasSubstr("missing closing parenthesis"));
   EXPECT_THAT(refusal(R"({"items": 5})"), HasSubstr("/items"));
   EXPECT_THAT(refusal("5"), HasSubstr("its root"));
 }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/text.hpp"
 
 namespace perdure::schema {
 namespace {
@@ -21,11 +22,18 @@ namespace {
 constexpr std::size_t pattern_bytes_max = 4096;
 constexpr std::uint32_t match_heap_kib_max = 8192;
 
+// What ECMAScript's syntax needs: `\u0041` and `\u{1F600}`, `[]` and `[^]`, a group that took no
+// part matches nothing. `$` is the end of the text only.
+constexpr std::uint32_t options = PCRE2_UTF | PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS |
+                                  PCRE2_DOLLAR_ENDONLY | PCRE2_MATCH_UNSET_BACKREF |
+                                  PCRE2_NEVER_BACKSLASH_C;
+
 struct FreeData {
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
 };
 struct FreeContext {
   void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
+  void operator()(pcre2_compile_context* context) const { pcre2_compile_context_free(context); }
 };
 
 PCRE2_SPTR bytes_of(std::string_view text) {
@@ -55,17 +63,20 @@ Result<Pattern> Pattern::compile(std::string_view source) {
     return fail(ErrorCode::unsupported,
                 fmt::format("a pattern of more than {} bytes", pattern_bytes_max));
   }
-  auto translated = pcre2_of(source);
-  if (!translated) return forward(translated);
+  if (!is_utf8(source)) return fail(ErrorCode::invalid_argument, "a pattern must be UTF-8");
+  const std::unique_ptr<pcre2_compile_context, FreeContext> context(
+      pcre2_compile_context_create(nullptr));
+  if (!context) return fail(ErrorCode::unavailable, "no memory for a pattern");
+  pcre2_set_newline(context.get(), PCRE2_NEWLINE_ANYCRLF);
+  pcre2_set_compile_extra_options(context.get(), PCRE2_EXTRA_ALT_BSUX);
   int error = 0;
   std::size_t offset = 0;
-  const std::uint32_t options =
-      PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C;
   pcre2_code* code =
-      pcre2_compile(bytes_of(*translated), translated->size(), options, &error, &offset, nullptr);
+      pcre2_compile(bytes_of(source), source.size(), options, &error, &offset, context.get());
   if (code == nullptr) {
-    return fail(ErrorCode::unsupported,
-                fmt::format("the pattern {} cannot be used: {}", source, pcre2_words(error)));
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the pattern {} cannot be used: {} (after {} bytes of it)", source,
+                            pcre2_words(error), offset));
   }
   return Pattern(
       std::string(source),

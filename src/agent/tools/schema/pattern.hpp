@@ -1,5 +1,5 @@
-// A regular expression of ECMAScript, as `pattern` has it: Unicode mode, found anywhere in the
-// text, no flags.
+// A regular expression of PCRE2 over Unicode text, found anywhere in the text. docs/tools.md says
+// where it differs from ECMAScript, which JSON Schema recommends.
 //
 // PCRE2 and not RE2: the schemas that people's generators write have look-aheads (zod's e-mail
 // address is one), which RE2 refuses. A match that backtracks too much is given up, and says so.
@@ -20,8 +20,8 @@ enum class Match : std::uint8_t { yes, no, too_much_work };
 /// A value type; any number of threads may use one.
 class Pattern {
  public:
-  /// Fails: `invalid_argument` for what is no regular expression; `unsupported` for what PCRE2 has
-  /// no counterpart of.
+  /// Fails: `invalid_argument` for what PCRE2 does not compile; `unsupported` for one that is too
+  /// long.
   [[nodiscard]] static Result<Pattern> compile(std::string_view source);
 
   /// Takes `steps` of the matcher at most.
@@ -35,8 +35,5 @@ class Pattern {
   std::string source_;
   std::shared_ptr<const Code> code_;  ///< Shared by copies; never changed.
 };
-
-/// The same expression in the words of PCRE2. Fails: as Pattern::compile.
-[[nodiscard]] Result<std::string> pcre2_of(std::string_view source);
 
 }  // namespace perdure::schema
