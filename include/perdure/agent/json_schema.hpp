@@ -6,8 +6,8 @@
 // read as what they mean: `items` with a list (a tuple, with `additionalItems`), and
 // `dependencies`.
 //
-// Exact: numbers are compared as the decimals they are written as, never as doubles; lengths
-// count code points. `pattern` is a regular expression of PCRE2, matched within limits.
+// Integers of 64 bits are compared exactly, other numbers as doubles; lengths count code points.
+// `pattern` is a regular expression of PCRE2, matched within limits.
 //
 // No schema and no value can make it run for ever or exhaust the stack: what takes too much work
 // is invalid, and says so.

@@ -249,6 +249,8 @@ TEST(AgentFileTest, MoneyIsExact) {
   EXPECT_EQ(micros("1000000000"), 1'000'000'000'000'000);
   EXPECT_EQ(micros("5.00000000"), 5'000'000);
   EXPECT_EQ(micros("0.0000001"), std::nullopt);
+  EXPECT_EQ(micros("2.50000000000000000001"), std::nullopt);
+  EXPECT_EQ(micros("300000000.0000001"), std::nullopt);
   EXPECT_EQ(micros("-1"), std::nullopt);
   EXPECT_EQ(micros("-0"), 0) << "not: without a limit";
   EXPECT_EQ(micros("1e3"), std::nullopt);

@@ -1,4 +1,4 @@
-// Money and time are read from their digits: neither is ever a floating-point number.
+// Numbers and times are read from their digits, never as floating-point numbers.
 
 #include "file/fields.hpp"
 
@@ -7,14 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/json_pointer.hpp"
-#include "perdure/core/money.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure::agent_file {
@@ -98,13 +96,6 @@ std::string Fields::word(std::string_view key, std::string_view otherwise) const
   const Json* found = find(key);
   const auto* text = found == nullptr ? nullptr : found->as_string();
   return text == nullptr ? std::string(otherwise) : *text;
-}
-
-std::optional<std::int64_t> Fields::micros(std::string_view key) const {
-  const Json* found = find(key);
-  if (found == nullptr) return std::nullopt;
-  // The schema leaves only a zero with a sign, which must not pass for no limit.
-  return micros_from_dollars(*found->number_token()).value_or(0);
 }
 
 std::string pointer_to(std::string_view pointer, std::string_view member) {

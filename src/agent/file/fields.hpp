@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +36,6 @@ class Fields {
 
   /// The word of that key; `otherwise` if it is not there.
   [[nodiscard]] std::string word(std::string_view key, std::string_view otherwise) const;
-  /// Dollars in micros.
-  [[nodiscard]] std::optional<std::int64_t> micros(std::string_view key) const;
 
  private:
   const Json* object_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/prices.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/money.hpp"
 #include "perdure/runtime/policy.hpp"
 
 namespace perdure::agent_file {
@@ -69,12 +71,32 @@ OnChange on_change_from(const std::string& word) {
   return word == "refuse" ? OnChange::refuse : OnChange::ask;
 }
 
-Price price_from(const Fields& fields) {
-  const std::int64_t input = fields.micros("input").value_or(0);
+// Money is read from its digits. What is too close to six decimals for the schema to tell is found
+// here.
+std::optional<std::int64_t> micros_in(Reading& reading, std::string_view pointer,
+                                      const Fields& fields, std::string_view key) {
+  const Json* found = fields.find(key);
+  if (found == nullptr) return std::nullopt;
+  const std::string& token = *found->number_token();
+  // The schema leaves only a zero with a sign, which must not pass for no limit.
+  if (token.starts_with('-')) return 0;
+  const auto micros = micros_from_dollars(token);
+  if (!micros) {
+    reading.found(pointer_to(pointer, key),
+                  fmt::format("{}: has more than six decimals; write dollars, like 2.50", key));
+  }
+  return micros;
+}
+
+Price price_from(Reading& reading, const std::string& pointer, const Fields& fields) {
+  const auto micros = [&](std::string_view key) {
+    return micros_in(reading, pointer, fields, key);
+  };
+  const std::int64_t input = micros("input").value_or(0);
   return {.input = input,
-          .output = fields.micros("output").value_or(0),
-          .cache_read = fields.micros("cache_read").value_or(input),
-          .cache_write = fields.micros("cache_write").value_or(input)};
+          .output = micros("output").value_or(0),
+          .cache_read = micros("cache_read").value_or(input),
+          .cache_write = micros("cache_write").value_or(input)};
 }
 
 bool has_way_up(std::string_view pattern) {
@@ -102,7 +124,7 @@ void read_rules(Reading& reading, AgentFile& to) {
                        rule.pattern);
   }
   const Fields budget = fields.object("budget");
-  to.budget_micros = budget.micros("dollars");
+  to.budget_micros = micros_in(reading, "/budget", budget, "dollars");
   budget.read("warn_percent", to.limits.warn_percent);
   const Fields limits = fields.object("limits");
   limits.read("iterations", to.limits.iterations);
@@ -112,7 +134,7 @@ void read_rules(Reading& reading, AgentFile& to) {
   to.on_doubt = tells ? OnDoubt::tell_model : OnDoubt::ask;
   to.on_change = on_change_from(fields.word("on_change", "ask"));
   for (const auto& [model, price] : fields.members("prices")) {
-    to.prices.emplace_back(model, price_from(Fields(price)));
+    to.prices.emplace_back(model, price_from(reading, pointer_to("/prices", model), Fields(price)));
   }
 }
 

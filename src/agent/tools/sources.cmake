@@ -26,12 +26,12 @@ list(
   tools/sandbox.cpp
   tools/schema/applicators.cpp
   tools/schema/compiler.cpp
-  tools/schema/decimal.cpp
   tools/schema/ends.cpp
   tools/schema/evaluator.cpp
   tools/schema/evaluator_objects.cpp
   tools/schema/json_schema.cpp
   tools/schema/keywords.cpp
+  tools/schema/number.cpp
   tools/schema/pattern.cpp
   tools/schema/value_text.cpp
   tools/scrubbing.cpp
@@ -49,8 +49,8 @@ list(
   tools/check/permissions_test.cpp
   tools/files/file_tools_test.cpp
   tools/process/line_teller_test.cpp
-  tools/schema/decimal_test.cpp
   tools/schema/json_schema_test.cpp
+  tools/schema/number_test.cpp
   tools/schema/pattern_test.cpp
   tools/secrets_test.cpp
   tools/session/session_tools_test.cpp)

@@ -19,8 +19,8 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/json_pointer.hpp"
 #include "tools/schema/compiler.hpp"
-#include "tools/schema/decimal.hpp"
 #include "tools/schema/node.hpp"
+#include "tools/schema/number.hpp"
 #include "tools/schema/pattern.hpp"
 #include "tools/schema/value_text.hpp"
 #include "tools/secret_ref.hpp"
@@ -38,7 +38,7 @@ std::uint8_t type_of(const Json& value) {
     case Json::Kind::boolean:
       return type_boolean;
     case Json::Kind::number:
-      return Decimal::from_token(*value.number_token()).is_integer() ? type_integer : type_number;
+      return Number(value).is_integer() ? type_integer : type_number;
     case Json::Kind::string:
       return type_string;
     case Json::Kind::array:
@@ -181,21 +181,20 @@ void Evaluator::check_number(const At& at) {
   const bool has_rules = rules.minimum || rules.maximum || rules.exclusive_minimum ||
                          rules.exclusive_maximum || rules.multiple_of;
   if (!at.value.is_number() || !has_rules) return;
-  const std::string& token = *at.value.number_token();
-  if (!spend(token.size() / 16)) return;
-  const Decimal number = Decimal::from_token(token);
+  if (!spend(at.value.number_token()->size() / 16)) return;
+  const Number number(at.value);
   const auto demand = [&](bool holds, std::string_view keyword, std::string_view words,
-                          const std::optional<Decimal>& bound) {
+                          const std::optional<Bound>& bound) {
     if (!bound || holds) return;
-    wrong(at, keyword, fmt::format("must be {} {}; is {}", words, bound->plain(), shown(at.value)));
+    wrong(at, keyword, fmt::format("must be {} {}; is {}", words, bound->words, shown(at.value)));
   };
-  demand(rules.minimum && number >= *rules.minimum, "minimum", "at least", rules.minimum);
-  demand(rules.maximum && number <= *rules.maximum, "maximum", "at most", rules.maximum);
-  demand(rules.exclusive_minimum && number > *rules.exclusive_minimum, "exclusiveMinimum", "above",
-         rules.exclusive_minimum);
-  demand(rules.exclusive_maximum && number < *rules.exclusive_maximum, "exclusiveMaximum", "below",
-         rules.exclusive_maximum);
-  demand(rules.multiple_of && number.is_multiple_of(*rules.multiple_of), "multipleOf",
+  demand(rules.minimum && number >= rules.minimum->number, "minimum", "at least", rules.minimum);
+  demand(rules.maximum && number <= rules.maximum->number, "maximum", "at most", rules.maximum);
+  demand(rules.exclusive_minimum && number > rules.exclusive_minimum->number, "exclusiveMinimum",
+         "above", rules.exclusive_minimum);
+  demand(rules.exclusive_maximum && number < rules.exclusive_maximum->number, "exclusiveMaximum",
+         "below", rules.exclusive_maximum);
+  demand(rules.multiple_of && number.is_multiple_of(rules.multiple_of->number), "multipleOf",
          "a multiple of", rules.multiple_of);
 }
 

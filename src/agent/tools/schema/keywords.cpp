@@ -16,8 +16,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "tools/schema/compiler.hpp"
-#include "tools/schema/decimal.hpp"
 #include "tools/schema/node.hpp"
+#include "tools/schema/number.hpp"
 #include "tools/schema/pattern.hpp"
 #include "tools/schema/value_text.hpp"
 
@@ -152,7 +152,7 @@ bool Compiler::set_values(Node& node, const std::string& keyword, const Json& va
 
 bool Compiler::set_number(Node& node, const std::string& keyword, const Json& value) {
   NumberRules& rules = node.number;
-  const std::array<std::pair<std::string_view, std::optional<Decimal>*>, 5> known = {{
+  const std::array<std::pair<std::string_view, std::optional<Bound>*>, 5> known = {{
       {"minimum", &rules.minimum},
       {"maximum", &rules.maximum},
       {"exclusiveMinimum", &rules.exclusive_minimum},
@@ -162,8 +162,8 @@ bool Compiler::set_number(Node& node, const std::string& keyword, const Json& va
   for (const auto& [name, rule] : known) {
     if (name != keyword) continue;
     if (!value.is_number()) return false;
-    *rule = Decimal::from_token(*value.number_token());
-    return keyword != "multipleOf" || (*rule)->is_divisor();
+    *rule = Bound{.number = Number(value), .words = shown(value)};
+    return keyword != "multipleOf" || (*rule)->number.is_divisor();
   }
   return true;
 }
@@ -179,14 +179,12 @@ bool Compiler::set_count(Node& node, const std::string& keyword, const Json& val
     const bool is_min = keyword == fmt::format("min{}", name);
     if (!is_min && keyword != fmt::format("max{}", name)) continue;
     if (!value.is_number()) return false;
-    const Decimal decimal = Decimal::from_token(*value.number_token());
-    if (!decimal.is_integer() || Decimal::from_token("0") > decimal) return false;
-    // Beyond 2^63 nothing is that long.
-    const std::uint64_t count = decimal.as_count().value_or(INT64_MAX);
+    const auto count = Number(value).as_count();
+    if (!count) return false;
     if (is_min) {
-      range->min = count;
+      range->min = *count;
     } else {
-      range->max = count;
+      range->max = *count;
     }
     node.has_array_rules |= name == "Items" || name == "Contains";
     node.has_object_rules |= name == "Properties";

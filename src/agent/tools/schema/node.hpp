@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/schema/decimal.hpp"
+#include "tools/schema/number.hpp"
 #include "tools/schema/pattern.hpp"
 
 namespace perdure::schema {
@@ -34,12 +34,17 @@ struct Range {
   std::optional<std::uint64_t> max{};
 };
 
+struct Bound {
+  Number number;
+  std::string words{};  ///< As the schema has it.
+};
+
 struct NumberRules {
-  std::optional<Decimal> minimum{};
-  std::optional<Decimal> maximum{};
-  std::optional<Decimal> exclusive_minimum{};
-  std::optional<Decimal> exclusive_maximum{};
-  std::optional<Decimal> multiple_of{};
+  std::optional<Bound> minimum{};
+  std::optional<Bound> maximum{};
+  std::optional<Bound> exclusive_minimum{};
+  std::optional<Bound> exclusive_maximum{};
+  std::optional<Bound> multiple_of{};
 };
 
 struct ArrayRules {

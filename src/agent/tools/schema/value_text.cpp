@@ -1,4 +1,4 @@
-// Not canonical_json: that one rounds to doubles, and refuses what no double holds.
+// Not canonical_json as a whole: that one refuses what no double holds, and members of one name.
 
 #include "tools/schema/value_text.hpp"
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "perdure/core/canonical_json.hpp"
 #include "perdure/core/json.hpp"
-#include "tools/schema/decimal.hpp"
 #include "tools/text_cut.hpp"
 
 namespace perdure::schema {
@@ -30,7 +30,7 @@ void add_object(std::string& text, const Json::Object& object) {
 
 void add_value(std::string& text, const Json& value) {
   if (const auto* token = value.number_token()) {
-    text += Decimal::from_token(*token).text();
+    text += canonical_json(value).value_or(*token);
   } else if (const auto* object = value.as_object()) {
     add_object(text, *object);
   } else if (const auto* array = value.as_array()) {

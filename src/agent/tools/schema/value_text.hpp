@@ -1,5 +1,6 @@
 // One text for all JSON that is equal as JSON Schema sees it: 1 is 1.0, the order of members
-// does not count, the last of two members of one name does.
+// does not count, the last of two members of one name does. Integers keep all their digits; what
+// has a fraction or an exponent is the nearest double.
 
 #pragma once
 
