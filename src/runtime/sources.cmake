@@ -33,9 +33,6 @@ set(PERDURE_RUNTIME_SOURCES
     saver/thread_log.cpp
     saver/trial.cpp
     saver/turn.cpp
-    scratchpad/folder.cpp
-    scratchpad/mirror.cpp
-    scratchpad/mirror_state.cpp
     session/children.cpp
     session/decisions.cpp
     session/effects_after.cpp
@@ -51,6 +48,7 @@ set(PERDURE_RUNTIME_SOURCES
     session/row_words.cpp
     session/runtime.cpp
     session/scratch.cpp
+    session/scratch_folder.cpp
     session/session.cpp
     session/status_entry.cpp
     session/steps.cpp
@@ -98,8 +96,6 @@ set(PERDURE_RUNTIME_TESTS
     saver/delta_test.cpp
     saver/recent_test.cpp
     saver/store_saver_test.cpp
-    scratchpad/folder_test.cpp
-    scratchpad/mirror_test.cpp
     session/asked_ahead_test.cpp
     session/cadence_test.cpp
     session/children_test.cpp
@@ -110,6 +106,7 @@ set(PERDURE_RUNTIME_TESTS
     session/mail_test.cpp
     session/open_request_test.cpp
     session/row_words_test.cpp
+    session/scratch_folder_test.cpp
     session/scratch_test.cpp
     session/session_test.cpp
     session/status_test.cpp

@@ -63,6 +63,29 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.folder.run("run", agent, "Hello").returncode, 0)
         self.assertFalse((self.folder.path / "state").exists())
 
+    def test_notes_are_files_and_an_edit_by_hand_counts(self):
+        write = {"calls": [{"name": "note_write", "args": {"key": "plan", "text": "ours"}}]}
+        read = {"calls": [{"name": "note_read", "args": {"key": "plan"}}]}
+        agent = self.folder.write_agent(
+            [write, {"text": "Noted."}, read, {"text": "I read it."}], {}, tools={"notes": True}, scratchpad={"folder": "notes"}
+        )
+        self.assertEqual(self.folder.run("run", agent, "Note it").returncode, 0)
+        [file] = self.folder.path.glob("notes/*/plan.txt")
+        self.assertEqual(file.read_text(), "ours")
+        file.write_text("theirs")
+        said = self.folder.run("resume", "@last", "Read it")
+        self.assertEqual((said.returncode, said.stdout), (0, "I read it.\n"), said.stderr)
+        self.assertIn("theirs", self.folder.run("cat", "@last").stdout)
+        self.assertEqual(file.read_text(), "theirs")
+
+    def test_a_folder_of_notes_that_cannot_be_had_is_named(self):
+        write = {"calls": [{"name": "note_write", "args": {"key": "plan", "text": "ours"}}]}
+        agent = self.folder.write_agent([write, {"text": "Noted."}], {}, tools={"notes": True}, scratchpad={"folder": "notes"})
+        self.folder.write("notes", "in the way")
+        said = self.folder.run("run", agent, "Note it")
+        self.assertEqual((said.returncode, said.stdout), (0, "Noted.\n"), said.stderr)
+        self.assertIn("The notes' folder: cannot open", said.stderr)
+
     def test_a_prompt_comes_from_a_pipe(self):
         agent = self.folder.write_agent([{"text": "I see."}], {})
         self.assertEqual(self.folder.run("run", agent, input="A letter\nof two lines").stdout, "I see.\n")

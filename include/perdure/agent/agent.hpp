@@ -84,6 +84,9 @@ struct AgentSpec {
   Cadence cadence{};
   Limits limits{};
   std::optional<std::int64_t> budget_micros{};  ///< Of sessions it begins; empty: no limit.
+  /// Where the notes of its sessions are also files (runtime/scratchpad.hpp): read by resume, written
+  /// at the end of each run. Empty: nowhere.
+  std::string scratchpad_folder{};
   Prices prices = Prices::built_in();
   /// A provider for one session. Throwing or returning null fails the turn before it begins.
   std::function<Result<std::unique_ptr<Provider>>(const Setup&)> make_provider{};
@@ -151,6 +154,8 @@ struct ResumedAgent {
   RecoveryReport
       report{};  ///< Without calls: those are run's part, which can be watched and stopped.
   std::vector<std::string> changed{};  ///< Parts of the agent that are not as they were.
+  /// What is wrong with the folder of its notes, in words; empty: nothing is.
+  std::string scratchpad_problem{};
 };
 
 class Agent {

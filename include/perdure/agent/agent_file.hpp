@@ -88,6 +88,7 @@ struct AgentFile {
   ModelSpec model{};
   std::string system_prompt{};
   std::vector<FileRoot> roots{};
+  std::string scratchpad_folder{};  ///< Where notes are also files; empty: nowhere.
   AgentTools tools{};
   std::vector<SecretSpec> secrets{};
   Permissions permissions{};

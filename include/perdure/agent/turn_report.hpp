@@ -41,6 +41,8 @@ struct TurnReport {
   bool has_unknown_cost = false;  ///< A model without a price answered.
   Position head = 0;              ///< All up to here is recorded.
   std::optional<Waiting> waiting{};  ///< For what, where a call waits.
+  /// What is wrong with the folder of its notes, in words; empty: nothing is.
+  std::string scratchpad_problem{};
 };
 
 /// Whether a response of the session came from a model without a price, in whichever process: its

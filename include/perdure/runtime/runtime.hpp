@@ -43,8 +43,6 @@ struct RuntimeOptions {
   bool renews_itself = true;
   Tools tools{};
   Policy policy{};
-  /// What a scratchpad root that is a relative path is relative to; empty: the working directory.
-  std::string scratchpad_base{};
   /// Both must outlive the runtime. Null: the machine's.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();

@@ -127,13 +127,16 @@ class Session {
   Result<void> erase_scratch(const std::string& key);
   /// Fails: as Blobs::get.
   [[nodiscard]] Result<std::optional<std::string>> find_scratch(const std::string& key) const;
-  /// What lies in the folder that mirrors the scratchpad and was not taken in, and what could not
-  /// be mirrored, as of the last look: a request, a resume, a change.
-  [[nodiscard]] std::vector<ScratchProblem> scratch_problems() const;
+  /// Takes in what was edited by hand in the session's folder beneath `root` (scratchpad.hpp).
+  /// Returns what is wrong with the folder, in words; empty: nothing is.
+  /// Fails: as Store::commit, Log::read.
+  Result<std::string> read_scratch_folder(const std::string& root);
+  /// The same, and then makes the folder what the log says.
+  Result<std::string> write_scratch_folder(const std::string& root);
 
   /// The user's message, if there is one, and the request about to be made, with its reserved
-  /// cost; and what others changed in the scratchpad's folder. Make the request when this has
-  /// returned, not before. May be synced later only where what is on disk already reserves enough.
+  /// cost. Make the request when this has returned, not before. May be synced later only where what
+  /// is on disk already reserves enough.
   /// Fails: `conflict`, about "budget", beyond what is available; `conflict` while a request is
   /// open, or a call has no outcome that the model may be told; `conflict` in a session that is
   /// paused or has ended.

@@ -108,6 +108,7 @@ cadence: {turns: 5, time: 20s}
 on_doubt: tell_model
 repeat: once_per_session
 on_change: refuse
+scratchpad: {folder: notes}
 prices:
   gpt-5.2: {input: 1.75, output: 14, cache_read: 0.175}
 )";
@@ -180,6 +181,7 @@ TEST(AgentFileTest, BuiltInToolsAreRead) {
   EXPECT_EQ(shell.pass_env, std::vector<std::string>{"HOME"});
   EXPECT_EQ(shell.shell.timeout, 5min);
   EXPECT_TRUE(spec.tools.plan && spec.tools.notes && spec.tools.ask_user);
+  EXPECT_EQ(spec.scratchpad_folder, "notes");
   EXPECT_EQ(spec.secrets.at(0).file, "bank.key");
 }
 

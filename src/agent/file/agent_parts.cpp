@@ -197,6 +197,8 @@ Result<AgentSpec> make_agent_spec(const AgentFile& file, const AgentPlace& place
                  .cadence = file.cadence,
                  .limits = file.limits,
                  .budget_micros = file.budget_micros,
+                 .scratchpad_folder =
+                     file.scratchpad_folder.empty() ? "" : whole_path(file, file.scratchpad_folder),
                  .digest = agent_digest(file),
                  .on_change = file.on_change};
   for (const auto& [model, price] : file.prices) spec.prices.set(model, price);

@@ -336,7 +336,8 @@ tools:
 TEST_F(AgentPartsTest, TheAgentIsTheOneOfTheFile) {
   const AgentFile made = spec(R"(system_prompt: Hello.
 roots: [{path: work}]
-tools: {files: {}}
+tools: {files: {}, notes: true}
+scratchpad: {folder: pad}
 permissions: {read: ask}
 budget: {dollars: 0.5, warn_percent: 60}
 limits: {iterations: 7, time: 3m}
@@ -352,7 +353,8 @@ prices: {gpt-5: {input: 9, output: 10}}
   EXPECT_EQ(agent->setup.model, "m");
   EXPECT_EQ(agent->setup.parameters.text(), R"({"seed":7})");
   EXPECT_EQ(agent->setup.tools, agent->tools.definitions());
-  EXPECT_EQ(agent->tools.names().size(), 3U);
+  EXPECT_EQ(agent->tools.names().size(), 7U);
+  EXPECT_EQ(agent->scratchpad_folder, made.folder + "/pad");
   EXPECT_EQ(agent->permissions.read, Permit::ask);
   EXPECT_EQ(agent->budget_micros, 500'000);
   EXPECT_EQ(agent->limits.warn_percent, 60);

@@ -12,7 +12,7 @@ namespace perdure::agent_file {
 
 [[nodiscard]] ModelSpec read_model(Reading& reading);
 
-/// Also the roots and the secrets, which belong to the tools.
+/// Also the roots, the secrets and the scratchpad, which belong to the tools.
 void read_tools(Reading& reading, AgentFile& to);
 
 /// Permissions, money, limits, and what is done in doubt.

@@ -1,4 +1,4 @@
-// `roots`, `secrets` and `tools`: what the model may call, and with what.
+// `roots`, `secrets`, `tools` and `scratchpad`: what the model may call, and with what.
 
 #include <algorithm>
 #include <cstddef>
@@ -208,6 +208,10 @@ void read_tools(Reading& reading, AgentFile& to) {
   fields.read("plan", to.tools.plan);
   fields.read("notes", to.tools.notes);
   fields.read("ask_user", to.tools.ask_user);
+  Fields(reading.value()).object("scratchpad").read("folder", to.scratchpad_folder);
+  if (!to.scratchpad_folder.empty() && !to.tools.notes) {
+    reading.found("/scratchpad", "scratchpad: needs notes; write tools: {notes: true}");
+  }
   read_programs(reading, fields, to);
 }
 

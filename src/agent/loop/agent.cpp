@@ -98,7 +98,12 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver
                    .session = session_,
                    .conversation = *conversation_,
                    .stop = stop});
-  return turn.run(std::move(input));
+  auto report = turn.run(std::move(input));
+  if (spec_->scratchpad_folder.empty()) return report;
+  // The log has the notes; that they are files too is no reason to fail.
+  auto written = session_.write_scratch_folder(spec_->scratchpad_folder);
+  if (report) report->scratchpad_problem = written ? *std::move(written) : written.error().message;
+  return report;
 }
 
 Agent::Agent(std::unique_ptr<const AgentSpec> spec, AgentServices services)
@@ -172,8 +177,13 @@ Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& opt
   }
   auto report = runtime_->recover(*session);
   if (!report) return forward(report);
+  Result<std::string> problem;
+  if (!spec_->scratchpad_folder.empty()) {
+    problem = session->read_scratch_folder(spec_->scratchpad_folder);
+  }
+  if (!problem) return forward(problem);
   return ResumedAgent{AgentSession(*spec_, services_, *std::move(session)), *std::move(report),
-                      *std::move(changed)};
+                      *std::move(changed), *std::move(problem)};
 }
 
 }  // namespace perdure

@@ -16,4 +16,4 @@ list(
   loop/turn_report.cpp)
 
 list(APPEND PERDURE_AGENT_TESTS loop/changed_agent_test.cpp loop/conversation_test.cpp loop/loop_ends_test.cpp
-     loop/loop_money_test.cpp loop/loop_progress_test.cpp loop/loop_refusals_test.cpp loop/loop_stopped_test.cpp loop/loop_test.cpp)
+     loop/loop_money_test.cpp loop/loop_notes_test.cpp loop/loop_progress_test.cpp loop/loop_refusals_test.cpp loop/loop_stopped_test.cpp loop/loop_test.cpp)

@@ -298,6 +298,9 @@ void tell_recovery(Desk& desk, const TakenUp& taken) {
     desk.talk().line(fmt::format("The agent has changed, and goes on as it is now: {}.",
                                  fmt::join(taken.resumed.changed, ", ")));
   }
+  if (!taken.resumed.scratchpad_problem.empty()) {
+    desk.talk().line("The notes' folder: " + taken.resumed.scratchpad_problem);
+  }
   tell_damage(desk, taken.resumed.session.session().state());
   tell_again(desk, taken);
   tell_not_made(desk, taken);

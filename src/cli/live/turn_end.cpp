@@ -211,6 +211,9 @@ void tell_stop(Desk& desk, const TurnEnd& end, const Session& session) {
   }
   tell_unconfirmed(desk, end);
   if (end.report.is_cut_short) desk.talk().line("The answer ran into its limit of tokens.");
+  if (!end.report.scratchpad_problem.empty()) {
+    desk.talk().line("The notes' folder: " + end.report.scratchpad_problem);
+  }
 }
 
 void tell_end(Desk& desk, const TurnEnd& end, const Session& session) {

@@ -2,15 +2,12 @@
 
 #pragma once
 
-#include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "dispatch/dispatcher.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
-#include "scratchpad/mirror.hpp"
 #include "session/held_session.hpp"
 
 namespace perdure {
@@ -22,9 +19,6 @@ struct SessionParts {
   HeldSession held;
   dispatch::Dispatcher dispatcher;  ///< After `held`: its attempts end before the lease does.
   std::optional<Parent> parent{};   ///< Of a child.
-  std::string scratch_base{};
-  std::string scratch_root{};  ///< Empty: the scratchpad has no folder.
-  std::unique_ptr<scratch::Mirror> mirror{};
 };
 
 }  // namespace perdure

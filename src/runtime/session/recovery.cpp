@@ -26,7 +26,6 @@
 #include "session/held_session.hpp"
 #include "session/open_request.hpp"
 #include "session/parts.hpp"
-#include "session/scratch.hpp"
 
 namespace perdure {
 namespace {
@@ -69,22 +68,6 @@ Result<void> put_begun_calls_in_doubt(HeldSession& held) {
   }
   if (draft.batch.entries.empty()) return {};
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
-}
-
-// The input, and what others changed in the scratchpad's folder.
-Result<void> take_input(Session& session, std::optional<Message> input) {
-  SessionParts& parts = session.parts();
-  Draft draft = parts.held.draft();
-  if (auto added = add_outside_edits(parts, draft); !added) return added;
-  if (input) {
-    complete(*input, parts.held);
-    draft.add(appending("transcript", "message", to_json(*input)));
-  }
-  if (!draft.batch.entries.empty()) {
-    if (auto receipt = parts.held.commit(std::move(draft)); !receipt) return forward(receipt);
-  }
-  mirror_scratchpad(parts);
   return {};
 }
 
@@ -134,7 +117,9 @@ Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> inpu
     if (!calls) return forward(calls);
     report->calls = *std::move(calls);
   }
-  if (auto taken = take_input(*session, std::move(input)); !taken) return forward(taken);
+  if (input) {
+    if (auto said = session->append(*std::move(input)); !said) return forward(said);
+  }
   report->took = options_.clock->uptime() - begin;
   return Resumed{*std::move(session), *std::move(report)};
 }

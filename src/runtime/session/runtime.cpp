@@ -40,7 +40,6 @@
 #include "session/held_session.hpp"
 #include "session/name_holder.hpp"
 #include "session/parts.hpp"
-#include "session/scratch.hpp"
 #include "session/worker.hpp"
 
 namespace perdure {
@@ -96,12 +95,10 @@ Result<Runtime::Grip> Runtime::grip(const SessionId& id) {
 }
 
 std::unique_ptr<SessionParts> Runtime::parts_of(Grip grip, std::optional<Holder> before) {
-  auto parts = std::make_unique<SessionParts>(
+  return std::make_unique<SessionParts>(
       HeldSession::World{store_, *worker_, *options_.clock, *options_.ids, options_.tools,
                          options_.policy},
       std::move(grip), std::move(before));
-  parts->scratch_base = options_.scratchpad_base;
-  return parts;
 }
 
 Result<Session> Runtime::hold(Grip grip, SessionSummary row) {
@@ -118,7 +115,6 @@ Result<Session> Runtime::hold(Grip grip, SessionSummary row) {
     if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
   }
   if (row.parent && row.parent->lineage == Lineage::child) parts->parent = row.parent;
-  follow_metadata(*parts, row.metadata);
   return Session(std::move(parts));
 }
 
@@ -158,7 +154,6 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
   }
   auto receipt = parts->held.begin({.id = id, .annotation = spec.annotation}, std::move(draft));
   if (!receipt) return forward(receipt);
-  follow_metadata(*parts, spec.annotation.metadata.value_or("{}"));
   return Session(std::move(parts));
 }
 

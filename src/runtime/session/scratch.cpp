@@ -1,8 +1,7 @@
-// Notes are committed first; then the folder follows.
+// Notes are committed first; files follow.
 
-#include "session/scratch.hpp"
-
-#include <filesystem>
+#include <algorithm>
+#include <expected>
 #include <fmt/format.h>
 #include <map>
 #include <memory>
@@ -14,7 +13,6 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/session.hpp"
@@ -22,22 +20,15 @@
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
-#include "scratchpad/folder.hpp"
-#include "scratchpad/mirror.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
+#include "session/scratch_folder.hpp"
 
 namespace perdure {
 namespace {
-
-std::string root_in(const std::string& metadata) {
-  const auto object = parse_json(metadata);
-  const Json* const root = object ? object->find("scratchpad_root") : nullptr;
-  const std::string* const text = root != nullptr ? root->as_string() : nullptr;
-  return text != nullptr ? *text : std::string();
-}
 
 Result<void> add_change(const HeldSession& held, Draft& draft, ScratchEntry entry,
                         const std::optional<std::string>& text) {
@@ -56,81 +47,149 @@ Result<void> add_change(const HeldSession& held, Draft& draft, ScratchEntry entr
   return {};
 }
 
+Result<void> commit_change(HeldSession& held, const std::string& key,
+                           const std::optional<std::string>& text) {
+  if (auto known = held.find_out(); !known) return forward(known);
+  Draft draft = held.draft();
+  if (auto added = add_change(held, draft, {.key = key}, text); !added) return added;
+  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
 Digest content_of(const ScratchValue& value) {
   if (const auto* const ref = std::get_if<BlobRef>(&value)) return ref->digest;
   return sha256(std::get<std::string>(value));
 }
 
-// Every content that a key had, on the line that leads here.
+Result<std::string> text_of(const HeldSession& held, const ScratchValue& value) {
+  if (const auto* const text = std::get_if<std::string>(&value)) return *text;
+  return held.world().store.blobs().get(std::get<BlobRef>(value));
+}
+
+// Every content that the log recorded for a key.
 using History = std::map<std::string, std::set<Digest>>;
 
-Result<History> read_history(const HeldSession& held) {
-  auto entries = held.world().store.log().read(
-      held.lease().session, {.as_of = at_position(held.head()), .channel = "scratchpad"});
-  if (!entries) return forward(entries);
-  History history;
-  for (const Entry& entry : *entries) {
+void add_contents(History& history, const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
     if (entry.kind != "set" || entry.condition != Condition::intact) continue;
     const auto change = scratch_entry_from_json(entry.kind, entry.body.bytes());
     if (change && change->value) history[change->key].insert(content_of(*change->value));
   }
+}
+
+// A rewind leaves a line behind, and files that were written from it: so all lines are read. The
+// position before a segment is the end of the line that was left for it. A pruned one is passed over.
+Result<History> read_history(const HeldSession& held) {
+  Log& log = held.world().store.log();
+  const SessionId& session = held.lease().session;
+  History history;
+  std::vector<Position> ends = {held.head()};
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const Point end = at_position(ends[i]);
+    auto entries = log.read(session, {.as_of = end, .channel = "scratchpad"});
+    if (!entries && entries.error().code == ErrorCode::not_found) continue;
+    if (!entries) return forward(entries);
+    add_contents(history, *entries);
+    auto line = log.line(session, end);
+    if (!line) return forward(line);
+    for (const Segment& segment : *line) {
+      const Position left = segment.first - 1;
+      const bool is_left = segment.session == session && segment.parent &&
+                           left > segment.parent_position &&
+                           std::ranges::find(ends, left) == ends.end();
+      if (is_left) ends.push_back(left);
+    }
+  }
   return history;
 }
 
-scratch::Truth truth_of(const HeldSession& held) {
-  auto history = std::make_shared<std::optional<History>>();
-  return {
-      .pad = held.state().scratchpad,
-      .load = [&held](const BlobRef& ref) { return held.world().store.blobs().get(ref); },
-      .ever_had = [&held, history](const std::string& key, const Digest& content) -> Result<bool> {
-        if (!*history) {
-          auto read = read_history(held);
-          if (!read) return forward(read);
-          *history = *std::move(read);
-        }
-        const auto had = (*history)->find(key);
-        return had != (*history)->end() && had->second.contains(content);
-      }};
+/// What a look into the folder found.
+struct Look {
+  std::map<std::string, ScratchFolder::File> files{};
+  std::set<std::string> left_alone{};  ///< By a note's name, and not to be read.
+  std::string problem{};               ///< The first one.
+
+  void fail_with(const Error& error) {
+    if (problem.empty()) problem = error.message;
+  }
+};
+
+Look look_into(const ScratchFolder& folder) {
+  Look look;
+  const auto keys = folder.keys();
+  if (!keys) look.fail_with(keys.error());
+  for (const std::string& key : keys.value_or(std::vector<std::string>())) {
+    auto file = folder.read(key);
+    if (file) {
+      look.files.emplace(key, *std::move(file));
+    } else {
+      look.left_alone.insert(key);
+      look.fail_with(file.error());
+    }
+  }
+  return look;
 }
 
-Result<void> commit_change(SessionParts& parts, const std::string& key,
-                           const std::optional<std::string>& text) {
-  if (auto known = parts.held.find_out(); !known) return forward(known);
-  Draft draft = parts.held.draft();
-  if (auto added = add_change(parts.held, draft, {.key = key}, text); !added) return added;
-  if (auto receipt = parts.held.commit(std::move(draft)); !receipt) return forward(receipt);
-  if (parts.mirror) parts.mirror->touch(key);
-  mirror_scratchpad(parts);
+bool is_same(const Scratchpad& pad, const std::string& key, const Digest& content) {
+  const auto value = pad.values.find(key);
+  return value != pad.values.end() && content_of(value->second) == content;
+}
+
+// A file whose content the log never recorded for its key was edited by hand.
+Result<void> take_edits_in(HeldSession& held, const Look& look) {
+  Draft draft = held.draft();
+  std::optional<History> history;
+  for (const auto& [key, file] : look.files) {
+    const Digest content = sha256(file.text);
+    if (is_same(held.state().scratchpad, key, content)) continue;
+    if (!history) {
+      auto read = read_history(held);
+      if (!read) return forward(read);
+      history = *std::move(read);
+    }
+    const auto had = history->find(key);
+    if (had != history->end() && had->second.contains(content)) continue;
+    auto added = add_change(held, draft, {.key = key, .by = "outside"}, file.text);
+    if (!added) return added;
+  }
+  if (draft.batch.entries.empty()) return {};
+  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
+}
+
+// All that is in `look`, and differs from the log now, is an old note: edits were taken in.
+void write_notes(const HeldSession& held, ScratchFolder& folder, Look& look) {
+  const Scratchpad& pad = held.state().scratchpad;
+  for (const auto& [key, value] : pad.values) {
+    const auto file = look.files.find(key);
+    const auto* seen = file == look.files.end() ? nullptr : &file->second;
+    const bool is_right = seen != nullptr && sha256(seen->text) == content_of(value);
+    if (is_right || look.left_alone.contains(key)) continue;
+    const auto text = text_of(held, value);
+    const auto written = text ? folder.replace(key, seen, *text) : std::unexpected(text.error());
+    if (!written) look.fail_with(written.error());
+  }
+  for (const auto& [key, file] : look.files) {
+    if (pad.values.contains(key)) continue;
+    if (auto removed = folder.remove(key, file); !removed) look.fail_with(removed.error());
+  }
+}
+
+Result<std::string> follow_folder(HeldSession& held, const std::string& root, bool writes) {
+  if (auto known = held.find_out(); !known) return forward(known);
+  const bool makes = writes && !held.state().scratchpad.values.empty();
+  auto folder = ScratchFolder::open(root, held.lease().session.text(), makes);
+  if (!folder) return folder.error().message;
+  if (*folder == nullptr) return std::string();
+  Look look = look_into(**folder);
+  if (auto taken = take_edits_in(held, look); !taken) return forward(taken);
+  // What an owner that is outdated knows is outdated.
+  if (auto ours = held.check_may_act(); writes && !ours) return forward(ours);
+  if (writes) write_notes(held, **folder, look);
+  return look.problem;
 }
 
 }  // namespace
-
-void follow_metadata(SessionParts& parts, const std::string& metadata) {
-  const std::string root = root_in(metadata);
-  if (root == parts.scratch_root) return;
-  parts.scratch_root = root;
-  parts.mirror.reset();
-  if (root.empty()) return;
-  const std::string session = parts.held.lease().session.text();
-  const std::string place = (std::filesystem::path(parts.scratch_base) / root).string();
-  parts.mirror = std::make_unique<scratch::Mirror>(
-      parts.held.world().store.upkeep().info().incarnation, session,
-      [place, session] { return scratch::open_folder(place, scratch::folder_name(session)); });
-}
-
-Result<void> add_outside_edits(SessionParts& parts, Draft& draft) {
-  if (!parts.mirror) return {};
-  for (const scratch::Edit& edit : parts.mirror->look(truth_of(parts.held))) {
-    auto added = add_change(parts.held, draft, {.key = edit.key, .by = "outside"}, edit.text);
-    if (!added) return added;
-  }
-  return {};
-}
-
-void mirror_scratchpad(SessionParts& parts) {
-  if (parts.mirror) parts.mirror->write(truth_of(parts.held));
-}
 
 Result<void> Session::set_scratch(const std::string& key, const std::string& text) {
   if (auto checked = check_scratch_key(key); !checked) return checked;
@@ -139,26 +198,29 @@ Result<void> Session::set_scratch(const std::string& key, const std::string& tex
                 fmt::format("{} bytes are too many for one note: {} are the most", text.size(),
                             scratch_value_bytes_max));
   }
-  return commit_change(*parts_, key, text);
+  return commit_change(parts_->held, key, text);
 }
 
 Result<void> Session::erase_scratch(const std::string& key) {
   if (auto checked = check_scratch_key(key); !checked) return checked;
   if (!state().scratchpad.values.contains(key)) return {};
-  return commit_change(*parts_, key, std::nullopt);
+  return commit_change(parts_->held, key, std::nullopt);
 }
 
 Result<std::optional<std::string>> Session::find_scratch(const std::string& key) const {
   const auto value = state().scratchpad.values.find(key);
   if (value == state().scratchpad.values.end()) return std::nullopt;
-  if (const auto* const text = std::get_if<std::string>(&value->second)) return *text;
-  auto bytes = parts_->held.world().store.blobs().get(std::get<BlobRef>(value->second));
-  if (!bytes) return forward(bytes);
-  return *std::move(bytes);
+  auto text = text_of(parts_->held, value->second);
+  if (!text) return forward(text);
+  return *std::move(text);
 }
 
-std::vector<ScratchProblem> Session::scratch_problems() const {
-  return parts_->mirror ? parts_->mirror->problems() : std::vector<ScratchProblem>{};
+Result<std::string> Session::read_scratch_folder(const std::string& root) {
+  return follow_folder(parts_->held, root, false);
+}
+
+Result<std::string> Session::write_scratch_folder(const std::string& root) {
+  return follow_folder(parts_->held, root, true);
 }
 
 }  // namespace perdure

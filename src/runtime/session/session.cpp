@@ -37,7 +37,6 @@
 #include "session/held_session.hpp"
 #include "session/open_request.hpp"
 #include "session/parts.hpp"
-#include "session/scratch.hpp"
 #include "session/status_entry.hpp"
 
 namespace perdure {
@@ -201,7 +200,6 @@ Result<void> Session::reopen(const std::string& who, const std::string& why) {
 Result<void> Session::annotate(const Annotation& part) {
   auto row = parts_->held.world().store.sessions().annotate(id(), part);
   if (!row) return forward(row);
-  follow_metadata(*parts_, row->metadata);
   return {};
 }
 
@@ -256,8 +254,6 @@ Result<void> Session::rewind(Point point) {
   }
   if (auto carried = dispatch::carry_back(parts_->held, draft, *there); !carried) return carried;
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
-  if (parts_->mirror) parts_->mirror->touch_all();
-  mirror_scratchpad(*parts_);
   return {};
 }
 

@@ -32,7 +32,6 @@
 #include "session/held_session.hpp"
 #include "session/open_request.hpp"
 #include "session/parts.hpp"
-#include "session/scratch.hpp"
 
 namespace perdure {
 namespace {
@@ -207,11 +206,7 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
   // What is on disk covers it: that it is sent, and for how much less, need not be there before.
   const bool is_covered =
       ahead != nullptr && !input && reserved_by(budget, *ahead) >= request.reserve_micros;
-  if (is_covered) {
-    draft.batch.sync = Sync::later;
-  } else if (auto added = add_outside_edits(*parts_, draft); !added) {
-    return added;
-  }
+  if (is_covered) draft.batch.sync = Sync::later;
   if (input) {
     complete(*input, held);
     draft.add(appending("transcript", "message", to_json(*input)));
@@ -220,7 +215,6 @@ Result<void> Session::ask(const RequestSpec& request, std::optional<Message> inp
   if (ahead != nullptr) sent.reservation = ahead->reservation;
   if (auto added = add_request(draft, held, budget, request, sent); !added) return forward(added);
   if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  if (!is_covered) mirror_scratchpad(*parts_);
   return {};
 }
 

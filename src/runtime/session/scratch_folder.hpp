@@ -1,0 +1,65 @@
+// A session's notes as files of a folder: `<root>/<session id>/<key>.txt`. The rule is in
+// perdure/runtime/scratchpad.hpp.
+//
+// The root is the user's choice, and may lie behind links; it must be ours, and closed to others.
+// Beneath it every name is looked up in the open folder, never by path, and no link is followed:
+// what somebody puts there, or does to the path meanwhile, does not lead us elsewhere.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+
+namespace perdure {
+
+class ScratchFolder {
+ public:
+  struct File {
+    std::string text{};
+    std::uint64_t inode = 0;
+    std::int64_t changed_ns = 0;
+  };
+
+  /// Locked for as long as the object lives. Nothing: it is not there, and `makes` is false.
+  /// Fails: `unavailable` if it cannot be had, belongs to another user, may be written by others,
+  /// is a link, or is in use by another process.
+  [[nodiscard]] static Result<std::unique_ptr<ScratchFolder>> open(const std::string& root,
+                                                                   const std::string& session,
+                                                                   bool makes);
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  /// Of all that is there by a note's name, whatever it is. Fails: `unavailable`.
+  [[nodiscard]] Result<std::vector<std::string>> keys() const;
+  /// Fails: `unavailable` for what is not a plain file of UTF-8, or beyond
+  /// scratch_value_bytes_max.
+  [[nodiscard]] Result<File> read(const std::string& key) const;
+  /// A reader sees the old text or the new one, and so does whoever comes after a power cut.
+  /// `seen`: the file as it was read, null if it was not there.
+  /// Fails: `unavailable`, also if the file is not as it was seen; then it is left alone.
+  [[nodiscard]] Result<void> replace(const std::string& key, const File* seen,
+                                     std::string_view text);
+  /// Fails: as replace.
+  [[nodiscard]] Result<void> remove(const std::string& key, const File& seen);
+
+ private:
+  ScratchFolder(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  [[nodiscard]] Result<void> check_unchanged(const std::string& name, const File* seen) const;
+  [[nodiscard]] std::string place_of(const std::string& name) const { return path_ + '/' + name; }
+
+  std::string path_;
+  int fd_;
+};
+
+/// What a session's folder is called: its id, or, for one that is no plain name, `%` and its
+/// SHA-256.
+[[nodiscard]] std::string scratch_folder_name(const std::string& session);
+
+}  // namespace perdure
