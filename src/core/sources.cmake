@@ -18,7 +18,6 @@ set(PERDURE_CORE_SOURCES
     random_ids.cpp
     raw_json.cpp
     sha256.cpp
-    shared_library.cpp
     system_clock.cpp
     text.cpp
     time.cpp)
@@ -35,7 +34,6 @@ set(PERDURE_CORE_TESTS
     money_test.cpp
     raw_json_test.cpp
     sha256_test.cpp
-    shared_library_test.cpp
     time_test.cpp)
 
 # The test that every error code has its page.

@@ -3,11 +3,11 @@
 #include "perdure/store/backends.hpp"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <sqlite3.h>
 #include <string>
 #include <vector>
 
-#include "postgres/libpq.hpp"
 #include "postgres/migration.hpp"
 #include "sqlite/schema.hpp"
 
@@ -16,8 +16,7 @@ namespace {
 
 std::string libpq_words() {
   constexpr int major = 10'000;
-  if (!postgres::load_libpq()) return {};
-  const int version = postgres::pq().lib_version();
+  const int version = PQlibVersion();
   return fmt::format("libpq {}.{}", version / major, version % major);
 }
 

@@ -59,7 +59,6 @@ set(PERDURE_STORE_SOURCES
     postgres/fact_taker.cpp
     postgres/inbox.cpp
     postgres/ledger.cpp
-    postgres/libpq.cpp
     postgres/log.cpp
     postgres/ownership.cpp
     postgres/migration.cpp

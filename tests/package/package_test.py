@@ -142,15 +142,14 @@ def try_agent(root: Root, program: str) -> None:
 
 
 def try_servers(root: Root, program: str) -> None:
-    """What it turns to servers by is loaded: there is none, so it says that nobody answers."""
+    """There are no servers, so it says that none answers."""
     (root.path / "tmp/far.yaml").write_text(FAR_AGENT)
     for words, hint in (
         (["sessions", "--store", "postgres://nobody@127.0.0.1:9/none"], "127.0.0.1"),
         (["run", "far.yaml", "Hello.", "--store", "/tmp/store.db"], "127.0.0.1"),
     ):
         code, said = root.run(program, *words)
-        is_told = hint in said and "cannot be used" not in said
-        expect(code not in (0, 127) and is_told, f"perdure {words[0]} cannot reach servers", (code, said))
+        expect(code not in (0, 127) and hint in said, f"perdure {words[0]} cannot reach servers", (code, said))
 
 
 def check_contents(tree: pathlib.Path) -> None:
@@ -180,15 +179,11 @@ def check_deb(deb: pathlib.Path) -> None:
         try_out(root, "/usr", version)
         # Exact: nothing is declared that no library is needed of.
         binaries = [root.path / "usr/bin/perdure", root.path / "usr/lib/perdure/refund-desk/refund_desk"]
-        wanted = {"libpq.so.5", "libcurl.so.4"}.union(*(needed_by(binary) for binary in binaries))
+        wanted = set().union(*(needed_by(binary) for binary in binaries))
         for package in declared:
             files = {pathlib.Path(line).name for line in run("dpkg", "-L", package).splitlines()}
             expect(bool(files & wanted), f"{package} is declared, and nothing of it is needed", wanted)
-        # And enough: without what it loads by name it says so, without the others it does not even start.
-        root.remove("libpq5")
-        code, said = root.run("/usr/bin/perdure", "sessions", "--store", "postgres://nobody@127.0.0.1:9/none")
-        expect(code == 1 and "is the package libpq5 installed?" in said, "it does not say that libpq is missing", (code, said))
-        expect(root.run("/usr/bin/perdure", "version")[0] == 0, "libpq is needed for what needs no server")
+        # And enough: the root holds nothing else, so without one of them it does not even start.
         root.remove(next(name for name in declared if name.startswith("libfmt")))
         expect(root.run("/usr/bin/perdure", "version")[0] != 0, "the root holds more than was declared")
     print(f"{deb.name}: runs on {len(declared)} declared packages: {', '.join(declared)}")

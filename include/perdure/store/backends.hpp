@@ -10,8 +10,7 @@ namespace perdure {
 
 struct BuiltBackend {
   std::string name{};       ///< As StoreInfo has it.
-  std::string library{};    ///< Of its engine, with the version that runs; empty: none, or not
-                            ///< there.
+  std::string library{};    ///< Its engine's library and the version that runs; empty if none.
   std::int64_t format = 0;  ///< That it writes; 0: nothing is kept.
 };
 

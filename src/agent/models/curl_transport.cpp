@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <curl/curl.h>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -16,7 +17,6 @@
 
 #include "models/exchange.hpp"
 #include "models/http.hpp"
-#include "models/libcurl.hpp"
 #include "models/url.hpp"
 #include "perdure/core/time.hpp"
 
@@ -24,12 +24,12 @@ namespace perdure {
 namespace {
 
 struct ListDeleter {
-  void operator()(curl_slist* list) const { libcurl().slist_free_all(list); }
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 using HeaderList = std::unique_ptr<curl_slist, ListDeleter>;
 
 void add_header(HeaderList& list, const std::string& line) {
-  curl_slist* const longer = libcurl().slist_append(list.get(), line.c_str());
+  curl_slist* const longer = curl_slist_append(list.get(), line.c_str());
   if (longer == nullptr) return;
   static_cast<void>(list.release());  // The longer list owns it now.
   list.reset(longer);
@@ -61,11 +61,11 @@ std::size_t on_read(char* to, std::size_t size, std::size_t count, void* exchang
 
 template <class Value>
 void set(CURL* easy, CURLoption option, Value value) {
-  static_cast<void>(libcurl().easy_setopt(easy, option, value));
+  static_cast<void>(curl_easy_setopt(easy, option, value));
 }
 
 void set_up(CURL* easy, const HttpRequest& request, Exchange& exchange, curl_slist* headers) {
-  libcurl().easy_reset(easy);
+  curl_easy_reset(easy);
   set(easy, CURLOPT_URL, request.url.c_str());
   set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   set(easy, CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
@@ -113,7 +113,7 @@ HttpEnd end_of(CURLcode code, std::string_view detail, const Exchange& exchange)
   }
   HttpEnd end{.ending = ending_of(code, exchange), .was_sent = exchange.was_sent()};
   if (end.ending == HttpEnding::whole) return end;
-  end.why = detail.empty() ? std::string_view(libcurl().easy_strerror(code)) : detail;
+  end.why = detail.empty() ? std::string_view(curl_easy_strerror(code)) : detail;
   return end;
 }
 
@@ -129,19 +129,25 @@ int poll_time(std::optional<Duration> left) {
   return static_cast<int>(std::min(left.value_or(longest), longest).count());
 }
 
+// Sets libcurl up once for the process; it is never torn down.
+CURLcode started() {
+  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+  return ready;
+}
+
 }  // namespace
 
 struct CurlTransport::Handles {
   struct EasyDeleter {
-    void operator()(CURL* handle) const { libcurl().easy_cleanup(handle); }
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
   };
   struct MultiDeleter {
-    void operator()(CURLM* handle) const { libcurl().multi_cleanup(handle); }
+    void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
   };
 
   // In this order: the multi handle holds the connections that the easy one used.
-  std::unique_ptr<CURLM, MultiDeleter> multi{libcurl().multi_init()};
-  std::unique_ptr<CURL, EasyDeleter> easy{libcurl().easy_init()};
+  std::unique_ptr<CURLM, MultiDeleter> multi{curl_multi_init()};
+  std::unique_ptr<CURL, EasyDeleter> easy{curl_easy_init()};
   std::array<char, CURL_ERROR_SIZE> detail{};
 
   // Runs until libcurl is done, and then gives its code; or until something ends it before.
@@ -153,7 +159,7 @@ std::optional<HttpEnd> CurlTransport::Handles::run(const Exchange& exchange,
                                                    const std::stop_token& stop, CURLcode& code) {
   int running = 1;
   while (true) {
-    static_cast<void>(libcurl().multi_perform(multi.get(), &running));
+    static_cast<void>(curl_multi_perform(multi.get(), &running));
     if (running == 0) break;
     if (stop.stop_requested()) {
       return HttpEnd{
@@ -161,10 +167,10 @@ std::optional<HttpEnd> CurlTransport::Handles::run(const Exchange& exchange,
     }
     const auto left = exchange.time_left();
     if (left == Duration{0}) return ran_out(exchange);
-    static_cast<void>(libcurl().multi_poll(multi.get(), nullptr, 0, poll_time(left), nullptr));
+    static_cast<void>(curl_multi_poll(multi.get(), nullptr, 0, poll_time(left), nullptr));
   }
   int queued = 0;
-  const CURLMsg* const done = libcurl().multi_info_read(multi.get(), &queued);
+  const CURLMsg* const done = curl_multi_info_read(multi.get(), &queued);
   code = done == nullptr ? CURLE_FAILED_INIT : done->data.result;
   return std::nullopt;
 }
@@ -173,16 +179,14 @@ CurlTransport::CurlTransport(const Clock& clock) : clock_(clock) {}
 
 CurlTransport::~CurlTransport() = default;
 
-void CurlTransport::expect() { expect_libcurl(); }
-
 HttpEnd CurlTransport::post(const HttpRequest& request, HttpReader& reader,
                             const std::stop_token& stop) {
   // A child of fork(2) shares the connection; what it says there cuts off the parent.
   if (auto here = handles_.get_deleter().process.check(); !here) {
     return {.ending = HttpEnding::unequipped, .why = here.error().message, .was_sent = false};
   }
-  if (auto loaded = load_libcurl(); !loaded) {
-    return {.ending = HttpEnding::unequipped, .why = loaded.error().message, .was_sent = false};
+  if (const CURLcode ready = started(); ready != CURLE_OK) {
+    return {.ending = HttpEnding::unequipped, .why = curl_easy_strerror(ready), .was_sent = false};
   }
   if (!handles_) handles_ = of_own_process(std::make_unique<Handles>());
   CURL* const easy = handles_->easy.get();
@@ -198,14 +202,14 @@ HttpEnd CurlTransport::post(const HttpRequest& request, HttpReader& reader,
   set_up(easy, request, exchange, headers.get());
   handles_->detail.front() = '\0';
   set(easy, CURLOPT_ERRORBUFFER, handles_->detail.data());
-  static_cast<void>(libcurl().multi_add_handle(multi, easy));
+  static_cast<void>(curl_multi_add_handle(multi, easy));
   CURLcode code = CURLE_OK;
   std::optional<HttpEnd> ended;
   {
-    const std::stop_callback wake(stop, [multi] { libcurl().multi_wakeup(multi); });
+    const std::stop_callback wake(stop, [multi] { curl_multi_wakeup(multi); });
     ended = handles_->run(exchange, stop, code);
   }
-  static_cast<void>(libcurl().multi_remove_handle(multi, easy));
+  static_cast<void>(curl_multi_remove_handle(multi, easy));
   if (ended) return *std::move(ended);
   return end_of(code, handles_->detail.data(), exchange);
 }

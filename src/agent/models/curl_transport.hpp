@@ -22,7 +22,6 @@ class CurlTransport final : public HttpTransport {
   explicit CurlTransport(const Clock& clock);
   ~CurlTransport() override;
 
-  void expect() override;
   [[nodiscard]] HttpEnd post(const HttpRequest& request, HttpReader& reader,
                              const std::stop_token& stop) override;
 

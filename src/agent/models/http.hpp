@@ -69,8 +69,6 @@ struct HttpEnd {
 class HttpTransport {
  public:
   virtual ~HttpTransport() = default;
-  /// A request is being written: what takes time to make ready may begin. Returns at once.
-  virtual void expect() {}
   /// Returns soon after `stop` is requested.
   [[nodiscard]] virtual HttpEnd post(const HttpRequest& request, HttpReader& reader,
                                      const std::stop_token& stop) = 0;

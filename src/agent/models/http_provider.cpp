@@ -83,7 +83,6 @@ HttpProvider::HttpProvider(Parts parts, std::function<bool(Duration, const std::
     : parts_(std::move(parts)), wait_(std::move(wait)), body_(*parts_.dialect) {}
 
 Result<PreparedRequest> HttpProvider::prepare(const ModelRequest& request) {
-  parts_.transport->expect();
   if (request.kept == 0) counted_ = request.counted;
   if (auto updated = body_.update(request); !updated) return forward(updated);
   const auto bytes = static_cast<std::int64_t>(body_.bytes());

@@ -9,13 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <curl/curl.h>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include "models/http.hpp"
-#include "models/libcurl.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
@@ -35,8 +35,7 @@ std::optional<Duration> milliseconds_in(std::string_view text, double unit) {
 }
 
 std::optional<Duration> until_date(std::string_view text, Timestamp now) {
-  if (!load_libcurl()) return std::nullopt;
-  const time_t date = libcurl().getdate(std::string(text).c_str(), nullptr);
+  const time_t date = curl_getdate(std::string(text).c_str(), nullptr);
   if (date < 0) return std::nullopt;
   const Timestamp when{std::chrono::seconds(date)};
   return std::max(Duration{0}, when - now);

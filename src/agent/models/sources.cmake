@@ -14,7 +14,6 @@ list(
   models/curl_transport.cpp
   models/exchange.cpp
   models/http_provider.cpp
-  models/libcurl.cpp
   models/prices.cpp
   models/prices_table.cpp
   models/provider.cpp

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <expected>
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "postgres/libpq.hpp"
 
 namespace perdure::postgres {
 namespace {
@@ -40,7 +40,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> defaults 
 }};
 
 struct OptionsFreer {
-  void operator()(PQconninfoOption* options) const { pq().conninfo_free(options); }
+  void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
 };
 using Options = std::unique_ptr<PQconninfoOption, OptionsFreer>;
 using Settings = std::vector<std::pair<std::string, std::string>>;
@@ -233,7 +233,7 @@ Result<void> take_ours(Address& address, const std::vector<Option>& options) {
 
 // libpq would say it too, but repeats what it does not know.
 Result<void> check_theirs(const std::vector<Option>& options) {
-  const Options known(pq().conndefaults());
+  const Options known(PQconndefaults());
   if (!known) return fail(ErrorCode::unavailable, "out of memory");
   for (const Option& option : options) {
     bool is_known = find_ours(option.name) != nullptr || option.name == "ssl";
@@ -261,8 +261,8 @@ Result<Settings> read_settings(const Pieces& pieces, const std::vector<Option>& 
     before = '&';
   }
   char* words = nullptr;
-  const Options parsed(pq().conninfo_parse(rest.c_str(), &words));
-  const std::unique_ptr<char, decltype(pq().freemem)> freed(words, pq().freemem);
+  const Options parsed(PQconninfoParse(rest.c_str(), &words));
+  const std::unique_ptr<char, decltype(&PQfreemem)> freed(words, PQfreemem);
   if (!parsed) {
     // Behind the first colon it quotes the location.
     const std::string_view why = words == nullptr ? "out of memory" : words;
@@ -359,7 +359,6 @@ Result<Address> parse_address(std::string_view location) {
   Address address;
   address.shown = show(*pieces, *options);
   if (auto taken = take_ours(address, *options); !taken) return forward(taken);
-  if (auto loaded = load_libpq(); !loaded) return forward(loaded);
   if (auto checked = check_theirs(*options); !checked) return forward(checked);
   auto settings = read_settings(*pieces, *options);
   if (!settings) return forward(settings);

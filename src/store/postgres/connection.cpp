@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <optional>
 #include <poll.h>
 #include <span>
@@ -24,7 +25,6 @@
 #include "postgres/address.hpp"
 #include "postgres/deadline.hpp"
 #include "postgres/error.hpp"
-#include "postgres/libpq.hpp"
 #include "postgres/params.hpp"
 #include "postgres/rows.hpp"
 #include "postgres/statements.hpp"
@@ -95,7 +95,7 @@ std::string sqlstate_in(std::string_view words) {
 }
 
 std::string_view field(const PGresult* result, int code) {
-  const char* text = pq().result_error_field(result, code);
+  const char* text = PQresultErrorField(result, code);
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
@@ -140,29 +140,28 @@ void Connection::connect(const Host& host, Deadline deadline) {
   }
   names.push_back(nullptr);
   values.push_back(nullptr);
-  handle_.reset(pq().connect_start_params(names.data(), values.data(), 0));
+  handle_.reset(PQconnectStartParams(names.data(), values.data(), 0));
   if (handle_ == nullptr) throw PgError::away("out of memory");
   PGconn* handle = handle_.get();
-  pq().set_error_verbosity(handle, PQERRORS_VERBOSE);
-  pq().set_notice_receiver(handle, notice, this);
+  PQsetErrorVerbosity(handle, PQERRORS_VERBOSE);
+  PQsetNoticeReceiver(handle, notice, this);
   PostgresPollingStatusType status = PGRES_POLLING_WRITING;
-  while (pq().status(handle) != CONNECTION_BAD && status != PGRES_POLLING_OK) {
+  while (PQstatus(handle) != CONNECTION_BAD && status != PGRES_POLLING_OK) {
     const short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
-    if (!poll_until(pq().socket(handle), events, deadline))
-      throw PgError::silent("no answer in time");
-    status = pq().connect_poll(handle);
+    if (!poll_until(PQsocket(handle), events, deadline)) throw PgError::silent("no answer in time");
+    status = PQconnectPoll(handle);
     if (status == PGRES_POLLING_FAILED) break;
   }
   if (status != PGRES_POLLING_OK) {
-    const std::string words = pq().error_message(handle);
+    const std::string words = PQerrorMessage(handle);
     throw PgError::away(one_line(words), sqlstate_in(words));
   }
-  pq().setnonblocking(handle, 1);
-  pq().enter_pipeline_mode(handle);
+  PQsetnonblocking(handle, 1);
+  PQenterPipelineMode(handle);
 }
 
 void Connection::say_hello(Duration lock_wait) {
-  const int process = pq().backend_pid(handle_.get());
+  const int process = PQbackendPID(handle_.get());
   Rows rows = query(hello, Params::of(process, lock_wait));
   rows.next();
   server_process_ = rows.integer(0);
@@ -210,7 +209,7 @@ std::vector<Answer> Connection::pipeline(std::span<const Statement> statements) 
     bytes += statement.params->bytes();
   }
   if (bytes > swollen_bytes) is_swollen_ = true;
-  if (pq().pipeline_sync(handle_.get()) == 0) lose(pq().error_message(handle_.get()));
+  if (PQpipelineSync(handle_.get()) == 0) lose(PQerrorMessage(handle_.get()));
   counters_.statements += statements.size();
   ++counters_.round_trips;
   flush();
@@ -234,27 +233,27 @@ void Connection::send(const Statement& statement) {
   PGconn* handle = handle_.get();
   int sent = 1;
   if (is_named && is_new) {
-    sent = pq().send_prepare(handle, known.name.c_str(), known.sql.c_str(), params.count(),
-                             params.types().data());
+    sent = PQsendPrepare(handle, known.name.c_str(), known.sql.c_str(), params.count(),
+                         params.types().data());
     known.types = params.types();
     known.is_sent = true;
     steps_.push_back({&known});
   }
   if (sent == 1 && is_named) {
-    sent = pq().send_query_prepared(handle, known.name.c_str(), params.count(), values_.data(),
-                                    params.lengths().data(), formats_.data(), binary);
+    sent = PQsendQueryPrepared(handle, known.name.c_str(), params.count(), values_.data(),
+                               params.lengths().data(), formats_.data(), binary);
   } else if (sent == 1) {
-    sent = pq().send_query_params(handle, known.sql.c_str(), params.count(), params.types().data(),
-                                  values_.data(), params.lengths().data(), formats_.data(), binary);
+    sent = PQsendQueryParams(handle, known.sql.c_str(), params.count(), params.types().data(),
+                             values_.data(), params.lengths().data(), formats_.data(), binary);
   }
-  if (sent != 1) lose(pq().error_message(handle));
+  if (sent != 1) lose(PQerrorMessage(handle));
   steps_.push_back({nullptr});
 }
 
 void Connection::flush() {
   for (;;) {
-    const int left = pq().flush(handle_.get());
-    if (left < 0) lose(pq().error_message(handle_.get()));
+    const int left = PQflush(handle_.get());
+    if (left < 0) lose(PQerrorMessage(handle_.get()));
     if (left == 0) break;
     wait(true);
   }
@@ -291,11 +290,11 @@ std::vector<Answer> Connection::receive(std::size_t count) {
 std::optional<Answer> Connection::receive_step() {
   Rows result(next_result());
   std::optional<Answer> answer;
-  switch (pq().result_status(result.get())) {
+  switch (PQresultStatus(result.get())) {
     case PGRES_TUPLES_OK:
     case PGRES_COMMAND_OK:
       counters_.rows_read += result.count();
-      if (pq().result_memory_size(result.get()) > swollen_bytes) is_swollen_ = true;
+      if (PQresultMemorySize(result.get()) > swollen_bytes) is_swollen_ = true;
       answer = std::move(result);
       break;
     case PGRES_PIPELINE_ABORTED:
@@ -318,9 +317,9 @@ void Connection::receive_sync(std::optional<PgError>& failed) {
     const Rows result(next_result());
     if (result.get() == nullptr) {
       ++nulls;
-    } else if (pq().result_status(result.get()) == PGRES_PIPELINE_SYNC) {
+    } else if (PQresultStatus(result.get()) == PGRES_PIPELINE_SYNC) {
       return;
-    } else if (pq().result_status(result.get()) == PGRES_FATAL_ERROR) {
+    } else if (PQresultStatus(result.get()) == PGRES_FATAL_ERROR) {
       const PgError error = refusal(result.get());
       if (!failed) failed = error;
     } else {
@@ -332,21 +331,21 @@ void Connection::receive_sync(std::optional<PgError>& failed) {
 
 PGresult* Connection::next_result() {
   PGconn* handle = handle_.get();
-  while (pq().is_busy(handle) != 0) {
+  while (PQisBusy(handle) != 0) {
     wait(false);
-    if (pq().consume_input(handle) == 0) lose(pq().error_message(handle));
+    if (PQconsumeInput(handle) == 0) lose(PQerrorMessage(handle));
   }
-  return pq().get_result(handle);
+  return PQgetResult(handle);
 }
 
 // What the server says may be in the way of what we still have to write.
 void Connection::wait(bool to_write) {
   PGconn* handle = handle_.get();
   const auto events = static_cast<short>(to_write ? POLLIN | POLLOUT : POLLIN);
-  if (!poll_until(pq().socket(handle), events, Deadline(patience_))) {
+  if (!poll_until(PQsocket(handle), events, Deadline(patience_))) {
     lose(fmt::format("no answer from the server in {} ms", patience_.count()));
   }
-  if (to_write && pq().consume_input(handle) == 0) lose(pq().error_message(handle));
+  if (to_write && PQconsumeInput(handle) == 0) lose(PQerrorMessage(handle));
 }
 
 void Connection::lose(const std::string& why) {
@@ -357,7 +356,7 @@ void Connection::lose(const std::string& why) {
 // Without a SQLSTATE it is libpq itself that speaks, and it does so when a connection breaks.
 PgError Connection::refusal(const PGresult* result) {
   const std::string_view sqlstate = field(result, PG_DIAG_SQLSTATE);
-  if (sqlstate.empty()) lose(pq().result_error_message(result));
+  if (sqlstate.empty()) lose(PQresultErrorMessage(result));
   PgError error({std::string(sqlstate), std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)),
                  std::string(field(result, PG_DIAG_MESSAGE_DETAIL))});
   const bool names_are_gone = sqlstate == "26000" || sqlstate == "42P05";
@@ -371,8 +370,8 @@ void Connection::execute(std::string_view script) {
   begin();
   PGconn* handle = handle_.get();
   const std::string sql = in_schema(script, statements_.schema());
-  if (pq().exit_pipeline_mode(handle) == 0 || pq().send_query(handle, sql.c_str()) == 0) {
-    lose(pq().error_message(handle));
+  if (PQexitPipelineMode(handle) == 0 || PQsendQuery(handle, sql.c_str()) == 0) {
+    lose(PQerrorMessage(handle));
   }
   ++counters_.statements;
   ++counters_.round_trips;
@@ -381,11 +380,11 @@ void Connection::execute(std::string_view script) {
   for (;;) {
     const Rows result(next_result());
     if (result.get() == nullptr) break;
-    if (pq().result_status(result.get()) != PGRES_FATAL_ERROR) continue;
+    if (PQresultStatus(result.get()) != PGRES_FATAL_ERROR) continue;
     const PgError error = refusal(result.get());
     if (!failed) failed = error;
   }
-  pq().enter_pipeline_mode(handle);
+  PQenterPipelineMode(handle);
   is_busy_ = false;
   if (failed) throw PgError(*failed);
 }
@@ -404,22 +403,22 @@ bool Connection::wait_for_notification(Duration wait) {
   const Deadline deadline(wait);
   for (;;) {
     bool found = false;
-    while (PGnotify* arrived = pq().notifies(handle)) {
-      pq().freemem(arrived);
+    while (PGnotify* arrived = PQnotifies(handle)) {
+      PQfreemem(arrived);
       found = true;
     }
     if (found) return true;
     if (!is_usable_) lose("the server ended it");
-    if (!poll_until(pq().socket(handle), POLLIN, deadline)) return false;
-    if (pq().consume_input(handle) == 0) lose(pq().error_message(handle));
+    if (!poll_until(PQsocket(handle), POLLIN, deadline)) return false;
+    if (PQconsumeInput(handle) == 0) lose(PQerrorMessage(handle));
   }
 }
 
 bool Connection::is_alive() {
   // Whatever lies there is read until nothing does; at an end of file libpq says no.
-  while (is_usable() && poll_until(pq().socket(handle_.get()), POLLIN, Deadline(Duration(0)))) {
-    if (pq().consume_input(handle_.get()) == 0) is_usable_ = false;
-    (void)pq().is_busy(handle_.get());  // Makes libpq read its buffer, and so tell us of notices.
+  while (is_usable() && poll_until(PQsocket(handle_.get()), POLLIN, Deadline(Duration(0)))) {
+    if (PQconsumeInput(handle_.get()) == 0) is_usable_ = false;
+    (void)PQisBusy(handle_.get());  // Makes libpq read its buffer, and so tell us of notices.
   }
   return is_usable();
 }

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <libpq-fe.h>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,7 +25,6 @@
 #include "postgres/address.hpp"
 #include "postgres/deadline.hpp"
 #include "postgres/error.hpp"
-#include "postgres/libpq.hpp"
 #include "postgres/params.hpp"
 #include "postgres/rows.hpp"
 #include "postgres/statements.hpp"
@@ -96,7 +96,7 @@ class Connection {
 
  private:
   struct Closer {
-    void operator()(PGconn* handle) const { pq().finish(handle); }
+    void operator()(PGconn* handle) const { PQfinish(handle); }
   };
 
   /// What was sent and will be answered: a preparation, or, with none, an execution.

@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <libpq-fe.h>
 #include <optional>
 #include <string_view>
 
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "postgres/libpq.hpp"
 
 namespace perdure::postgres {
 
 std::string_view Rows::text(int column) const {
-  return {pq().getvalue(result_.get(), row_, column),
-          static_cast<std::size_t>(pq().getlength(result_.get(), row_, column))};
+  return {PQgetvalue(result_.get(), row_, column),
+          static_cast<std::size_t>(PQgetlength(result_.get(), row_, column))};
 }
 
 std::int64_t Rows::integer(int column) const {

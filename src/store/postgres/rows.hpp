@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <libpq-fe.h>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +12,6 @@
 
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "postgres/libpq.hpp"
 
 namespace perdure::postgres {
 
@@ -22,7 +22,7 @@ class Rows {
   explicit Rows(PGresult* result) : result_(result) {}
 
   /// Moves to the next row; false when there is none left.
-  bool next() { return ++row_ < pq().ntuples(result_.get()); }
+  bool next() { return ++row_ < PQntuples(result_.get()); }
 
   /// Of a smallint, integer, bigint or boolean.
   [[nodiscard]] std::int64_t integer(int column) const;
@@ -34,7 +34,7 @@ class Rows {
   [[nodiscard]] std::string_view text(int column) const;
   [[nodiscard]] std::string string(int column) const { return std::string(text(column)); }
   [[nodiscard]] bool is_null(int column) const {
-    return pq().getisnull(result_.get(), row_, column) != 0;
+    return PQgetisnull(result_.get(), row_, column) != 0;
   }
   /// Zeros where the bytes end early.
   [[nodiscard]] Digest digest(int column) const;
@@ -46,12 +46,12 @@ class Rows {
 
   /// All rows there are, wherever this stands.
   [[nodiscard]] std::size_t count() const {
-    return static_cast<std::size_t>(pq().ntuples(result_.get()));
+    return static_cast<std::size_t>(PQntuples(result_.get()));
   }
 
  private:
   struct Clearer {
-    void operator()(PGresult* result) const { pq().clear(result); }
+    void operator()(PGresult* result) const { PQclear(result); }
   };
 
   std::unique_ptr<PGresult, Clearer> result_;

@@ -30,15 +30,20 @@ endforeach()
 set(disabled -DPKG_CONFIG_EXECUTABLE=/nowhere/pkg-config)
 expect_missing(PkgConfig)
 
-# One of the two that pkg-config looks for, and then the other, by copies of their files.
+# One of those that pkg-config looks for, each in turn, by copies of the files of the others. The files of
+# OpenSSL are there because libpq's names them.
 set(disabled "")
 find_program(PKG_CONFIG NAMES pkg-config pkgconf REQUIRED)
-foreach(pair "yaml-cpp;libpcre2-8" "libpcre2-8;yaml-cpp")
-  list(GET pair 0 missing)
-  list(GET pair 1 there)
-  execute_process(COMMAND "${PKG_CONFIG}" --variable=pcfiledir "${there}" OUTPUT_VARIABLE folder
-                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  set(only "${FOLDER}-${there}")
-  file(COPY "${folder}/${there}.pc" DESTINATION "${only}")
-  expect_missing("${missing}" "PKG_CONFIG_LIBDIR=${only}" "PKG_CONFIG_PATH=")
+set(modules libpq libcurl yaml-cpp libpcre2-8)
+foreach(missing IN LISTS modules)
+  set(others "${FOLDER}-without-${missing}")
+  foreach(there IN LISTS modules ITEMS libssl libcrypto)
+    if(there STREQUAL missing)
+      continue()
+    endif()
+    execute_process(COMMAND "${PKG_CONFIG}" --variable=pcfiledir "${there}" OUTPUT_VARIABLE folder
+                    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    file(COPY "${folder}/${there}.pc" DESTINATION "${others}")
+  endforeach()
+  expect_missing("${missing}" "PKG_CONFIG_LIBDIR=${others}" "PKG_CONFIG_PATH=")
 endforeach()
