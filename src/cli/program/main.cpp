@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "cli.hpp"
-#include "large_pages.hpp"
 #include "live/signal_watch.hpp"
 #include "perdure/agent/environment.hpp"
 #include "world.hpp"
@@ -113,7 +112,6 @@ int main(int count, char** words) {
   hold_closed_streams();
   // Before anything that may take a while, and before any other thread.
   perdure::cli::SignalWatch signals(perdure::system_clock());
-  perdure::cli::take_large_pages();
   // A reader that hangs up is told by the write, and ends the program quietly.
   std::signal(SIGPIPE, SIG_IGN);
   // A file that may grow no more is told by the write, too.
