@@ -23,6 +23,10 @@ namespace perdure {
 
 enum class Status : std::uint8_t { active, waiting, paused, completed, failed, cancelled };
 
+/// Completed, failed or cancelled.
+[[nodiscard]] constexpr bool has_ended(Status status) {
+  return status == Status::completed || status == Status::failed || status == Status::cancelled;
+}
 [[nodiscard]] std::string_view to_string(Status status);
 [[nodiscard]] std::optional<Status> status_from(std::string_view text);
 

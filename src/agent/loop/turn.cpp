@@ -34,10 +34,6 @@
 namespace perdure::loop {
 namespace {
 
-bool is_over(Status status) {
-  return status == Status::completed || status == Status::failed || status == Status::cancelled;
-}
-
 TurnStop stop_for(const Waiting& waiting) {
   return waiting.what == Waiting::For::decision ? TurnStop::needs_attention : TurnStop::waiting;
 }
@@ -136,7 +132,7 @@ void Turn::keep_input(const Error& error) {
 
 Result<void> Turn::begin() {
   Session& session = parts_.session;
-  if (is_over(session.status()) && input_) {
+  if (has_ended(session.status()) && input_) {
     return fail(ErrorCode::conflict,
                 fmt::format("the session is {}: reopen it first", to_string(session.status())));
   }
@@ -184,7 +180,7 @@ Turn::Stepped Turn::stopped() {
   if (interrupts_->by() == Interrupts::By::time) return out_of_time();
   if (auto taken = parts_.session.take_inbox(); !taken) return forward(taken);
   const Status status = parts_.session.status();
-  const bool is_at_rest = status == Status::paused || is_over(status);
+  const bool is_at_rest = status == Status::paused || has_ended(status);
   return Ending{TurnStop::interrupted, is_at_rest
                                            ? fmt::format("the session is {}", to_string(status))
                                            : "it was asked to stop"};
@@ -216,7 +212,7 @@ std::optional<Turn::Ending> Turn::beyond_limits() const {
 Turn::Stepped Turn::step() {
   if (auto ending = look_around(); !ending || *ending) return ending;
   // A session that has ended is only looked at.
-  if (!is_over(parts_.session.status()) && !state().open_calls.empty()) {
+  if (!has_ended(parts_.session.status()) && !state().open_calls.empty()) {
     if (auto ending = run_calls(); !ending || *ending) return ending;
     // They may have taken long.
     if (auto ending = look_around(); !ending || *ending) return ending;
@@ -272,7 +268,7 @@ Result<TurnReport> Turn::end(const Ending& ending) {
     if (auto written = write_stop(ending); !written) return forward(written);
   }
   // The turn goes on some day, and has so much less time.
-  if (ending.stop == TurnStop::interrupted && is_counted() && !is_over(session.status())) {
+  if (ending.stop == TurnStop::interrupted && is_counted() && !has_ended(session.status())) {
     if (auto written = write_time(); !written) return forward(written);
   }
   tell_news();

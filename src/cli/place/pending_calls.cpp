@@ -25,7 +25,6 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
-#include "screen/words.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -177,10 +177,6 @@ std::string_view to_string(Standing standing) {
   return faces.at(std::to_underlying(standing)).name;
 }
 
-bool has_ended(Status status) {
-  return status == Status::completed || status == Status::failed || status == Status::cancelled;
-}
-
 std::string status_words(const StatusNote& note) {
   const std::string_view what = note.status == Status::active ? "resumed" : to_string(note.status);
   return fmt::format("{} by {}: {}", what, note.who, note.why);

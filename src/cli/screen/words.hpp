@@ -54,8 +54,6 @@ enum class Standing : std::uint8_t {
 };
 
 [[nodiscard]] Standing standing_of(const SessionSummary& row);
-/// Completed, failed or cancelled.
-[[nodiscard]] bool has_ended(Status status);
 /// "paused by ann: lunch".
 [[nodiscard]] std::string status_words(const StatusNote& note);
 /// As JSON and filters write it: "needs_attention".

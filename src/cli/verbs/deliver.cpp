@@ -25,7 +25,6 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "screen/text.hpp"
-#include "screen/words.hpp"
 #include "verbs/standing.hpp"
 
 namespace perdure::cli {

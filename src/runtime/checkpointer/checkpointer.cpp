@@ -219,7 +219,7 @@ Result<std::vector<Checkpointer::Pending>> Checkpointer::check_pending_tool_call
 }
 
 Result<void> Checkpointer::end_session(const SessionId& session, Status status) {
-  if (!checkpointing::is_end(status)) {
+  if (!has_ended(status)) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{} is no end of a session", to_string(status)));
   }

@@ -19,11 +19,7 @@
 
 namespace perdure::checkpointing {
 
-bool is_end(Status status) {
-  return status == Status::completed || status == Status::failed || status == Status::cancelled;
-}
-
-bool is_at_rest(Status status) { return is_end(status) || status == Status::paused; }
+bool is_at_rest(Status status) { return has_ended(status) || status == Status::paused; }
 
 std::shared_ptr<Holdings::Slot> Holdings::find_slot(const SessionId& session) {
   const std::lock_guard lock(mutex_);

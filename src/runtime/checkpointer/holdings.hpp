@@ -21,7 +21,6 @@
 
 namespace perdure::checkpointing {
 
-[[nodiscard]] bool is_end(Status status);
 /// Ended or paused: somebody decided that it rests. It is read, and not gone on with.
 [[nodiscard]] bool is_at_rest(Status status);
 

@@ -118,7 +118,7 @@ Result<std::optional<ChildEnd>> read_end(Store& store, const SessionId& child) {
   auto row = store.sessions().read(child);
   if (!row && is_missing(row.error())) return std::nullopt;
   if (!row) return forward(row);
-  if (!is_end(row->status)) return std::nullopt;
+  if (!has_ended(row->status)) return std::nullopt;
   auto state = read_state(store, child, Point::head());
   if (!state) return forward(state);
   return std::move(state->end);
@@ -266,7 +266,7 @@ Result<SessionId> Session::spawn(const ChildSpec& spec) {
 }
 
 Result<void> Session::finish(const std::string& result, Status as) {
-  if (!is_end(as)) {
+  if (!has_ended(as)) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is no end", to_string(as)));
   }
   if (auto known = parts_->held.find_out(); !known) return known;

@@ -71,16 +71,12 @@ Result<void> HeldSession::release() {
   return released;
 }
 
-bool is_end(Status status) {
-  return status == Status::completed || status == Status::failed || status == Status::cancelled;
-}
-
 const std::string& HeldSession::nonce() {
   if (nonce_.empty()) nonce_ = to_base32(world_.ids.next());
   return nonce_;
 }
 
-bool HeldSession::has_ended() const { return is_end(status_); }
+bool HeldSession::has_ended() const { return perdure::has_ended(status_); }
 
 void HeldSession::add_taken_up(Draft& draft) const {
   draft.stand({.status = status_, .wait_reason = wait_reason_});

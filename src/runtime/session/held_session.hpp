@@ -30,9 +30,6 @@ namespace perdure {
 /// Bodies beyond this are blobs, so that reading a log does not mean holding them twice.
 inline constexpr std::size_t inline_bytes_max = std::size_t{1} << 20U;
 
-/// Completed, failed or cancelled.
-[[nodiscard]] bool is_end(Status status);
-
 class HeldSession {
  public:
   struct World {

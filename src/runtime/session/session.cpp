@@ -110,7 +110,7 @@ Result<Position> Session::append(const std::string& channel, Body body) {
 Result<Position> Session::set(const std::string& channel, Body body,
                               const std::optional<StatusChange>& stands) {
   if (auto users = check_is_users(channel); !users) return forward(users);
-  if (stands && is_end(stands->status)) {
+  if (stands && has_ended(stands->status)) {
     return fail(ErrorCode::invalid_argument, "to end a session, set its status alone");
   }
   if (auto known = parts_->held.find_out(); !known) return forward(known);
@@ -176,7 +176,7 @@ Result<void> Session::set_status(const StatusChange& change, const std::string& 
     auto cancelled = parts_->dispatcher.cancel_unbegun(draft, of_cancelled_session);
     if (!cancelled) return forward(cancelled);
   }
-  if (parts_->parent && is_end(change.status) && !parts_->held.has_ended()) {
+  if (parts_->parent && has_ended(change.status) && !parts_->held.has_ended()) {
     Budget budget = state().budget;
     auto added = add_end(*parts_, draft, budget, {.change = change, .result = change.wait_reason});
     if (!added) return added;

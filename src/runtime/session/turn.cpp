@@ -28,6 +28,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/sessions.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/open_request.hpp"
@@ -225,7 +226,7 @@ Result<Position> Session::answer(Message response, const Usage& usage, const Ans
   if (!held.state().request) {
     return fail(ErrorCode::conflict, "no request is open: ask first");
   }
-  if (extras.rests && is_end(extras.rests->status)) {
+  if (extras.rests && has_ended(extras.rests->status)) {
     return fail(ErrorCode::invalid_argument, "a response does not end a session: finish it");
   }
   complete(response, held);

@@ -343,17 +343,13 @@ Result<void> check_right_to_write(const Standing& standing, const Lease& lease,
   return {};
 }
 
-bool is_end(Status status) {
-  return status == Status::completed || status == Status::failed || status == Status::cancelled;
-}
-
 bool is_settled_end(Status status) {
   return status == Status::completed || status == Status::failed;
 }
 
 Result<void> check_begins(const Batch& batch, Status before) {
   const Status after = batch.status ? batch.status->status : before;
-  if (!is_end(after)) return {};
+  if (!has_ended(after)) return {};
   const bool begins =
       !batch.children.empty() || std::ranges::any_of(batch.calls, [](const CallChange& change) {
         return !std::holds_alternative<Settle>(change);

@@ -42,8 +42,6 @@ struct Standing {
 [[nodiscard]] Result<void> check_right_to_write(const Standing& standing, const Lease& lease,
                                                 const Batch& batch);
 
-/// Completed, failed or cancelled.
-[[nodiscard]] bool is_end(Status status);
 /// Completed or failed: says of itself that nothing of it is open any more. What is cancelled does not.
 [[nodiscard]] bool is_settled_end(Status status);
 /// A session that has ended, and is not reopened by the batch itself, begins nothing. What was begun
