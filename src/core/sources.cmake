@@ -3,6 +3,7 @@
 set(PERDURE_CORE_SOURCES
     base64.cpp
     canonical_json.cpp
+    descriptor.cpp
     error.cpp
     es6_number.cpp
     guarded.cpp

@@ -20,8 +20,8 @@
 
 #include "perdure/agent/file_root.hpp"
 #include "perdure/agent/shell_tool.hpp"
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
-#include "tools/process/descriptor.hpp"
 
 namespace perdure {
 namespace {

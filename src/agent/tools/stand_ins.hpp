@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "perdure/agent/shell_tool.hpp"
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
-#include "tools/process/descriptor.hpp"
 
 namespace perdure {
 

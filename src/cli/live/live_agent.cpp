@@ -13,7 +13,6 @@
 #include <string>
 #include <sys/stat.h>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -32,6 +31,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/turn_report.hpp"
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/budget.hpp"
@@ -148,15 +148,14 @@ Result<void> make_state_folder(const World& world) {
   std::filesystem::path made;
   for (const auto& part : folder) ::mkdir((made /= part).c_str(), S_IRWXU);
   // Whoever needs it says what it lacks. O_PATH: a folder that may not be read is looked at too.
-  const int opened = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (opened < 0) return {};
+  const Descriptor opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.is_open()) return {};
   struct stat status{};
-  const bool is_known = ::fstat(opened, &status) == 0;
+  const bool is_known = ::fstat(opened.get(), &status) == 0;
   const bool is_ours = is_known && status.st_uid == world.user_id;
   if (is_ours && (status.st_mode & 07777U) != S_IRWXU) {
-    ::chmod(fmt::format("/proc/self/fd/{}", opened).c_str(), S_IRWXU);
+    ::chmod(fmt::format("/proc/self/fd/{}", opened.get()).c_str(), S_IRWXU);
   }
-  ::close(opened);
   if (!is_known || is_ours) return {};
   return fail(ErrorCode::unavailable,
               fmt::format("{} belongs to another user, who could have us end and write what they "
@@ -177,7 +176,8 @@ Result<std::unique_ptr<Agent>> start_agent(Desk& desk, Store& store, const Agent
   if (auto made = make_state_folder(world); !made) return forward(made);
   const std::string programs = programs_folder(world, desk.location(), store);
   if (runs_programs(file)) {
-    if (auto made = make_programs_folder(world, programs, desk.location()); !made) return forward(made);
+    if (auto made = make_programs_folder(world, programs, desk.location()); !made)
+      return forward(made);
   }
   auto spec = make_agent_spec(file,
                               {.environment = world.environment,

@@ -20,27 +20,12 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/core/descriptor.hpp"
+
 namespace perdure::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What was opened, until this ends.
-class Opened {
- public:
-  explicit Opened(int number) : number_(number) {}
-  ~Opened() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-
-  [[nodiscard]] bool is_open() const { return number_ >= 0; }
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 std::string name_of(uid_t user) {
   const passwd* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): before any thread.
@@ -106,29 +91,28 @@ std::string Trust::objection_to(int opened, const fs::path& path, Adding adding)
 
 std::optional<Trust::Found> Trust::find(const fs::path& base, std::string_view folder,
                                         std::string_view name) const {
-  const Opened above(::open(base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor above(::open(base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const std::string part(folder);
-  const Opened place(::openat(above.number(), part.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor place(::openat(above.get(), part.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const std::string last(name);
-  const Opened itself(::openat(place.number(), last.c_str(), O_PATH | O_CLOEXEC));
+  const Descriptor itself(::openat(place.get(), last.c_str(), O_PATH | O_CLOEXEC));
   // Itself, should it be a link: where that leads was opened above.
-  const Opened link(::openat(place.number(), last.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  const Opened to_place(::openat(above.number(), part.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const Descriptor link(::openat(place.get(), last.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const Descriptor to_place(::openat(above.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!itself.is_open() || !link.is_open() || !to_place.is_open()) return std::nullopt;
   Found found{.path = base / folder / name};
   const bool is_ours = !is_trusted(base);
-  const std::array parts = {
-      std::pair(above.number(), base), std::pair(to_place.number(), base / folder),
-      std::pair(place.number(), base / folder), std::pair(link.number(), found.path),
-      std::pair(itself.number(), found.path)};
+  const std::array parts = {std::pair(above.get(), base), std::pair(to_place.get(), base / folder),
+                            std::pair(place.get(), base / folder),
+                            std::pair(link.get(), found.path), std::pair(itself.get(), found.path)};
   for (const auto& [opened, path] : parts) {
-    const Adding adding = opened == above.number() ? Adding::is_harmless : Adding::is_an_attack;
+    const Adding adding = opened == above.get() ? Adding::is_harmless : Adding::is_an_attack;
     if (is_ours && found.objection.empty()) found.objection = objection_to(opened, path, adding);
   }
   if (!found.objection.empty()) return found;
-  const Opened file(::openat(place.number(), last.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const Descriptor file(::openat(place.get(), last.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   // The very one that was looked at, whatever lies there by now.
-  if (is_same_file(file.number(), itself.number())) found.text = text_of(file.number());
+  if (is_same_file(file.get(), itself.get())) found.text = text_of(file.get());
   return found;
 }
 
@@ -144,9 +128,9 @@ std::string Trust::objection_to_store(const fs::path& file) const {
   }
   for (const fs::path& path : paths) {
     for (const int links : {0, O_NOFOLLOW}) {
-      const Opened opened(::open(path.c_str(), O_PATH | O_CLOEXEC | links));
+      const Descriptor opened(::open(path.c_str(), O_PATH | O_CLOEXEC | links));
       if (!opened.is_open()) continue;
-      auto objection = objection_to(opened.number(), path, Adding::is_an_attack);
+      auto objection = objection_to(opened.get(), path, Adding::is_an_attack);
       if (!objection.empty()) return objection;
     }
   }

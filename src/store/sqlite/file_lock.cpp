@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string>
 #include <sys/stat.h>
-#include <unistd.h>
-#include <utility>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::sqlite {
@@ -31,14 +30,14 @@ struct flock range(short type, off_t byte) {
 int apply(const Descriptor& file, int command, struct flock& lock) {
   int code = 0;
   do {
-    code = fcntl(file.number(), command, &lock);
+    code = fcntl(file.get(), command, &lock);
   } while (code != 0 && errno == EINTR);
   return code == 0 ? 0 : errno;
 }
 
 }  // namespace
 
-Result<Descriptor> Descriptor::open(const std::string& path, mode_t rights) {
+Result<Descriptor> open_file(const std::string& path, mode_t rights) {
   int number = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, rights);
   // Whoever may write the store must be able to lock it, whatever the umask takes away.
   if (number >= 0 && rights != private_rights) ::fchmod(number, rights);
@@ -55,19 +54,13 @@ Result<Descriptor> Descriptor::open(const std::string& path, mode_t rights) {
               fmt::format("cannot open {}: {}", path, std::strerror(errno)));
 }
 
-Result<Descriptor> Descriptor::make(std::string& begin) {
+Result<Descriptor> make_file(std::string& begin) {
   begin += "XXXXXX";
   const int number = ::mkostemp(begin.data(), O_CLOEXEC);
   if (number >= 0) return Descriptor(number);
   return fail(ErrorCode::unavailable,
               fmt::format("cannot make {}: {}", begin, std::strerror(errno)));
 }
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
-Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
 
 int lock_byte(const Descriptor& file, off_t byte, LockWait wait) {
   auto lock = range(F_WRLCK, byte);

@@ -9,6 +9,7 @@
 #include <string>
 #include <sys/types.h>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::sqlite {
@@ -21,29 +22,13 @@ inline constexpr off_t worker_base = 4096;
 /// Of every file that is made here: what is said in a store is for its owner alone.
 inline constexpr mode_t private_rights = 0600;
 
-/// An open file; what it locked is free again when it closes.
-class Descriptor {
- public:
-  /// Opens for reading and writing, and makes the file with these rights if it is not there; one
-  /// that is there keeps its own. Fails: `unavailable`, also for a link: it is not followed.
-  [[nodiscard]] static Result<Descriptor> open(const std::string& path,
-                                               mode_t rights = private_rights);
-  /// Makes a file that was not there, private: `begin` and six characters of chance, which `begin`
-  /// then ends with. Fails: `unavailable`.
-  [[nodiscard]] static Result<Descriptor> make(std::string& begin);
-  ~Descriptor();
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&&) = delete;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  explicit Descriptor(int number) : number_(number) {}
-
-  int number_;
-};
+/// Opens for reading and writing, and makes the file with these rights if it is not there; one that
+/// is there keeps its own. Its locks end when the descriptor closes. Fails: `unavailable`, also for a
+/// link, which is not followed.
+[[nodiscard]] Result<Descriptor> open_file(const std::string& path, mode_t rights = private_rights);
+/// Makes a new private file: `begin` and six characters of chance, which `begin` then ends with.
+/// Fails: `unavailable`.
+[[nodiscard]] Result<Descriptor> make_file(std::string& begin);
 
 enum class LockWait : std::uint8_t { no, yes };
 

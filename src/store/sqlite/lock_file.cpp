@@ -32,7 +32,7 @@ constexpr off_t record_at = failures_at + sizeof(LockFile::Failures);
 }  // namespace
 
 Result<LockFile> LockFile::open(const std::string& path, mode_t rights) {
-  auto file = Descriptor::open(path, rights);
+  auto file = open_file(path, rights);
   if (!file) return forward(file);
   auto turn = Turn::open(path);
   if (!turn) return forward(turn);
@@ -56,18 +56,18 @@ bool LockFile::is_held_elsewhere(std::int64_t number) const {
 void LockFile::touch() {
   // A failed touch delays a waiter until its next look; it cannot lose a write.
   [[maybe_unused]] const auto written =
-      ::pwrite(file_.number(), first_line.data(), first_line.size(), 0);
+      ::pwrite(file_.get(), first_line.data(), first_line.size(), 0);
 }
 
 void LockFile::touch(const WalRecord& record) {
   // One that is not written leaves an older record, which claims less.
-  [[maybe_unused]] const auto written = ::pwrite(file_.number(), &record, sizeof record, record_at);
+  [[maybe_unused]] const auto written = ::pwrite(file_.get(), &record, sizeof record, record_at);
   record_ = record;
 }
 
 LockFile::Contents LockFile::read() const {
   Contents contents;
-  const auto size = ::pread(file_.number(), &contents, sizeof contents, failures_at);
+  const auto size = ::pread(file_.get(), &contents, sizeof contents, failures_at);
   if (size < static_cast<ssize_t>(sizeof contents.failures)) contents.failures = {};
   if (size != sizeof contents || !contents.record.is_sealed()) contents.record = {};
   return contents;
@@ -87,7 +87,7 @@ LockFile::Failures LockFile::failures() const {
 void LockFile::set_failures(Failures failures) {
   // If this fails too, only this store object knows; it is closed in any case.
   [[maybe_unused]] const auto written =
-      ::pwrite(file_.number(), &failures, sizeof failures, failures_at);
+      ::pwrite(file_.get(), &failures, sizeof failures, failures_at);
 }
 
 }  // namespace perdure::sqlite

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/file_lock.hpp"
@@ -21,7 +22,7 @@ namespace perdure::sqlite {
 
 class LockFile {
  public:
-  /// Rights as Descriptor::open. Fails: `unavailable`.
+  /// Rights as open_file. Fails: `unavailable`.
   [[nodiscard]] static Result<LockFile> open(const std::string& path,
                                              mode_t rights = private_rights);
 

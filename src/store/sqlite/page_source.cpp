@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "perdure/core/descriptor.hpp"
 #include "sqlite/page_sums.hpp"
 
 namespace perdure::sqlite {
@@ -114,19 +115,20 @@ Bytes Bytes::of(std::string_view bytes) {
 }
 
 Bytes Bytes::of_file(const std::string& path) {
-  const int opened = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  if (opened < 0 && errno == ENOENT) return Bytes::of({});
-  if (opened < 0) throw std::system_error(errno, std::generic_category(), path);
+  Descriptor opened(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!opened.is_open() && errno == ENOENT) return Bytes::of({});
+  if (!opened.is_open()) throw std::system_error(errno, std::generic_category(), path);
   // Shared by the copies of the reading function, and closed with the last of them.
-  const std::shared_ptr<const void> file(nullptr, [opened](const void*) { ::close(opened); });
+  const auto file = std::make_shared<const Descriptor>(std::move(opened));
   struct stat about{};
-  if (::fstat(opened, &about) != 0) throw std::system_error(errno, std::generic_category(), path);
-  const auto read = [file, opened](std::uint64_t offset, std::size_t count) {
+  if (::fstat(file->get(), &about) != 0)
+    throw std::system_error(errno, std::generic_category(), path);
+  const auto read = [file](std::uint64_t offset, std::size_t count) {
     std::string bytes(count, '\0');
     std::size_t done = 0;
     while (done < count) {
-      const ssize_t got =
-          ::pread(opened, bytes.data() + done, count - done, static_cast<off_t>(offset + done));
+      const ssize_t got = ::pread(file->get(), bytes.data() + done, count - done,
+                                  static_cast<off_t>(offset + done));
       if (got == 0) break;
       if (got < 0 && errno == EINTR) continue;
       // A place the disk cannot read is one more damaged page.

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "sqlite/file_lock.hpp"
 
@@ -27,13 +28,9 @@ std::unexpected<Error> cannot(const std::string& what, const std::string& path) 
 }
 
 Result<void> sync_folder(const std::string& path) {
-  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return cannot("open", path);
-  const int code = ::fsync(folder);
-  const int reason = errno;
-  ::close(folder);
-  errno = reason;
-  if (code != 0) return cannot("sync", path);
+  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.is_open()) return cannot("open", path);
+  if (::fsync(folder.get()) != 0) return cannot("sync", path);
   return {};
 }
 
@@ -41,7 +38,7 @@ Result<void> sync_folder(const std::string& path) {
 
 Result<PartFile> PartFile::open_for(const std::string& path) {
   std::string part = path + ".part-";
-  auto file = Descriptor::make(part);
+  auto file = make_file(part);
   if (!file) return forward(file);
   return PartFile(std::move(part), *std::move(file));
 }
@@ -57,7 +54,7 @@ PartFile::PartFile(PartFile&& other) noexcept
 
 Result<void> PartFile::append(std::string_view bytes) const {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
+    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return cannot("write", path_);
     bytes.remove_prefix(static_cast<std::size_t>(written));
@@ -66,7 +63,7 @@ Result<void> PartFile::append(std::string_view bytes) const {
 }
 
 Result<void> PartFile::sync() const {
-  if (::fsync(file_.number()) != 0) return cannot("sync", path_);
+  if (::fsync(file_.get()) != 0) return cannot("sync", path_);
   return {};
 }
 

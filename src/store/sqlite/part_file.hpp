@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
-#include "sqlite/file_lock.hpp"
 
 namespace perdure::sqlite {
 

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/file_lock.hpp"
@@ -48,7 +49,7 @@ struct Turn::State {
 };
 
 Result<Turn> Turn::open(const std::string& path) {
-  auto file = Descriptor::open(path);
+  auto file = open_file(path);
   if (!file) return forward(file);
   return Turn(std::make_shared<State>(path, *std::move(file)));
 }

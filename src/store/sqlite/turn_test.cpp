@@ -8,6 +8,7 @@
 #include <string>
 
 #include "doubles/temp_folder.hpp"
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "sqlite/file_lock.hpp"
 
@@ -26,7 +27,7 @@ class TurnTest : public testing::Test {
   /// Its thread goes on waiting when we no longer do. Between our own tries nobody else can be
   /// seen in the door.
   void let_wait(Turn& turn) const {
-    const Descriptor watcher = Descriptor::open(folder.file("lock")).value();
+    const Descriptor watcher = open_file(folder.file("lock")).value();
     do {
       ASSERT_FALSE(turn.take(Duration(1)));
     } while (!is_locked_elsewhere(watcher, door_byte));
@@ -85,7 +86,7 @@ TEST_F(TurnTest, CanBeAskedForAgainAfterADeadline) {
 
 TEST_F(TurnTest, WhoHadItDoesNotPassWhoStandsInTheDoor) {
   Turn first = open();
-  const Descriptor waiter = Descriptor::open(folder.file("lock")).value();
+  const Descriptor waiter = open_file(folder.file("lock")).value();
   ASSERT_TRUE(first.take(at_once));
   ASSERT_EQ(lock_byte(waiter, door_byte, LockWait::no), 0);
 

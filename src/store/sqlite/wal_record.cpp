@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "perdure/core/descriptor.hpp"
+
 namespace perdure::sqlite {
 namespace {
 
@@ -29,10 +31,9 @@ bool WalRecord::is_sealed() const { return sum == sum_of_record(*this); }
 
 std::uint64_t current_boot() {
   std::array<char, 64> text{};
-  const int file = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const auto size = ::read(file, text.data(), text.size());
-  ::close(file);
+  const Descriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return 0;
+  const auto size = ::read(file.get(), text.data(), text.size());
   return size > 0 ? sum_of(text.data(), static_cast<std::size_t>(size)) : 0;
 }
 

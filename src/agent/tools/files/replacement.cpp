@@ -21,11 +21,11 @@
 #include <unistd.h>
 #include <utility>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "tools/files/roots.hpp"
-#include "tools/process/descriptor.hpp"
 
 namespace perdure::files {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "perdure/agent/file_tools.hpp"
 #include "perdure/agent/path_args.hpp"
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
-#include "tools/process/descriptor.hpp"
 
 namespace perdure::files {
 

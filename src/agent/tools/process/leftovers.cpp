@@ -28,9 +28,9 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "tools/process/descriptor.hpp"
 
 namespace perdure {
 namespace {

@@ -23,11 +23,11 @@
 #include <unistd.h>
 #include <utility>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool_progress.hpp"
 #include "tools/process/capped_text.hpp"
-#include "tools/process/descriptor.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/line_teller.hpp"
 #include "tools/process/spawn.hpp"

@@ -24,8 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
-#include "tools/process/descriptor.hpp"
 #include "tools/process/program.hpp"
 
 namespace perdure {

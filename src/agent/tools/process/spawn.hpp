@@ -6,8 +6,8 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
-#include "tools/process/descriptor.hpp"
 #include "tools/process/program.hpp"
 
 namespace perdure {
