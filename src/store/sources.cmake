@@ -2,6 +2,7 @@
 
 set(PERDURE_STORE_SOURCES
     backends.cpp
+    blobs.cpp
     body.cpp
     bundle/arrival_check.cpp
     bundle/bundle_facts.cpp
@@ -165,6 +166,7 @@ set(PERDURE_STORE_SOURCES
     words.cpp)
 
 set(PERDURE_STORE_TESTS
+    blobs_test.cpp
     body_test.cpp
     bundle/fact_codec_test.cpp
     golden_bytes_test.cpp

@@ -11,6 +11,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/body.hpp"
+#include "perdure/store/entry.hpp"
 
 namespace perdure {
 
@@ -33,5 +34,11 @@ class Blobs {
 
   [[nodiscard]] virtual Result<bool> contains(const BlobRef& ref) = 0;
 };
+
+/// If the entry's body is a reference to a blob, puts the blob's text in its place. A blob that is
+/// missing or damaged makes the entry `damaged`: it is passed over, and the session stays readable.
+/// Entries that are not intact are left alone.
+/// Fails: as Blobs::get, except `not_found` and `corrupted`.
+[[nodiscard]] Result<void> load_blob(Blobs& blobs, Entry& entry);
 
 }  // namespace perdure

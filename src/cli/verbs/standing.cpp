@@ -17,6 +17,7 @@
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/store/blobs.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
@@ -34,19 +35,15 @@ struct Record {
   bool is_done = false;          ///< The call was made after it.
 };
 
-// A long body is a blob; empty: it is damaged, erased or gone.
-Result<std::string> text_of(Store& store, const Entry& entry) {
-  const auto blob = entry.body.blob();
-  if (!blob) return std::string(entry.body.bytes());
-  auto text = store.blobs().get(*blob);
-  if (text) return text;
-  const ErrorCode code = text.error().code;
-  if (code == ErrorCode::not_found || code == ErrorCode::corrupted) return std::string();
-  return text;
-}
-
 bool is_about_calls(const Entry& entry) {
   return entry.channel == "inbox" || entry.channel == "approvals" || entry.channel == "calls";
+}
+
+// Empty: about something else, damaged, erased or gone.
+Result<std::string> text_about_calls(Store& store, Entry& entry) {
+  if (!is_about_calls(entry)) return std::string();
+  if (auto loaded = load_blob(store.blobs(), entry); !loaded) return forward(loaded);
+  return entry.condition == Condition::intact ? entry.body.bytes() : std::string();
 }
 
 std::optional<CallWord> word_of(const Entry& entry, const std::string& text, const Call& call) {
@@ -78,8 +75,8 @@ Result<std::vector<Record>> records_of(Store& store, const Call& call) {
   for (;;) {
     auto page = store.log().read(call.session, query);
     if (!page) return forward(page);
-    for (const Entry& entry : *page) {
-      auto text = is_about_calls(entry) ? text_of(store, entry) : std::string();
+    for (Entry& entry : *page) {
+      auto text = text_about_calls(store, entry);
       if (!text) return forward(text);
       if (auto word = word_of(entry, *text, call)) {
         records.push_back(

@@ -25,6 +25,7 @@
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/status_note.hpp"
+#include "perdure/store/blobs.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
@@ -96,20 +97,6 @@ bool is_told(const Entry& entry) {
          entry.channel == "origin";
 }
 
-// A session that was also run by the runtime may have large messages in blobs.
-Result<void> fetch(Store& store, Entry& entry) {
-  const auto ref = entry.body.blob();
-  if (!ref || !is_told(entry) || entry.condition != Condition::intact) return {};
-  auto bytes = store.blobs().get(*ref);
-  if (bytes) {
-    entry.body = Body::from_text(*std::move(bytes));
-    return {};
-  }
-  const ErrorCode code = bytes.error().code;
-  if (code == ErrorCode::not_found || code == ErrorCode::corrupted) return {};
-  return forward(bytes);
-}
-
 Result<void> add_messages(const Told& told, const RawJson& transcript,
                           std::vector<NewEntry>& entries) {
   const auto elements = split_array(transcript.text());
@@ -170,7 +157,10 @@ void take_in(Told& told, const Entry& entry) {
 Result<Told> read_told(Store& store, const SessionId& session, Point as_of) {
   Told told;
   auto read = read_line(store, session, as_of, [&](Entry& entry) -> Result<void> {
-    if (auto fetched = fetch(store, entry); !fetched) return fetched;
+    // A session that was also run by the runtime may have large messages in blobs.
+    if (is_told(entry)) {
+      if (auto loaded = load_blob(store.blobs(), entry); !loaded) return loaded;
+    }
     take_in(told, entry);
     return {};
   });

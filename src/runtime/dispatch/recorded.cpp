@@ -14,7 +14,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/store/blobs.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
@@ -24,10 +24,6 @@
 namespace perdure::dispatch {
 namespace {
 
-bool is_gone(ErrorCode code) {
-  return code == ErrorCode::not_found || code == ErrorCode::corrupted;
-}
-
 // Empty: erased, damaged, pruned, or gone with its session.
 Result<std::optional<Entry>> find_entry(Store& store, const SessionId& session, Position place) {
   if (place == 0) return std::nullopt;
@@ -35,14 +31,10 @@ Result<std::optional<Entry>> find_entry(Store& store, const SessionId& session, 
       session, {.as_of = Point::position(place), .from = place, .to = place, .limit = 1});
   if (!found && found.error().code == ErrorCode::not_found) return std::nullopt;
   if (!found) return forward(found);
-  if (found->empty() || found->front().condition != Condition::intact) return std::nullopt;
+  if (found->empty()) return std::nullopt;
   Entry entry = std::move(found->front());
-  if (const auto blob = entry.body.blob()) {
-    auto bytes = store.blobs().get(*blob);
-    if (!bytes && is_gone(bytes.error().code)) return std::nullopt;
-    if (!bytes) return forward(bytes);
-    entry.body = Body::from_text(*std::move(bytes));
-  }
+  if (auto loaded = load_blob(store.blobs(), entry); !loaded) return forward(loaded);
+  if (entry.condition != Condition::intact) return std::nullopt;
   return entry;
 }
 

@@ -8,7 +8,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/store/blobs.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
@@ -21,28 +21,17 @@ namespace perdure {
 namespace {
 
 // What the runtime itself put into a blob for its size is read back; a user's channel keeps its
-// references.
-Result<void> load_blob(Store& store, Entry& entry) {
-  const auto ref = entry.body.blob();
-  // A note's own blob is read when somebody asks for the note.
-  if (entry.channel == "scratchpad" && entry.kind == "blob") return {};
-  if (!ref || !is_reserved(entry.channel) || entry.condition != Condition::intact) return {};
-  auto bytes = store.blobs().get(*ref);
-  if (bytes) {
-    entry.body = Body::from_text(*std::move(bytes));
-    return {};
-  }
-  const ErrorCode code = bytes.error().code;
-  if (code != ErrorCode::not_found && code != ErrorCode::corrupted) return forward(bytes);
-  // The fold notes it as passed over; the session stays readable.
-  entry.condition = Condition::damaged;
-  return {};
+// references, and a note's own blob is read when somebody asks for the note.
+bool is_in_blob_for_size(const Entry& entry) {
+  return is_reserved(entry.channel) && !(entry.channel == "scratchpad" && entry.kind == "blob");
 }
 
 template <class Take>
 Result<void> hand_to(Store& store, const SessionId& session, Point as_of, Take take) {
   return read_line(store, session, as_of, [&](Entry& entry) -> Result<void> {
-    if (auto loaded = load_blob(store, entry); !loaded) return loaded;
+    if (is_in_blob_for_size(entry)) {
+      if (auto loaded = load_blob(store.blobs(), entry); !loaded) return loaded;
+    }
     take(entry);
     return {};
   });
