@@ -26,7 +26,7 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "saver/turn.hpp"
+#include "session/commit_surely.hpp"
 #include "session/name_holder.hpp"
 #include "session/status_entry.hpp"
 #include "session/worker.hpp"
@@ -84,7 +84,7 @@ Result<std::unique_ptr<HeldLog>> HeldLog::begin(Store& store, IdSource& ids,
   Batch first{.id = mint<BatchTag>(ids), .entries = {entry_of(root_origin(session, ids))}};
   first.entries.insert(first.entries.end(), std::make_move_iterator(opening.begin()),
                        std::make_move_iterator(opening.end()));
-  auto created = saver::create_surely(store, {.id = session}, worker.id(), first);
+  auto created = create_surely(store, {.id = session}, worker.id(), first);
   if (!created) return forward(created);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
   std::unique_ptr<HeldLog> held(new HeldLog(store, ids, *std::move(place), created->lease));
@@ -138,7 +138,7 @@ Result<void> HeldLog::open_books() {
 
 Result<void> HeldLog::settle() {
   if (!unknown_) return {};
-  auto receipt = saver::commit_surely(store_, lease_, *unknown_);
+  auto receipt = commit_surely(store_, lease_, *unknown_);
   if (!receipt && !says_no(receipt.error().code)) return forward(receipt);
   unknown_.reset();
   if (!receipt) untold.clear();
@@ -156,7 +156,7 @@ Result<Receipt> HeldLog::commit(Batch batch, const std::string& why) {
               {.who = lease_.worker.text(), .why = why});
   batch.id = mint<BatchTag>(ids_);
   batch.expected_head = head_;
-  auto receipt = saver::commit_surely(store_, lease_, batch);
+  auto receipt = commit_surely(store_, lease_, batch);
   if (receipt) {
     take_in_batch(batch, *receipt);
   } else if (receipt.error().code == ErrorCode::commit_unknown) {

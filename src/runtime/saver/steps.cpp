@@ -27,6 +27,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/turn.hpp"
+#include "session/commit_surely.hpp"
 #include "values/fields.hpp"
 
 namespace perdure::saver {

@@ -35,6 +35,7 @@
 #include "saver/steps.hpp"
 #include "saver/thread_log.hpp"
 #include "saver/turn.hpp"
+#include "session/commit_surely.hpp"
 
 namespace perdure {
 namespace {
@@ -213,7 +214,7 @@ Result<CheckpointSaver::Checkpoint> StoreSaver::Parts::put_in_turn(const Put& pu
   const std::string id = mint<CheckpointTag>(ids).text();
   batch.checkpoint =
       saver::to_checkpoint({.id = id, .parent = put.parent_id, .metadata = put.metadata});
-  auto receipt = saver::commit_surely(*store, turn.lease, batch);
+  auto receipt = commit_surely(*store, turn.lease, batch);
   if (!receipt) return forward(receipt);
   recent.keep(put.thread_id, Known{.life = life_of(turn.session),
                                    .head = receipt->head,

@@ -13,7 +13,6 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/on_behalf.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -24,18 +23,7 @@ namespace {
 
 // Nothing is written when a holder dies, so nobody is woken: whoever waits looks again.
 constexpr Duration look_every{100};
-// A full disk or a lost answer may pass; a fourth time it would not have.
-constexpr int commits_max = 3;
 constexpr int tries_max = 100;
-
-template <class Write>
-auto surely(Write write) -> decltype(write()) {
-  for (int tries = 1;; ++tries) {
-    auto done = write();
-    const bool unknown = !done && done.error().code == ErrorCode::commit_unknown;
-    if (!unknown || tries == commits_max) return done;
-  }
-}
 
 }  // namespace
 
@@ -118,15 +106,6 @@ Result<void> Turns::run_once(const NewSession& session,
   // What it left behind ends with our lease time at the latest.
   (void)store_.ownership().release(*lease);
   return done;
-}
-
-Result<Created> create_surely(Store& store, const NewSession& session, const WorkerId& worker,
-                              const Batch& first) {
-  return surely([&] { return store.create(session, worker, first); });
-}
-
-Result<Receipt> commit_surely(Store& store, const Lease& lease, const Batch& batch) {
-  return surely([&] { return store.commit(lease, batch); });
 }
 
 }  // namespace perdure::saver

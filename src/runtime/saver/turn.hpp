@@ -85,11 +85,4 @@ class Turns {
   std::array<std::mutex, 64> in_turn_;
 };
 
-/// Creates, and where nobody knows whether it happened, asks again.
-[[nodiscard]] Result<Created> create_surely(Store& store, const NewSession& session,
-                                            const WorkerId& worker, const Batch& first);
-
-/// Commits, and where nobody knows whether it happened, asks again.
-[[nodiscard]] Result<Receipt> commit_surely(Store& store, const Lease& lease, const Batch& batch);
-
 }  // namespace perdure::saver

@@ -24,14 +24,13 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "session/commit_surely.hpp"
 #include "session/draft.hpp"
 #include "session/row_words.hpp"
 #include "session/status_entry.hpp"
 
 namespace perdure {
 namespace {
-
-constexpr int repeats_max = 3;
 
 Entry as_committed(NewEntry&& entry, Position position, Timestamp at) {
   return {.position = position,
@@ -199,10 +198,10 @@ Result<Receipt> HeldSession::commit_with_blobs(const Batch& batch) {
 // A server may have died since, and come up without what was to be synced later, while this process
 // lives and has gone on from there. Nobody else could write, so the same batches fit again.
 Result<Receipt> HeldSession::commit_in_order(const Batch& batch) {
-  auto receipt = commit_surely(batch);
+  auto receipt = send_surely(batch);
   if (!receipt && receipt.error().code == ErrorCode::conflict && !unsynced_.empty()) {
     if (auto repeated = repeat_unsynced(); !repeated) return forward(repeated);
-    receipt = commit_surely(batch);
+    receipt = send_surely(batch);
   }
   if (!receipt) return receipt;
   if (batch.sync == Sync::later) {
@@ -216,7 +215,7 @@ Result<Receipt> HeldSession::commit_in_order(const Batch& batch) {
 Result<void> HeldSession::repeat_unsynced() {
   const std::stop_token before = stop_;
   for (const Batch& batch : unsynced_) {
-    if (auto receipt = commit_surely(batch); !receipt) return forward(receipt);
+    if (auto receipt = send_surely(batch); !receipt) return forward(receipt);
   }
   stop_ = before;  // They may have been there: that says nothing of now.
   return {};
@@ -230,22 +229,25 @@ Result<Receipt> HeldSession::send(const Batch& batch) {
   return std::move(created->receipt);
 }
 
-Result<Receipt> HeldSession::commit_surely(const Batch& batch) {
-  for (int repeat = 0;; ++repeat) {
-    const std::stop_token before = world_.worker.stop_token();
-    auto receipt = send(batch);
-    // A batch that is there already gets its receipt from whoever asks: that says nothing of now.
-    const bool is_new = repeat == 0 && !unknown_;
-    if (receipt && is_new) stop_ = before;
-    if (receipt) return receipt;
-    loss_token_.clear();
-    if (receipt.error().code == ErrorCode::lease_lost) is_lost_ = true;
-    if (receipt.error().code != ErrorCode::commit_unknown) return receipt;
-    if (repeat == repeats_max) {
-      unknown_ = batch;
-      return receipt;
+Result<Receipt> HeldSession::send_surely(const Batch& batch) {
+  const std::stop_token before = world_.worker.stop_token();
+  // A batch that is there already gets its receipt from whoever asks: that says nothing of now.
+  bool is_new = !unknown_;
+  auto receipt = surely([&] {
+    auto sent = send(batch);
+    if (!sent) {
+      is_new = false;
+      loss_token_.clear();
     }
+    return sent;
+  });
+  if (receipt) {
+    if (is_new) stop_ = before;
+    return receipt;
   }
+  if (receipt.error().code == ErrorCode::lease_lost) is_lost_ = true;
+  if (receipt.error().code == ErrorCode::commit_unknown) unknown_ = batch;
+  return receipt;
 }
 
 const std::string& HeldSession::loss_token() {

@@ -126,7 +126,7 @@ class HeldSession {
   [[nodiscard]] Result<Receipt> send(const Batch& batch);
   [[nodiscard]] Result<Receipt> commit_in_order(const Batch& batch);
   [[nodiscard]] Result<void> repeat_unsynced();
-  [[nodiscard]] Result<Receipt> commit_surely(const Batch& batch);
+  [[nodiscard]] Result<Receipt> send_surely(const Batch& batch);
   [[nodiscard]] Result<Receipt> commit_with_blobs(const Batch& batch);
   [[nodiscard]] Result<SessionSummary> read_as_owner();
   [[nodiscard]] Result<void> find_last_name(Timestamp created_at);
