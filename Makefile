@@ -31,7 +31,7 @@ demo: program ## Kill an agent right after it paid, resume it, and look into the
 	@$(DEMO)
 
 .PHONY: test
-test: build program ## Build everything and run every test.
+test: format-check build program ## Check the format, build everything and run every test.
 	@ctest --preset dev -j $(JOBS) $(CTEST_ARGS)
 
 .PHONY: build
@@ -76,12 +76,12 @@ lint-fix: build/dev/build.ninja setup-lint ## Let clang-tidy mend what it can, s
 	@python3 scripts/lint --jobs $(JOBS) --fix $(LINT)
 
 .PHONY: format
-format: setup-lint ## Format the C++ sources in place.
-	@git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs -r clang-format-19 -i
+format: setup-test ## Format the C++ sources in place.
+	@git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs -r -n 50 -P $(JOBS) clang-format-19 -i
 
 .PHONY: format-check
-format-check: setup-lint ## Fail if a C++ source is not formatted.
-	@git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs -r clang-format-19 --dry-run -Werror
+format-check: setup-test ## Fail if a C++ source is not formatted.
+	@git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs -r -n 50 -P $(JOBS) clang-format-19 --dry-run -Werror
 
 .PHONY: install
 install: build/release/build.ninja ## Install the program, headers, archives and package files: make install PREFIX=/where/to.

@@ -31,7 +31,7 @@ BANNED_CALLS = re.compile(
 )
 CALLS_ALLOWED = ("src/core/system_clock.cpp", "src/core/random_ids.cpp", "src/cli/", "examples/", "bench/")
 
-SIZE_MAX = {"header": 250, "source": 600, "test": 800}
+SIZE_MAX = {"header": 400, "source": 1000, "test": 1000}
 SEAM_METHODS_MAX = 8
 ABSTRACT_METHOD = re.compile(r"\bvirtual\b[^;~{}]*=\s*0\s*;")
 # `virtual Log& log() = 0;` only leads to another seam, which is counted by itself.

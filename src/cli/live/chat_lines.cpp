@@ -61,7 +61,9 @@ WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting)
   if (denied && denied->empty()) return {.complaint = "Say why, for the model: /deny REASON"};
   return {.word = GivenWord{.allow = !denied,
                             .overrules = overruled.has_value(),
-                            .why = allowed ? *allowed : overruled ? *overruled : *denied}};
+                            .why = allowed     ? *allowed
+                                   : overruled ? *overruled
+                                               : *denied}};
 }
 
 Result<void> give_word(Session& session, Position call, const GivenWord& word,

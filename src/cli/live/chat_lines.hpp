@@ -25,8 +25,8 @@ inline constexpr std::string_view chat_help =
 
 struct GivenWord {
   bool allow = false;
-  bool overrules = false;   ///< A denial that was seen.
-  std::string why{};  ///< Of a question: its answer.
+  bool overrules = false;  ///< A denial that was seen.
+  std::string why{};       ///< Of a question: its answer.
 };
 
 /// Both empty: the line is about no call.

@@ -36,8 +36,7 @@ Result<void> make_programs_folder(const World& world, const std::string& folder,
     return fail(ErrorCode::unavailable, folder + " is a link, and is not followed: remove it");
   }
   struct stat store{};
-  const bool is_the_stores =
-      ::stat(location.c_str(), &store) == 0 && store.st_uid == found.st_uid;
+  const bool is_the_stores = ::stat(location.c_str(), &store) == 0 && store.st_uid == found.st_uid;
   if (found.st_uid != world.user_id && found.st_uid != 0 && !is_the_stores) {
     return fail(ErrorCode::unavailable,
                 folder + " belongs to another user, who could have us end any process: remove it",

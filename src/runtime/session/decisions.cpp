@@ -175,8 +175,8 @@ Result<void> add_approval(SessionParts& parts, Draft& draft, Position call, cons
   const bool is_denied = before != nullptr && before->decision == ApprovalDecision::refused;
   if (is_denied && word.allow && !word.overrules) {
     return fail(ErrorCode::conflict,
-                fmt::format("call {} was denied by {}",
-                            call_name(parts.held.lease().session, call), before->who),
+                fmt::format("call {} was denied by {}", call_name(parts.held.lease().session, call),
+                            before->who),
                 "call_denied");
   }
   const Approval approval{

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/text.hpp"
@@ -31,22 +32,6 @@ namespace perdure {
 namespace {
 
 constexpr std::string_view suffix = ".txt";
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 std::string name_of(const std::string& key) { return key + std::string(suffix); }
 
@@ -106,7 +91,7 @@ Result<std::string> read_all(const Descriptor& file, const std::string& place, s
 }
 
 // Absent is no error: then it is not open.
-Result<int> open_root(const std::string& root, bool makes) {
+Result<Descriptor> open_root(const std::string& root, bool makes) {
   std::error_code error;
   const auto parent = std::filesystem::path(root).lexically_normal().parent_path();
   if (makes && !parent.empty()) std::filesystem::create_directories(parent, error);
@@ -114,22 +99,20 @@ Result<int> open_root(const std::string& root, bool makes) {
     return cannot("make", root);
   }
   Descriptor folder(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.is_open() && errno == ENOENT && !makes) return -1;
+  if (!folder.is_open() && errno == ENOENT && !makes) return Descriptor();
   if (!folder.is_open()) return cannot("open", root);
   if (auto ours = check_ours(folder, root); !ours) return forward(ours);
-  return folder.release();
+  return folder;
 }
 
 }  // namespace
-
-ScratchFolder::~ScratchFolder() { ::close(fd_); }
 
 Result<std::unique_ptr<ScratchFolder>> ScratchFolder::open(const std::string& root,
                                                            const std::string& session, bool makes) {
   auto opened = open_root(root, makes);
   if (!opened) return forward(opened);
-  if (*opened < 0) return nullptr;
-  const Descriptor base(*opened);
+  if (!opened->is_open()) return nullptr;
+  const Descriptor base = *std::move(opened);
   const std::string name = scratch_folder_name(session);
   const std::string path = root + '/' + name;
   if (makes && ::mkdirat(base.get(), name.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -148,11 +131,11 @@ Result<std::unique_ptr<ScratchFolder>> ScratchFolder::open(const std::string& ro
     return refuse(path, "is in use by another process");
   }
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
-  return std::unique_ptr<ScratchFolder>(new ScratchFolder(path, folder.release()));
+  return std::unique_ptr<ScratchFolder>(new ScratchFolder(path, std::move(folder)));
 }
 
 Result<std::vector<std::string>> ScratchFolder::keys() const {
-  const int copy = ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int copy = ::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (copy < 0) return cannot("list", path_);
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(copy), ::closedir);
   if (!entries) return cannot("list", path_);
@@ -172,7 +155,7 @@ Result<ScratchFolder::File> ScratchFolder::read(const std::string& key) const {
   const std::string place = place_of(name);
   // Not blocking: a pipe would keep us waiting for a writer.
   const Descriptor file(
-      ::openat(fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+      ::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file.is_open() && errno == ELOOP) return refuse(place, "is not a plain file");
   if (!file.is_open()) return cannot("open", place);
   struct stat status{};
@@ -186,7 +169,7 @@ Result<ScratchFolder::File> ScratchFolder::read(const std::string& key) const {
 
 Result<void> ScratchFolder::check_unchanged(const std::string& name, const File* seen) const {
   struct stat status{};
-  const bool is_there = ::fstatat(fd_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool is_there = ::fstatat(folder_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
   const bool is_same =
       is_there == (seen != nullptr) &&
       (!is_there || (status.st_ino == seen->inode && changed_ns(status) == seen->changed_ns &&
@@ -199,22 +182,22 @@ Result<void> ScratchFolder::replace(const std::string& key, const File* seen,
   const std::string name = name_of(key);
   const std::string fresh = "." + name + ".new";
   // A process that died may have left one.
-  if (::unlinkat(fd_, fresh.c_str(), 0) != 0 && errno != ENOENT) {
+  if (::unlinkat(folder_.get(), fresh.c_str(), 0) != 0 && errno != ENOENT) {
     return cannot("remove", place_of(fresh));
   }
   const Descriptor file(
-      ::openat(fd_, fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+      ::openat(folder_.get(), fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.is_open()) return cannot("make", place_of(fresh));
   if (auto written = write_all(file, place_of(fresh), text); !written) return written;
   if (auto same = check_unchanged(name, seen); !same) return same;
-  if (::renameat(fd_, fresh.c_str(), fd_, name.c_str()) == 0) return {};
+  if (::renameat(folder_.get(), fresh.c_str(), folder_.get(), name.c_str()) == 0) return {};
   return cannot("replace", place_of(name));
 }
 
 Result<void> ScratchFolder::remove(const std::string& key, const File& seen) {
   const std::string name = name_of(key);
   if (auto same = check_unchanged(name, &seen); !same) return same;
-  if (::unlinkat(fd_, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (::unlinkat(folder_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
   return cannot("remove", place_of(name));
 }
 

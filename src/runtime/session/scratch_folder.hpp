@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {
@@ -32,9 +33,6 @@ class ScratchFolder {
   [[nodiscard]] static Result<std::unique_ptr<ScratchFolder>> open(const std::string& root,
                                                                    const std::string& session,
                                                                    bool makes);
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
 
   /// Of all that is there by a note's name, whatever it is. Fails: `unavailable`.
   [[nodiscard]] Result<std::vector<std::string>> keys() const;
@@ -50,12 +48,13 @@ class ScratchFolder {
   [[nodiscard]] Result<void> remove(const std::string& key, const File& seen);
 
  private:
-  ScratchFolder(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  ScratchFolder(std::string path, Descriptor folder)
+      : path_(std::move(path)), folder_(std::move(folder)) {}
   [[nodiscard]] Result<void> check_unchanged(const std::string& name, const File* seen) const;
   [[nodiscard]] std::string place_of(const std::string& name) const { return path_ + '/' + name; }
 
   std::string path_;
-  int fd_;
+  Descriptor folder_;
 };
 
 /// What a session's folder is called: its id, or, for one that is no plain name, `%` and its

@@ -11,7 +11,6 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
-#include "session/held_session.hpp"
 
 namespace perdure {
 
@@ -43,7 +42,7 @@ void note_status(Batch& batch, const StatusKnown& before, StatusReason reason) {
   batch.entries.push_back(status_entry({.status = change.status,
                                         .who = std::move(reason.who),
                                         .why = std::move(reason.why),
-                                        .voids_decisions = is_end(before.status)}));
+                                        .voids_decisions = has_ended(before.status)}));
 }
 
 }  // namespace perdure
