@@ -5,8 +5,8 @@ byte; after `<!-- path [name] -->` it must be the part of it that stands between
 and `// [end]`, less its indentation; `[main]` is the function main, at the end of the file. Every C++
 block must have such a line, so that none can rot unseen. A link to a file leads to one. A page that is not
 the index is named by another one, and by docs/llms.txt. Commands that
-they show, and options of theirs, exist. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: every row has a condition and
-names tests, and each of them exists. Of docs/concepts/glossary.md: what a word is called in C++ or on the command line
+they show, and options of theirs, exist. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: there are at most 70 rows, each
+has a name of its own and a condition, and names tests that exist. Of docs/concepts/glossary.md: what a word is called in C++ or on the command line
 exists, and the words of ARCHITECTURE.md are all there. A link to a part of a page leads to a heading of it.
 Figures of README.md stand in docs/benchmarks.md, beside a cell of the benchmark that measures them; targets of make exist.
 """
@@ -22,7 +22,9 @@ README_LINES_MAX = 150
 BLOCK = re.compile(
     r"^(?:<!-- (?P<path>[^\n]+?)(?: \[(?P<part>\w+)\])? -->\n)?```(?P<language>[a-z+]*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
-TEST_NAME = re.compile(r"`(\w+)\.(\w+)`")
+TEST_MACRO = re.compile(r"^(?:TEST(?:_P|_F)?|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
+GUARANTEES_MAX = 70
+ROW_NAME = re.compile(r"[a-z]+(-[a-z]+)*")
 
 
 def part_of(text: str, name: str | None) -> str | None:
@@ -106,8 +108,8 @@ def test_name_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> lis
     known = tests_there_are(root)
     found = []
     for document in documents:
-        names = re.findall(r"`([A-Z]\w+)\.([A-Z]\w+)`", document.read_text(encoding="utf-8"))
-        found += [f"{document.relative_to(root)}: there is no test {'.'.join(name)}" for name in names if name not in known]
+        names = re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", document.read_text(encoding="utf-8"))
+        found += [f"{document.relative_to(root)}: there is no test {name}" for name in names if name not in known]
     return found
 
 
@@ -165,25 +167,32 @@ def make_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str
     return found
 
 
-def tests_there_are(root: pathlib.Path) -> set[tuple[str, str]]:
-    test = re.compile(r"^(?:TEST(?:_P|_F)?|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
+def tests_there_are(root: pathlib.Path) -> set[str]:
+    """`Suite.Test` of C++, and what CMake calls a script."""
     sources = [*root.glob("tests/**/*.cpp"), *root.glob("src/**/*_test.cpp")]
-    return {found.groups() for source in sources for found in test.finditer(source.read_text(encoding="utf-8"))}
+    lists = [*root.glob("tests/**/CMakeLists.txt"), *root.glob("tests/**/*.cmake")]
+    found = {f"{suite}.{test}" for source in sources for suite, test in TEST_MACRO.findall(source.read_text(encoding="utf-8"))}
+    for text in (file.read_text(encoding="utf-8") for file in lists):
+        found |= set(re.findall(r"add_test\(\s*NAME\s+(\w+)", text))
+        found |= {f"cli_{name}" for names in re.findall(r"foreach\(name ([\w ]+)\)", text) for name in names.split()}
+    return found
 
 
 def guarantee_findings(root: pathlib.Path) -> list[str]:
-    document = root / "docs/guarantees.md"
-    rows = [line for line in document.read_text(encoding="utf-8").splitlines() if line.startswith("| **")]
+    text = (root / "docs/guarantees.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| `")]
+    names = [row[0].strip("`") for row in rows]
+    found = [] if 0 < len(rows) <= GUARANTEES_MAX else [f"{len(rows)} rows, not 1 to {GUARANTEES_MAX}"]
+    found += [f"two rows are called {name}" for name in sorted(set(names)) if names.count(name) > 1]
+    found += [f"not a name of a row: {name}" for name in names if not ROW_NAME.fullmatch(name)]
     known = tests_there_are(root)
-    found = [] if rows else ["docs/guarantees.md: has no rows"]
-    for row in rows:
-        named = TEST_NAME.findall(row)
-        if not named:
-            found.append(f"docs/guarantees.md: no test behind: {row[:60]}")
-        if not row.split("|")[2].strip():
-            found.append(f"docs/guarantees.md: under which condition? {row[:60]}")
-        found += [f"docs/guarantees.md: there is no test {'.'.join(t)}" for t in named if t not in known]
-    return found
+    for name, row in zip(names, rows):
+        if len(row) != 4 or not all(row):
+            found.append(f"{name}: a row is a name, a promise, its conditions and its tests")
+            continue
+        found += [] if re.search("`.+`", row[3]) else [f"{name}: names no test"]
+        found += [f"{name}: there is no test {test}" for test in re.findall(r"`(.+?)`", row[3]) if test not in known]
+    return [f"docs/guarantees.md: {what}" for what in found]
 
 
 def main() -> int:
