@@ -1,178 +1,257 @@
 #!/usr/bin/env python3
-"""Plants small bugs, one at a time, and fails if the tests stay green.
+"""Plants small bugs, one at a time, and fails unless a named test catches each of them.
 
-usage: run.py [--only NAME] [--in PATH] [--list | --check [--tests BUILD]] [--jobs N]
+usage: run.py [--only REGEX] [--jobs N] | --check       (--root DIR: of another repository)
 
-Each tests/mutants/NAME.patch opens with the guarantee it breaks, then one or more lines
+mutants.toml has the bugs. The repository, as it is in the working tree, is copied to
+build/mutants/tree and built there as `make test` builds it, so that the compiler cache has most of
+it; then each bug is planted, the program of its test is built and run, and the bug is taken out.
 
-    test: TARGET REGEX
+  caught    the program builds, and the named test fails an assertion
+  SURVIVED  the named test passes
+  ERROR     it does not build, or the test crashes, exits, throws or runs too long: this proves nothing
 
-naming a test executable and the tests (a ctest regular expression) of which at least one must go
-red. The repository, as it is in the working tree, is copied to build/mutants/tree and built there
-once; then each patch is applied, its targets are built, its tests run, and the patch is taken back.
-A patch that does not apply, does not build, or names a test that does not exist is a failure too;
---check looks only whether they apply, and with --tests whether a build has tests of those names; it
-builds nothing.
+--check builds nothing. It says whether every bug can be planted, belongs to a row of
+docs/guarantees.md and names a test of that row, and whether every row has a bug.
 """
 
 import argparse
+import concurrent.futures
+import fnmatch
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
+import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-TREE = ROOT / "build" / "mutants" / "tree"
-BUILD = ROOT / "build" / "mutants" / "build"
+MUTANTS_MAX = 100
 TEST_SECONDS = 120
+TEST_MACRO = re.compile(r"^(?:TEST(?:_P|_F)?|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
+# A bug may leave something unused; that is no reason not to build it.
+WARNINGS = ("parentheses", "unused-but-set-variable", "unused-function", "unused-parameter", "unused-variable")
+QUIET = "".join(f'#pragma GCC diagnostic ignored "-W{name}"\n' for name in WARNINGS) + "#line 1\n"
+SCRIPT_TARGET = "perdure_program"  # What a test that is a script runs.
 
 
+@dataclass
 class Mutant:
-    def __init__(self, path):
-        self.path = path
-        self.name = path.stem
-        head, self.change = path.read_text().split("\n--- ", 1)
-        head = head.splitlines()
-        self.guarantee = head[0]
-        self.tests = [line.split(None, 2)[1:] for line in head if line.startswith("test: ")]
-        if not self.tests or any(len(test) != 2 for test in self.tests):
-            sys.exit(f"{path.name}: needs at least one line 'test: TARGET REGEX'")
+    name: str
+    breaks: str
+    file: str
+    find: str
+    put: str
+    test: str
 
-    def changes(self, place):
-        return any(place in line for line in self.change.splitlines() if line.startswith("+++ "))
+    def row(self, rows):
+        """The name of a row, or what is before a suffix of ours."""
+        fitting = [row for row in rows if self.name == row or self.name.startswith(row + "-")]
+        return max(fitting, key=len, default=None)
+
+
+def read_mutants(root):
+    with (root / "tests/mutants/mutants.toml").open("rb") as file:
+        read = tomllib.load(file)
+    unproven = read.pop("rows-without-mutants", {})
+    return [Mutant(name, **fields) for name, fields in read.items()], unproven
+
+
+def read_rows(root):
+    """The tests of each row of docs/guarantees.md."""
+    rows = {}
+    for line in (root / "docs/guarantees.md").read_text().splitlines():
+        if line.startswith("| `"):
+            cells = line.strip("|").split(" | ")
+            rows[cells[0].strip(" `")] = re.findall(r"`([\w.]+)`", cells[-1])
+    return rows
+
+
+def sources_of_tests(root):
+    files = [*root.glob("tests/**/*.cpp"), *root.glob("src/**/*_test.cpp")]
+    return {f"{suite}.{test}": file for file in files for suite, test in TEST_MACRO.findall(file.read_text())}
+
+
+def check(root):
+    mutants, unproven = read_mutants(root)
+    rows, sources = read_rows(root), sources_of_tests(root)
+    found = [] if len(mutants) <= MUTANTS_MAX else [f"there are {len(mutants)} mutants; at most {MUTANTS_MAX}"]
+    for mutant in mutants:
+        path, row, test = root / mutant.file, mutant.row(rows), mutant.test.partition("/")[0]
+        times = path.read_text().count(mutant.find) if path.is_file() else 0
+        if times != 1 or "\n" in mutant.find:
+            found.append(f"{mutant.name}: its text is {times} times in {mutant.file}; it must be there once, in one line")
+        if row is None:
+            found.append(f"{mutant.name}: not named after a row of docs/guarantees.md")
+        elif test not in rows[row]:
+            found.append(f"{mutant.name}: {test} is not a test of row {row}")
+        if "." in test and test not in sources:
+            found.append(f"{mutant.name}: there is no test {test}")
+    proven = {mutant.row(rows) for mutant in mutants}
+    found += [f"row {row} has no mutant, and no reason why not" for row in rows if row not in proven | unproven.keys()]
+    found += [f"row {row} needs no reason: it has a mutant, or is gone" for row in unproven if row in proven or row not in rows]
+    print("\n".join(found) if found else f"{len(mutants)} mutants of {len(rows)} rows can be planted")
+    return 1 if found else 0
 
 
 def run(command, **options):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options)
 
 
-def copy_tree():
-    """Copies only what changed, so that a second run builds only that."""
-    listed = run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True).stdout
-    wanted = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
-    for name in wanted:
-        source, copy = ROOT / name, TREE / name
-        if copy.is_file() and copy.read_bytes() == source.read_bytes():
-            continue
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, copy)
-    for copy in [path for path in TREE.rglob("*") if path.is_file()]:
-        if str(copy.relative_to(TREE)) not in wanted:
-            copy.unlink()
+def run_group(command, folder):
+    """Ends what takes too long, with the processes that it started, and is None then."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace", "start_new_session": True}
+    with subprocess.Popen(command, cwd=folder, **options) as process:
+        try:
+            said, _ = process.communicate(timeout=TEST_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None
+    return subprocess.CompletedProcess(command, process.returncode, said)
 
 
-def configure(jobs, targets):
-    presets = ["cmake", "-S", str(TREE), "-B", str(BUILD), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-               "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1", "-DPERDURE_BUILD_BENCH=OFF", "-DPERDURE_WERROR=OFF",
-               f"-DPERDURE_SQLITE_SOURCE={ROOT / 'build' / 'deps' / 'sqlite-3.53.4'}"]
-    for command in (presets, ["cmake", "--build", str(BUILD), "-j", str(jobs), "--target", *targets]):
-        done = run(command)
+class Tree:
+    """A copy of the repository, built; a bug at a time is in it."""
+
+    def __init__(self, root, jobs):
+        self.root, self.jobs = root, jobs
+        self.path = root / "build/mutants/tree"
+        self.build_path = self.path / "build/dev"
+        self.copy()
+        done = run(["cmake", "--preset", "dev", "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--strip-debug"], cwd=self.path)
         if done.returncode:
-            sys.exit(f"the tree without any mutant does not build:\n{done.stdout[-4000:]}")
+            sys.exit(f"the tree cannot be configured:\n{done.stdout[-4000:]}")
+        self.sources = sources_of_tests(self.path)
+        commands = json.loads((self.build_path / "compile_commands.json").read_text())
+        self.programs = {Path(c["file"]): re.search(r" -o \S*CMakeFiles/([^/]+)\.dir/", c["command"])[1] for c in commands}
 
+    def copy(self):
+        """Copies only what changed, so that a second run builds only that."""
+        listed = run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=self.root, check=True).stdout
+        wanted = {name for name in listed.split("\0") if name and (self.root / name).is_file()}
+        for name in wanted:
+            source, copy = self.root / name, self.path / name
+            if not copy.is_file() or copy.read_bytes() != source.read_bytes():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, copy)
+        for folder, folders, files in os.walk(self.path):
+            if Path(folder) == self.path and "build" in folders:
+                folders.remove("build")
+            for file in (Path(folder) / name for name in files):
+                if str(file.relative_to(self.path)) not in wanted:
+                    file.unlink()
+        if (self.root / "build/deps").is_dir() and not (self.path / "build/deps").is_dir():
+            shutil.copytree(self.root / "build/deps", self.path / "build/deps")
 
-def patch(mutant, *flags, tree=TREE):
-    return run(["patch", "-p1", "--force", "--no-backup-if-mismatch", *flags, "-i", str(mutant.path)], cwd=tree)
+    def program(self, test):
+        name = test.partition("/")[0]
+        if "." not in name:
+            return SCRIPT_TARGET
+        source = next((self.sources[known] for known in self.sources if fnmatch.fnmatchcase(known, name)), None)
+        return self.programs[source] if source else sys.exit(f"there is no test {name}")
 
+    def build(self, targets):
+        done = run(["cmake", "--build", str(self.build_path), "-j", str(self.jobs), "--target", *sorted(targets)])
+        return None if done.returncode == 0 else done.stdout
 
-def run_tests(regex, jobs):
-    command = ["ctest", "--test-dir", str(BUILD), "-R", regex, "-j", str(jobs), "--timeout", str(TEST_SECONDS),
-               "--no-tests=error", "--stop-on-failure"]
-    return run(command)
+    def run_test(self, test):
+        """("passed" or "failed" or "ERROR", why)"""
+        return self.run_gtest(test) if "." in test else self.run_script(test)
 
+    def run_script(self, test):
+        done = run(["ctest", "--test-dir", str(self.build_path), "-R", f"^{test}$", "-V", "--timeout", str(TEST_SECONDS), "--no-tests=error"])
+        if done.returncode == 0:
+            return "passed", ""
+        failed = re.search(r"(FAIL: \S+)", done.stdout) if "***Failed" in done.stdout else None
+        return ("failed", failed[1]) if failed else ("ERROR", done.stdout[-1500:])
 
-def try_out(mutant, jobs):
-    """Returns what caught it, and if nothing did, why not."""
-    for target, regex in mutant.tests:
-        built = run(["cmake", "--build", str(BUILD), "-j", str(jobs), "--target", target])
-        if built.returncode:
-            return None, "does not build:\n" + built.stdout[-2000:]
-        tested = run_tests(regex, jobs)
-        if "No tests were found" in tested.stdout:
-            return None, f"no test matches {regex}"
-        if re.search(r"\d+% tests passed, [1-9]\d* tests failed", tested.stdout):
-            failed = re.search(r"FAILED:\s+\d+ - (.+)", tested.stdout)
-            return failed.group(1) if failed else regex, None
-    return None, "survived: the tests stay green"
+    def run_gtest(self, test):
+        name, _, parameter = test.partition("/")
+        pattern = f"*/{name}/{parameter}" if parameter else f"{name}:{name}/*:*/{name}:*/{name}/*"
+        with tempfile.NamedTemporaryFile(suffix=".json") as report:
+            command = [self.build_path / "tests" / self.program(test), f"--gtest_filter={pattern}", f"--gtest_output=json:{report.name}"]
+            done = run_group(command, self.build_path / "tests")
+            if done is None:
+                return "ERROR", f"{test} takes more than {TEST_SECONDS} s"
+            if done.returncode not in (0, 1):
+                return "ERROR", f"{test} ends with {done.returncode}:\n{done.stdout[-1500:]}"
+            suites = json.loads(report.read() or "{}").get("testsuites", [])
+        results = [result for suite in suites for result in suite["testsuite"] if result["status"] == "RUN"]
+        failures = [failure["failure"] for result in results for failure in result.get("failures", [])]
+        asserted = [failure for failure in failures if re.match(r"\S+\.[ch]pp:\d+\n", failure)]
+        if asserted:
+            return "failed", re.sub(r".*/", "", asserted[0].partition("\n")[0])
+        if failures or done.returncode or not results:
+            return "ERROR", failures[0] if failures else f"{test}: no test ran\n{done.stdout[-1500:]}"
+        return "passed", ""
 
+    def plant(self, mutant):
+        sound = (self.path / mutant.file).read_text()
+        if sound.count(mutant.find) != 1:
+            return "ERROR", f"its text is {sound.count(mutant.find)} times in {mutant.file}, not once"
+        return self.try_out(mutant.file, sound.replace(mutant.find, mutant.put), [mutant.test])
 
-def attempt(mutant, jobs):
-    applied = patch(mutant, "--dry-run")
-    if applied.returncode:
-        return None, "does not apply:\n" + applied.stdout
-    patch(mutant)
-    try:
-        return try_out(mutant, jobs)
-    finally:
-        patch(mutant, "--reverse")
+    def try_out(self, file, text, tests):
+        """What becomes of the tests with this text in that file: ("caught" or "SURVIVED" or "ERROR", why)."""
+        path = self.path / file
+        sound = path.read_text()
+        path.write_text(QUIET + text if path.suffix in (".cpp", ".hpp") else text)
+        try:
+            said = self.build({self.program(test) for test in tests})
+            if said is not None:
+                return "ERROR", "does not build:\n" + "\n".join(re.findall(r".*error.*", said)[:5])
+            for test in tests:
+                outcome, why = self.run_test(test)
+                if outcome != "passed":
+                    return "caught" if outcome == "failed" else outcome, why
+            return "SURVIVED", ""
+        finally:
+            path.write_text(sound)
 
-
-def nameless(mutants, build):
-    """The tests they name that this build has not."""
-    listed = run(["ctest", "--test-dir", str(build), "--show-only"], check=True).stdout
-    names = re.findall(r"^ +Test +#\d+: (.+)$", listed, re.MULTILINE)
-    wanted = {regex for mutant in mutants for _, regex in mutant.tests}
-    return sorted(regex for regex in wanted if not any(re.search(regex, name) for name in names))
-
-
-def check(mutants, build):
-    stale = {mutant.name: said for mutant in mutants
-             if (said := patch(mutant, "--dry-run", tree=ROOT)).returncode}
-    for name, said in stale.items():
-        print(f"{name} does not apply:\n{said.stdout}")
-    print(f"{len(mutants) - len(stale)} of {len(mutants)} apply")
-    missing = nameless(mutants, build) if build else []
-    for regex in missing:
-        print(f"no test matches {regex}")
-    return 1 if stale or missing else 0
-
-
-def healthy(mutants, jobs):
-    """The named tests must be green without a mutant, or catching one means nothing."""
-    regex = "|".join(sorted({regex for mutant in mutants for _, regex in mutant.tests}))
-    tested = run_tests(regex, jobs)
-    if tested.returncode:
-        sys.exit(f"tests fail without any mutant:\n{tested.stdout[-4000:]}")
+    def require_green(self, tests):
+        """Without a bug they must pass, or failing with one means nothing."""
+        said = self.build({self.program(test) for test in tests})
+        if said is not None:
+            sys.exit(f"the tree without any bug does not build:\n{said[-4000:]}")
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            outcomes = dict(zip(tests, pool.map(self.run_test, tests)))
+        red = [f"{test}: {why}" for test, (outcome, why) in outcomes.items() if outcome != "passed"]
+        if red:
+            sys.exit("tests that do not pass without any bug:\n" + "\n".join(red))
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--only", help="names in which this regular expression is found")
-    options.add_argument("--in", dest="place", help="that change a file whose path contains this")
-    options.add_argument("--list", action="store_true")
-    options.add_argument("--check", action="store_true", help="only whether each applies")
-    options.add_argument("--tests", type=Path, metavar="BUILD", help="with --check: also whether it has their tests")
+    options.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent.parent)
+    options.add_argument("--only", default="", help="names in which this regular expression is found")
+    options.add_argument("--check", action="store_true", help="only whether each can be planted")
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     chosen = options.parse_args()
-    mutants = [Mutant(path) for path in sorted(HERE.glob("*.patch"))]
-    mutants = [m for m in mutants if not chosen.only or re.search(chosen.only, m.name)]
-    mutants = [m for m in mutants if not chosen.place or m.changes(chosen.place)]
-    if chosen.list:
-        for mutant in mutants:
-            print(f"{mutant.name:40} {mutant.guarantee}")
-        return 0
+    if chosen.check:
+        return check(chosen.root)
+    mutants = [mutant for mutant in read_mutants(chosen.root)[0] if re.search(chosen.only, mutant.name)]
     if not mutants:
         sys.exit("there is no mutant of that name")
-    if chosen.check:
-        return check(mutants, chosen.tests)
-    copy_tree()
-    configure(chosen.jobs, sorted({target for mutant in mutants for target, _ in mutant.tests}))
-    healthy(mutants, chosen.jobs)
-    survivors = 0
+    begun = time.monotonic()
+    tree = Tree(chosen.root, chosen.jobs)
+    # Those of one program and one file follow each other: less is built between them.
+    mutants.sort(key=lambda mutant: (tree.program(mutant.test), mutant.file))
+    tree.require_green(sorted({mutant.test for mutant in mutants}))
+    print(f"built, and green without a bug, after {time.monotonic() - begun:.0f} s", flush=True)
+    counts = {"caught": 0, "SURVIVED": 0, "ERROR": 0}
     for number, mutant in enumerate(mutants, 1):
         started = time.monotonic()
-        caught_by, why_not = attempt(mutant, chosen.jobs)
-        survivors += why_not is not None
-        print(f"[{number:2}/{len(mutants)}] {'caught  ' if why_not is None else 'SURVIVED'} {mutant.name}"
-              f"  ({time.monotonic() - started:.0f} s){'' if why_not else ' by ' + caught_by}", flush=True)
-        if why_not:
-            print(f"        {mutant.guarantee}\n        {why_not}", flush=True)
-    print(f"{len(mutants) - survivors} passed, {survivors} failed")
-    return 1 if survivors else 0
+        outcome, why = tree.plant(mutant)
+        counts[outcome] += 1
+        print(f"[{number:3}/{len(mutants)}] {outcome:8} {mutant.name} ({time.monotonic() - started:.0f} s) {why}", flush=True)
+    print(f"{', '.join(f'{count} {outcome}' for outcome, count in counts.items())}; {(time.monotonic() - begun) / 60:.0f} min")
+    return 0 if counts["caught"] == len(mutants) else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
