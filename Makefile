@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 PREFIX ?=
 LINT := changed
+BASE ?= HEAD
+TESTS ?=
 
 # What the targets run, from the repository's root.
 DEMO := build/release/bin/perdure demo
@@ -24,7 +26,7 @@ help: ## Show this list.
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
-	@echo 'Variables: JOBS=$(JOBS)  PREFIX=/where/to  LINT=changed|all'
+	@echo 'Variables: JOBS=$(JOBS)  PREFIX=/where/to  LINT=changed|all  BASE=commit  TESTS="Suite.Test"'
 
 .PHONY: demo
 demo: program ## Kill an agent right after it paid, resume it, and look into the bank's book.
@@ -53,8 +55,13 @@ soak: build ## Run the crash tests for long, with fresh seeds.
 	@$(SOAK) $(SOAK_ARGS)
 
 .PHONY: mutants
-mutants: build ## Plant small bugs, one at a time; fails if the tests stay green.
-	@$(MUTANTS) $(MUTANTS_ARGS)
+mutants: build ## Plant small bugs, one at a time; fails unless the tests catch each of them.
+	@$(MUTANTS) --jobs $(JOBS) $(MUTANTS_ARGS)
+
+.PHONY: mutate-change
+mutate-change: build ## Mutate the lines that differ from BASE (HEAD); says how many bugs TESTS ("Suite.Test Suite.*") catch.
+	@[[ -n '$(TESTS)' ]] || { echo 'say which tests: make mutate-change BASE=HEAD~1 TESTS="Suite.Test Suite.*"' >&2; exit 2; }
+	@set -f; python3 tests/mutants/mutate_change.py $(BASE) --jobs $(JOBS) --tests $(TESTS)
 
 .PHONY: asan
 asan: build/asan/build.ninja ## Run every test under the address and undefined-behaviour sanitizers.
