@@ -101,25 +101,6 @@ TEST_F(ProcessTest, ManPagesAreReadByMan) {
   EXPECT_EQ(said.out, std::to_string(pages) + "\n");
 }
 
-// The loader takes what lies in that folder for the libraries, and cannot use it.
-TEST_F(ProcessTest, WhatOnlyServersNeedIsLoadedByWhoTurnsToOne) {
-  const TempFolder folder;
-  const std::string without = "cd " + folder.path().string() +
-                              " && echo none | tee libpq.so.5 > libcurl.so.4 && "
-                              "export LD_LIBRARY_PATH=$PWD && ";
-  EXPECT_EQ(shell(without + "perdure show ses_01d0").exit, 0);
-  const Said store = shell(without + "perdure sessions --store postgres://nobody@127.0.0.1:9/none");
-  EXPECT_EQ(store.exit, 1);
-  EXPECT_TRUE(store.out.contains("libpq.so.5 cannot be used: ")) << store.out;
-  EXPECT_TRUE(store.out.contains("; is the package libpq5 installed?\n")) << store.out;
-  const Said model = shell(without +
-                           "perdure run 'Hello.' --model m --provider openai "
-                           "--base-url http://127.0.0.1:9 --store new.db");
-  EXPECT_EQ(model.exit, 1);
-  EXPECT_TRUE(model.out.contains("libcurl.so.4 cannot be used: ")) << model.out;
-  EXPECT_TRUE(model.out.contains("is the package libcurl4 installed?")) << model.out;
-}
-
 class OnPostgres : public testing::Test {
  protected:
   OnPostgres() { fixture.fill(); }

@@ -40,13 +40,13 @@ class AgentFolder:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def write_agent(self, responses: list, tools: dict, asks: bool = False, **more) -> str:
+    def write_agent(self, responses: list, tools: dict, asks: bool = False, notes: bool = False, **more) -> str:
         """JSON is YAML: an agent file, and the script of its model."""
         self.write("script.json", json.dumps({"responses": responses}))
         agent = {"name": "tested", "model": {"provider": "scripted", "script": "script.json"}}
         agent |= {"permissions": {"write": "allow", "mutate": "allow"}} | more
-        if tools:
-            agent["tools"] = {"exec": tools, "ask_user": asks}
+        if tools or notes:
+            agent["tools"] = {"exec": tools, "ask_user": asks, "notes": notes}
         return str(self.write("agent.yaml", json.dumps(agent)))
 
     def start(self, *words: str, **more) -> subprocess.Popen:

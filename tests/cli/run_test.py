@@ -67,7 +67,7 @@ class RunTest(unittest.TestCase):
         write = {"calls": [{"name": "note_write", "args": {"key": "plan", "text": "ours"}}]}
         read = {"calls": [{"name": "note_read", "args": {"key": "plan"}}]}
         agent = self.folder.write_agent(
-            [write, {"text": "Noted."}, read, {"text": "I read it."}], {}, tools={"notes": True}, scratchpad={"folder": "notes"}
+            [write, {"text": "Noted."}, read, {"text": "I read it."}], {}, notes=True, scratchpad={"folder": "notes"}
         )
         self.assertEqual(self.folder.run("run", agent, "Note it").returncode, 0)
         [file] = self.folder.path.glob("notes/*/plan.txt")
@@ -80,7 +80,7 @@ class RunTest(unittest.TestCase):
 
     def test_a_folder_of_notes_that_cannot_be_had_is_named(self):
         write = {"calls": [{"name": "note_write", "args": {"key": "plan", "text": "ours"}}]}
-        agent = self.folder.write_agent([write, {"text": "Noted."}], {}, tools={"notes": True}, scratchpad={"folder": "notes"})
+        agent = self.folder.write_agent([write, {"text": "Noted."}], {}, notes=True, scratchpad={"folder": "notes"})
         self.folder.write("notes", "in the way")
         said = self.folder.run("run", agent, "Note it")
         self.assertEqual((said.returncode, said.stdout), (0, "Noted.\n"), said.stderr)

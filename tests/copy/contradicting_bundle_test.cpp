@@ -205,6 +205,7 @@ TEST_P(ContradictingBundle, IsRefusedForMoneyThatItsBudgetForgets) {
     const Lease lease = must(strange->ownership().acquire(session, worker));
     must(strange->commit(lease,
                          {.id = must(BatchId::parse("bat_1")), .entries = std::move(entries)}));
+    must(strange->ownership().release(lease));
     const std::string path = folder.file(fmt::format("money {}", ++stores));
     must(export_sessions(*strange, path));
     const auto into = must(open_store("memory:", {.clock = &clock}));

@@ -54,7 +54,9 @@ Turn record_turn(const Manner& manner) {
     BilledAgent agent(*store, model, clock, random_ids());
     turn.left.id = agent.id();
     turn.begun = vfs.calls();
-    if (must(agent.run("go")).stop != TurnStop::completed) agent.finish();
+    // A request that is not answered fails the turn; the next run goes on with it.
+    const auto first = agent.run("go");
+    if (!first || first->stop != TurnStop::completed) agent.finish();
     turn.left.bills = model.bills();
     turn.left.most_reserved = agent.most_reserved();
   }

@@ -49,10 +49,6 @@ std::string conversation(const State& state) {
   return name;
 }
 
-bool has_ended(Status status) {
-  return status == Status::completed || status == Status::failed || status == Status::cancelled;
-}
-
 }  // namespace
 
 bool Life::is_fine(Actor& actor, Process& process, std::string_view what,

@@ -188,7 +188,8 @@ class Session {
 
   /// Ends the session with a result. A child tells its parent what it spent (Mail); the rest of
   /// its grant returns. May be repeated: the parent hears of it once.
-  /// Fails: `conflict` while a call is unresolved; `invalid_argument` for a status that is no end;
+  /// Fails: `conflict` while a call is unresolved, or if the session has ended in another way;
+  /// `invalid_argument` for a status that is no end;
   /// as Inbox::post, and then the session has ended all the same.
   Result<void> finish(const std::string& result, Status as = Status::completed);
 

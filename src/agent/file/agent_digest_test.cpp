@@ -64,8 +64,9 @@ TEST(AgentDigestTest, IsTheSameWhereOnlyTheMeansAreMoreOrLess) {
                            "on_change: refuse", "prices: {m: {input: 1, output: 2}}"}) {
     EXPECT_EQ(digest_of(base + more), digest) << more;
   }
-  EXPECT_EQ(digest_of(with("files: {}", "files: {}\n  notes: true") + "scratchpad: {folder: n}"),
-            digest_of(with("files: {}", "files: {}\n  notes: true")));
+  EXPECT_EQ(
+      digest_of(with("files: {}", "files: {}\n  notes: true") + "scratchpad: {folder: notes}"),
+      digest_of(with("files: {}", "files: {}\n  notes: true")));
   EXPECT_EQ(digest_of(with("name: a", "name: b")), digest);
   EXPECT_EQ(digest_of(with("id: m", "id: m, key: {env: K}, retry_for: 1s")), digest);
   EXPECT_EQ(digest_of(with("id: m", "id: m, response_bytes_max: 1000")), digest);

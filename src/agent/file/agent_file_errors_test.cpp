@@ -71,7 +71,7 @@ TEST(AgentFileErrorsTest, EveryErrorHasItsPlaceAndAHint) {
       {least + "permissions: {write: maybe}", "/agents/a.yaml:3:22: ", "allow, ask or deny"},
       {least + "budget: {dollars: 0.0000001}", "/agents/a.yaml:3:19: ", "six decimals at most"},
       {least + "prices: {m: {input: 1, output: 2.50000000000000000001}}",
-       "/agents/a.yaml:3:31: ", "output: has more than six decimals"},
+       "/agents/a.yaml:3:32: ", "output: has more than six decimals"},
       {least + "tools:\n  plan: true\n  exec:\n    plan_show: {description: d, command: [sh]}",
        "/agents/a.yaml:6:", "is a tool of this agent already"},
       {least + "roots: [{path: .}]\ntools:\n  files: {}\n  exec:\n    edit_file: {description: d, "

@@ -262,10 +262,10 @@ class ForeignDecisions : public ForeignClaims {
   void carry(const ImportOptions& options = {}) {
     session.reset();
     runtime.reset();
-    must(export_sessions(*store, bundle));
+    must(export_sessions(*store, folder.file("carried")));
     there = std::make_unique<StorePlace>(GetParam());
     store = must(open_store(there->location(), {.clock = &clock, .ids = &ids}));
-    must(import_bundle(*store, bundle, options));
+    must(import_bundle(*store, folder.file("carried"), options));
     runtime = must(Runtime::start(*store, {.host = "there",
                                            .pid = 8,
                                            .renews_itself = false,
@@ -369,7 +369,7 @@ TEST_P(ForeignDecisions, ACancelledSessionThatIsReopenedAsksAgain) {
   make_waiting();
   must(session->approve(call, true, "ann", "do it"));
   must(session->set_status({.status = Status::cancelled}, "ann", "no"));
-  must(session->set_status({.status = Status::active}, "ann", "yes"));
+  must(session->reopen("ann", "yes"));
   const auto report = must(session->run_calls());
   EXPECT_EQ(runs["pay"], 0);
   EXPECT_EQ(report.run, 0U);

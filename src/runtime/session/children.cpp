@@ -270,11 +270,11 @@ Result<void> Session::finish(const std::string& result, Status as) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is no end", to_string(as)));
   }
   if (auto known = parts_->held.find_out(); !known) return known;
-  if (parts_->held.has_ended() && state().end) return tell_parent(*parts_);
   if (parts_->held.has_ended() && as != status()) {
     return fail(ErrorCode::conflict,
                 fmt::format("the session is {}: reopen it first", to_string(status())));
   }
+  if (parts_->held.has_ended() && state().end) return tell_parent(*parts_);
   if (auto settled = check_all_settled(parts_->held); !settled) return settled;
   Draft draft = parts_->held.draft();
   Budget budget = state().budget;

@@ -21,6 +21,7 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
@@ -77,13 +78,17 @@ void add_contents(History& history, const std::vector<Entry>& entries) {
   }
 }
 
-// A rewind leaves a line behind, and files that were written from it: so all lines are read. The
-// position before a segment is the end of the line that was left for it. A pruned one is passed over.
+// A rewind leaves a line behind, and files that were written from it: so all lines are read. The last
+// position that was used is on the line that was left last, unless it is the head; the position before
+// a segment is the end of the line that was left for it. A pruned one is passed over.
 Result<History> read_history(const HeldSession& held) {
   Log& log = held.world().store.log();
   const SessionId& session = held.lease().session;
+  auto row = held.world().store.sessions().read(session);
+  if (!row) return forward(row);
   History history;
   std::vector<Position> ends = {held.head()};
+  if (row->next - 1 > held.head()) ends.push_back(row->next - 1);
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const Point end = at_position(ends[i]);
     auto entries = log.read(session, {.as_of = end, .channel = "scratchpad"});

@@ -206,7 +206,8 @@ TEST_P(ScratchTest, OfAProcessKilledBetweenTheCommitAndTheRenameIsNoEdit) {
   session.reset();
   const std::size_t entries = pad_entries(id).size();
 
-  session = must(start()->open(id));
+  runtime = start();
+  session = must(runtime->open(id));
   EXPECT_EQ(taken(*session), "");
 
   EXPECT_EQ(pad_entries(id).size(), entries);
@@ -227,7 +228,8 @@ TEST_P(ScratchTest, OfAProcessKilledBetweenTheRenameAndTheCommitIsKept) {
   std::ofstream(place(id) / ".plan.txt.new") << "two";
   fs::rename(place(id) / ".plan.txt.new", file(id, "plan"));
 
-  session = must(start()->open(id));
+  runtime = start();
+  session = must(runtime->open(id));
   EXPECT_EQ(taken(*session), "");
 
   EXPECT_EQ(must(session->find_scratch("plan")), "two");

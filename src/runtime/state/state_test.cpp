@@ -169,14 +169,25 @@ TEST(State, FindsArgumentsThatNoMessageHas) {
 
 TEST(State, HasApprovals) {
   LogOf log;
-  const Approval approval{.call = 4, .args_digest = sha256("{}"), .who = "Ada"};
+  const Position call = log.add("calls", "intent", to_json(Intent{.args = "{}", .tool = "t"}));
+  const Approval approval{.call = call, .args_digest = sha256("{}"), .who = "Ada"};
   log.add("approvals", "asked", to_json(approval));
   log.add("approvals", "given", to_json(approval));
   log.add("approvals", "used", to_json(approval));
-  log.add("approvals", "used", to_json(approval));
+  const Position again = log.add("approvals", "used", to_json(approval));
   const State state = log.state();
-  EXPECT_EQ(state.approvals.find(4, sha256("{}"))->decision, ApprovalDecision::used);
-  EXPECT_EQ(state.skipped, (std::vector<Skipped>{{4, "approvals", SkipReason::refused}}));
+  ASSERT_NE(state.approvals.find(call, sha256("{}")), nullptr);
+  EXPECT_EQ(state.approvals.find(call, sha256("{}"))->decision, ApprovalDecision::used);
+  EXPECT_EQ(state.skipped, (std::vector<Skipped>{{again, "approvals", SkipReason::refused}}));
+}
+
+TEST(State, HasNoApprovalThatCameBeforeItsCall) {
+  LogOf log;
+  log.add("approvals", "given", to_json(Approval{.call = 2, .args_digest = sha256("{}")}));
+  log.add("calls", "intent", to_json(Intent{.args = "{}", .tool = "t"}));
+  const State state = log.state();
+  EXPECT_TRUE(state.approvals.empty());
+  EXPECT_EQ(state.skipped, (std::vector<Skipped>{{1, "approvals", SkipReason::refused}}));
 }
 
 TEST(State, HasTheScratchpad) {
