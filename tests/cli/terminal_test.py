@@ -417,7 +417,7 @@ class TerminalTest(unittest.TestCase):
             self.folder.environment["PERDURE_STORE"] = f"{place}/store.db"
             agent = self.hello()
             terminal = self.terminal()
-            for work in range(1, 5):
+            for work in range(1, 8):
                 for _ in range(2**work):
                     self.assertEqual(self.folder.run("run", agent, "-", input="word\n" * 10**6).returncode, 0)
                 terminal.type(f"clear; perdure export --output {place}/{work}.bundle && echo over {work}")
