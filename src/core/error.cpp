@@ -1,14 +1,19 @@
-// The names of the error codes.
+// The names of the error codes, and the exception.
 
 #include "perdure/core/error.hpp"
 
 #include <expected>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace perdure {
+
+Failure::Failure(Error error)
+    : std::runtime_error(error.message), code_(error.code), subject_(std::move(error.subject)) {}
+Failure::~Failure() = default;
 
 std::unexpected<Error> fail(ErrorCode code, std::string message, std::string subject) {
   return std::unexpected<Error>(Error{code, std::move(message), std::move(subject)});

@@ -12,8 +12,10 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace perdure {
@@ -135,6 +137,44 @@ TEST(Results, AreComparedWithResultsValuesAndErrors) {
   EXPECT_EQ(seven, 7);
   EXPECT_EQ(failed, std::unexpected(Error{ErrorCode::closed, "closed", ""}));
   EXPECT_EQ(Result<void>(), Result<void>());
+}
+
+TEST(Results, AFailureIsThrownOnRequestWithItsCodeMessageAndSubject) {
+  const auto thrown_by = [](auto&& result) -> Error {
+    try {
+      static_cast<void>(std::forward<decltype(result)>(result).value_or_throw());
+    } catch (const Failure& failure) {
+      return {failure.code(), failure.what(), failure.subject()};
+    }
+    return {ErrorCode::invalid_argument, "nothing was thrown", ""};
+  };
+  const Error held{ErrorCode::lease_held, "wrk_1 owns it", "wrk_1"};
+  const Result<int> fixed = std::unexpected(held);
+  Result<int> changing = fixed;
+  const Result<void> fixed_void = std::unexpected(held);
+  Result<void> changing_void = fixed_void;
+  EXPECT_EQ(thrown_by(fixed), held);
+  EXPECT_EQ(thrown_by(changing), held);
+  EXPECT_EQ(thrown_by(Result<int>(fixed)), held);
+  EXPECT_EQ(thrown_by(fixed_void), held);
+  EXPECT_EQ(thrown_by(changing_void), held);
+  EXPECT_EQ(thrown_by(Result<void>(fixed_void)), held);
+  EXPECT_EQ(changing.error(), held) << "and the result still has it";
+  EXPECT_THROW(static_cast<void>(fixed.value_or_throw()), std::runtime_error);
+}
+
+TEST(Results, AValueIsReturnedWhereAFailureWouldBeThrown) {
+  Result<std::string> text = "text";
+  text.value_or_throw() += "s";
+  EXPECT_EQ(std::as_const(text).value_or_throw(), "texts");
+  EXPECT_EQ(&text.value_or_throw(), &*text) << "of an lvalue: a reference";
+  auto owner = Result<std::unique_ptr<int>>(std::make_unique<int>(7)).value_or_throw();
+  EXPECT_EQ(*owner, 7) << "of a temporary: the value itself, also if it can only be moved";
+  const Result<void> done;
+  done.value_or_throw();
+  Result<void>().value_or_throw();
+  static_assert(std::is_same_v<decltype(Result<int>().value_or_throw()), int>);
+  static_assert(std::is_void_v<decltype(done.value_or_throw())>);
 }
 
 }  // namespace

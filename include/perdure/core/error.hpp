@@ -3,7 +3,8 @@
 // An operating error (the world, the caller's data) is a value: Result<T>. An
 // expected answer ("there is none") is a value too, but never an Error: that is
 // std::optional. A programmer's error stops the process. Nothing in Perdure
-// throws across an interface.
+// throws across an interface, except Result::value_or_throw, which a program calls
+// if it wants exceptions.
 //
 // The set of codes is closed. A code says what the caller can do about it; the
 // message says the rest to a person. docs/errors/ has one page per code.
@@ -14,8 +15,10 @@
 #include <concepts>
 #include <expected>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace perdure {
@@ -53,6 +56,23 @@ struct Error {
   bool operator==(const Error&) const = default;
 };
 
+/// An Error as an exception, for programs that use them: what value_or_throw throws. what() is the
+/// error's message. Derived from std::runtime_error, so one `catch` in main prints it.
+class Failure : public std::runtime_error {
+ public:
+  explicit Failure(Error error);
+  ~Failure() override;
+  Failure(const Failure&) = default;
+  Failure& operator=(const Failure&) = default;
+
+  [[nodiscard]] ErrorCode code() const { return code_; }
+  [[nodiscard]] const std::string& subject() const { return subject_; }
+
+ private:
+  ErrorCode code_;
+  std::string subject_;
+};
+
 /// A value, or the Error that came instead of it: a std::expected that may not be dropped.
 template <class T>
 class [[nodiscard]] Result : public std::expected<T, Error> {
@@ -66,6 +86,21 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   Result& operator=(const Result&) = default;
   Result& operator=(Result&&) noexcept = default;
   ~Result() = default;
+
+  /// The value. Of a temporary Result it is moved out, so nothing dangles.
+  /// Throws: Failure, if this holds an error.
+  std::add_lvalue_reference_t<T> value_or_throw() & {
+    if (!this->has_value()) throw Failure(this->error());
+    return **this;
+  }
+  std::add_lvalue_reference_t<std::add_const_t<T>> value_or_throw() const& {
+    if (!this->has_value()) throw Failure(this->error());
+    return **this;
+  }
+  T value_or_throw() && {
+    if (!this->has_value()) throw Failure(std::move(this->error()));
+    return *std::move(*this);
+  }
 
   friend bool operator==(const Result& left, const Result& right) {
     return left.base() == right.base();
