@@ -16,7 +16,9 @@ using namespace perdure;
 namespace {
 
 ToolOutcome ask_person(const CallContext& call) {
-  std::cout << *call.args.find("question")->as_string() << std::endl;
+  const auto question = call.args.get<std::string>("question");
+  if (!question) return Failed{question.error().message};
+  std::cout << *question << std::endl;
   std::string answer;
   if (!std::getline(std::cin, answer)) return Failed{"nobody is there"};
   return Succeeded{answer};

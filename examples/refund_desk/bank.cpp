@@ -3,6 +3,7 @@
 
 #include "bank.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -58,18 +59,16 @@ class Bank {
 
   Reply pay(const std::string& body) const {
     const auto asked = perdure::parse_json(body);
-    const Json* operation = asked ? asked->find("operation") : nullptr;
-    const Json* number = asked ? asked->find("order") : nullptr;
-    const Json* cents = asked ? asked->find("cents") : nullptr;
-    if (operation == nullptr || !operation->is_string() || number == nullptr ||
-        !number->is_string() || cents == nullptr || !cents->as_int64()) {
-      return refuse(400, "a refund is an operation, an order and cents");
-    }
-    const Order* order = find_order(*number->as_string());
+    if (!asked) return refuse(400, asked.error().message);
+    const auto operation = asked->get<std::string>("operation");
+    if (!operation) return refuse(400, operation.error().message);
+    const auto number = asked->get<std::string>("order");
+    if (!number) return refuse(400, number.error().message);
+    const auto cents = asked->get<std::int64_t>("cents");
+    if (!cents) return refuse(400, cents.error().message);
+    const Order* order = find_order(*number);
     if (order == nullptr) return refuse(404, "there is no such order");
-    if (*cents->as_int64() < 1 || *cents->as_int64() > order->cents) {
-      return refuse(409, "that is not what was paid");
-    }
+    if (*cents < 1 || *cents > order->cents) return refuse(409, "that is not what was paid");
     const Json line(Json::Object{{"refund", refunds() + 1},
                                  {"order", *number},
                                  {"cents", *cents},

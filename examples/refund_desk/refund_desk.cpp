@@ -44,10 +44,10 @@ int say(int code, const std::string& text) {
 }
 
 int order(const std::string& folder, const Json& args) {
-  const Json* number = args.find("order");
-  if (number == nullptr || !number->is_string()) return say(unknown, "which order?");
-  const Exchange heard = ask(
-      bank_port(folder), {.method = "GET", .path = "/orders/" + *number->as_string(), .body = {}});
+  const auto number = args.get<std::string>("order");
+  if (!number) return say(unknown, number.error().message);
+  const Exchange heard =
+      ask(bank_port(folder), {.method = "GET", .path = "/orders/" + *number, .body = {}});
   if (!heard.reply) return say(unknown, "the bank does not answer");
   return say(heard.reply->status == 200 ? done : unknown, heard.reply->body);
 }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -46,6 +47,62 @@ template <class Object>
 auto* last_of(Object& object, std::string_view key) {
   const auto found = std::ranges::find(object.rbegin(), object.rend(), key, &Json::Member::first);
   return found == object.rend() ? nullptr : &found->second;
+}
+
+std::string_view kind_in_words(Json::Kind kind) {
+  switch (kind) {
+    case Json::Kind::null:
+      return "null";
+    case Json::Kind::boolean:
+      return "a boolean";
+    case Json::Kind::number:
+      return "a number";
+    case Json::Kind::string:
+      return "a string";
+    case Json::Kind::array:
+      return "an array";
+    case Json::Kind::object:
+      return "an object";
+  }
+  return "unknown";
+}
+
+Result<const Json*> member(const Json& args, std::string_view key) {
+  if (!args.is_object()) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("there is no argument \"{}\": the arguments are {}, not an object", key,
+                            kind_in_words(args.kind())),
+                std::string(key));
+  }
+  const Json* const found = args.find(key);
+  if (found != nullptr) return found;
+  return fail(ErrorCode::invalid_argument, fmt::format("argument \"{}\" is missing", key),
+              std::string(key));
+}
+
+std::unexpected<Error> refuse_kind(std::string_view key, const Json& value,
+                                   std::string_view wanted) {
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("argument \"{}\" is {}, not {}", key, kind_in_words(value.kind()), wanted),
+      std::string(key));
+}
+
+struct Wanted {
+  std::string_view kind;
+  std::string_view range;
+};
+
+template <class Number>
+Result<Number> number_member(const Json& args, std::string_view key,
+                             std::optional<Number> (Json::*read)() const, const Wanted& wanted) {
+  auto found = member(args, key);
+  if (!found) return forward(found);
+  if (!(*found)->is_number()) return refuse_kind(key, **found, wanted.kind);
+  if (const auto number = ((*found)->*read)()) return *number;
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("argument \"{}\" is a number, but not {}", key, wanted.range),
+              std::string(key));
 }
 
 }  // namespace
@@ -97,6 +154,45 @@ const std::string* Json::number_token() const {
 const Json* Json::find(std::string_view key) const {
   const Object* const object = as_object();
   return object == nullptr ? nullptr : last_of(*object, key);
+}
+
+template <>
+Result<bool> Json::get(std::string_view key) const {
+  auto found = member(*this, key);
+  if (!found) return forward(found);
+  if (const auto value = (*found)->as_bool()) return *value;
+  return refuse_kind(key, **found, "a boolean");
+}
+
+template <>
+Result<std::int64_t> Json::get(std::string_view key) const {
+  return number_member(*this, key, &Json::as_int64, {"an integer", "an integer of 64 bits"});
+}
+
+template <>
+Result<std::uint64_t> Json::get(std::string_view key) const {
+  return number_member(*this, key, &Json::as_uint64,
+                       {"an integer", "an integer of 64 bits that is not negative"});
+}
+
+template <>
+Result<double> Json::get(std::string_view key) const {
+  return number_member(*this, key, &Json::as_double, {"a number", "one that a double can hold"});
+}
+
+template <>
+Result<std::string> Json::get(std::string_view key) const {
+  auto found = member(*this, key);
+  if (!found) return forward(found);
+  if (const std::string* text = (*found)->as_string()) return *text;
+  return refuse_kind(key, **found, "a string");
+}
+
+template <>
+Result<Json> Json::get(std::string_view key) const {
+  auto found = member(*this, key);
+  if (!found) return forward(found);
+  return **found;
 }
 
 void Json::set(std::string_view key, Json value) {

@@ -7,9 +7,12 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "perdure/core/error.hpp"
 
 namespace perdure {
 namespace {
@@ -192,6 +195,58 @@ TEST(Json, EqualityIsExact) {
   EXPECT_NE(parsed("1"), parsed("\"1\""));
   EXPECT_NE(parsed(R"({"a":1,"b":2})"), parsed(R"({"b":2,"a":1})"));
   EXPECT_NE(Json(Json::Array{}), Json(Json::Object{}));
+}
+
+TEST(JsonArguments, AreReadAsTheirTypes) {
+  const Json args = parsed(R"({"yes":true,"low":-9223372036854775808,"high":18446744073709551615,
+                               "half":0.5,"path":"a.txt","list":[1],"twice":1,"twice":2})");
+  EXPECT_EQ(args.get<bool>("yes"), true);
+  EXPECT_EQ(args.get<std::int64_t>("low"), std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(args.get<std::uint64_t>("high"), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(args.get<double>("half"), 0.5);
+  EXPECT_EQ(args.get<std::string>("path"), "a.txt");
+  EXPECT_EQ(args.get<Json>("list"), Json(Json::Array::of(1)));
+  EXPECT_EQ(args.get<std::int64_t>("twice"), 2) << "as find() sees it";
+}
+
+TEST(JsonArguments, ThatCannotBeReadAreNamedWithTheReason) {
+  const Json args = parsed(R"({"text":"7","none":null,"half":1.5,"minus":-1,"huge":1e400,
+                               "list":[],"map":{},"yes":true})");
+  const auto failed = [](const auto& result) {
+    if (result) return Error{ErrorCode::corrupted, "it was read", ""};
+    return result.error();
+  };
+  const auto refused = [](std::string message, std::string key) {
+    return Error{ErrorCode::invalid_argument, std::move(message), std::move(key)};
+  };
+  EXPECT_EQ(failed(args.get<std::string>("name")),
+            refused(R"(argument "name" is missing)", "name"));
+  EXPECT_EQ(failed(args.get<Json>("name")), refused(R"(argument "name" is missing)", "name"));
+  EXPECT_EQ(failed(args.get<std::int64_t>("text")),
+            refused(R"(argument "text" is a string, not an integer)", "text"));
+  EXPECT_EQ(failed(args.get<std::int64_t>("none")),
+            refused(R"(argument "none" is null, not an integer)", "none"));
+  EXPECT_EQ(failed(args.get<std::int64_t>("half")),
+            refused(R"(argument "half" is a number, but not an integer of 64 bits)", "half"));
+  EXPECT_EQ(failed(args.get<std::uint64_t>("minus")),
+            refused(R"(argument "minus" is a number, but not an integer of 64 bits that is not )"
+                    "negative",
+                    "minus"));
+  EXPECT_EQ(failed(args.get<std::uint64_t>("list")),
+            refused(R"(argument "list" is an array, not an integer)", "list"));
+  EXPECT_EQ(failed(args.get<double>("huge")),
+            refused(R"(argument "huge" is a number, but not one that a double can hold)", "huge"));
+  EXPECT_EQ(failed(args.get<double>("text")),
+            refused(R"(argument "text" is a string, not a number)", "text"));
+  EXPECT_EQ(failed(args.get<bool>("minus")),
+            refused(R"(argument "minus" is a number, not a boolean)", "minus"));
+  EXPECT_EQ(failed(args.get<std::string>("yes")),
+            refused(R"(argument "yes" is a boolean, not a string)", "yes"));
+  EXPECT_EQ(failed(args.get<std::string>("map")),
+            refused(R"(argument "map" is an object, not a string)", "map"));
+  EXPECT_EQ(
+      failed(Json(Json::Array::of(1)).get<bool>("yes")),
+      refused(R"(there is no argument "yes": the arguments are an array, not an object)", "yes"));
 }
 
 TEST(JsonText, StringsHaveTheFewestEscapes) {

@@ -37,6 +37,14 @@ concept JsonInteger = std::integral<T> && !std::same_as<T, bool> && !std::same_a
                       !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
                       !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
+class Json;
+
+/// What Json::get reads.
+template <class T>
+concept JsonReadable =
+    std::same_as<T, bool> || std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t> ||
+    std::same_as<T, double> || std::same_as<T, std::string> || std::same_as<T, Json>;
+
 /// A value type. Thread safety: as a std::vector.
 class Json {
  public:
@@ -125,6 +133,14 @@ class Json {
   /// no object. Looks at every member: for large objects and many keys, build an index.
   [[nodiscard]] const Json* find(std::string_view key) const;
 
+  /// The member of that key, as a T: for a tool's arguments, `call.args.get<std::string>("path")`.
+  /// Numbers are read as by as_int64, as_uint64 and as_double. Where a member may be missing, ask
+  /// find() first.
+  /// Fails: `invalid_argument`, about the key, and says what is there instead: it is missing, null,
+  /// of another kind, or a number that T cannot hold; or this is no object.
+  template <JsonReadable T>
+  [[nodiscard]] Result<T> get(std::string_view key) const;
+
   /// Replaces the member that find() sees, in place, or appends one. A null becomes an object
   /// first; for any other kind it stops the process.
   void set(std::string_view key, Json value);
@@ -154,6 +170,20 @@ class Json {
   // In the order of Kind.
   std::variant<std::nullptr_t, bool, Number, std::string, Array, Object> value_;
 };
+
+// Each is defined in json.cpp.
+template <>
+Result<bool> Json::get(std::string_view key) const;
+template <>
+Result<std::int64_t> Json::get(std::string_view key) const;
+template <>
+Result<std::uint64_t> Json::get(std::string_view key) const;
+template <>
+Result<double> Json::get(std::string_view key) const;
+template <>
+Result<std::string> Json::get(std::string_view key) const;
+template <>
+Result<Json> Json::get(std::string_view key) const;
 
 /// Reads one value: strict RFC 8259, valid UTF-8, no byte order mark, nested at most
 /// json_depth_max deep.
