@@ -22,8 +22,7 @@ int main(int /*count*/, char** words) {
 
   const auto runtime = Runtime::start(*store, {}).value();
   const auto id = SessionId::parse("my first session").value();
-  (void)runtime->create({.id = id});  // From the second run on it is there already.
-  auto [session, report] = runtime->resume(id).value();
+  auto session = runtime->open_or_create(id).value();  // From the second run on it is opened.
   session.append(user_says("Hello!")).value();
   std::cout << session.state().transcript.size() << " messages" << std::endl;
 }

@@ -104,6 +104,7 @@ set(PERDURE_RUNTIME_TESTS
     session/fork_test.cpp
     session/lines_test.cpp
     session/mail_test.cpp
+    session/open_or_create_test.cpp
     session/open_request_test.cpp
     session/row_words_test.cpp
     session/scratch_folder_test.cpp

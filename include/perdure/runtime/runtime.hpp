@@ -108,6 +108,14 @@ class Runtime {
   /// Fails: `not_found`; `lease_held`, and says who holds it, where and since when.
   [[nodiscard]] Result<Session> open(const SessionId& id, Duration wait = Duration(0));
 
+  /// The session of that id, opened if there is one, else created as the spec says (its id aside).
+  /// What the spec says changes nothing in a session that is there. Of threads and processes that
+  /// call this at the same time one creates it; each of the others opens it once it is free, within
+  /// `wait`, or fails. If it may have been there, `recover` it before anything else is done with it.
+  /// Fails: as create, but never `already_exists`; as open, but never `not_found`.
+  [[nodiscard]] Result<Session> open_or_create(const SessionId& id, SessionSpec spec = {},
+                                               Duration wait = Duration(0));
+
   /// For a session that was opened, and before anything else is done with it: a request without a
   /// response is recorded as spent, unconfirmed; what lies in the inbox is taken. Its calls are left
   /// as they are: they are run_calls' part. A session that has ended is not reopened.

@@ -45,6 +45,16 @@
 namespace perdure {
 namespace {
 
+// How long a change is waited for at most: what ends by itself writes none.
+constexpr Duration look_again{200};
+
+std::unexpected<Error> being_created(const SessionId& id) {
+  return fail(ErrorCode::lease_held,
+              fmt::format("session {} is being created by another thread of this process: try "
+                          "again in a moment",
+                          id.text()));
+}
+
 Result<Forked> foresee(Store& store, const SessionId& from, const State& state,
                        bool fresh_effects) {
   auto calls = dispatch::carried_calls(store, from, state, fresh_effects);
@@ -173,7 +183,27 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait) {
     const bool is_its_own = OnBehalf::is_of(id, held.error().subject);
     if (left <= Duration(0) || is_its_own) return forward(held);
     // An owner that dies writes nothing that could be waited for.
-    auto waited = store_.changes().wait(*seen, std::min(left, Duration(200)));
+    auto waited = store_.changes().wait(*seen, std::min(left, look_again));
+    if (!waited) return forward(waited);
+  }
+}
+
+Result<Session> Runtime::open_or_create(const SessionId& id, SessionSpec spec, Duration wait) {
+  spec.id = id;
+  const Uptime deadline = options_.clock->uptime() + wait;
+  for (bool is_first = true;; is_first = false) {
+    auto seen = store_.changes().current();
+    if (!seen) return forward(seen);
+    auto opened = open(id, deadline - options_.clock->uptime());
+    if (opened || opened.error().code != ErrorCode::not_found) return opened;
+    auto created = create(spec);
+    if (created || created.error().code != ErrorCode::already_exists) return created;
+    // Another has created it since, and it can be opened; or another thread is about to, and it
+    // cannot be found yet.
+    if (is_first) continue;
+    const Duration left = deadline - options_.clock->uptime();
+    if (left <= Duration(0)) return being_created(id);
+    auto waited = store_.changes().wait(*seen, std::min(left, look_again));
     if (!waited) return forward(waited);
   }
 }
