@@ -44,21 +44,22 @@ ToolSpec pay_tool(const std::string& book) {
 // [end]
 
 // [observer]
-class Terminal final : public AgentObserver {
- public:
-  void on_text(std::string_view piece) override { std::cout << piece << std::flush; }
-  void on_progress(const CallProgress& progress) override {
+ObserveWith terminal() {
+  ObserveWith observe;
+  observe.on_text = [](std::string_view piece) { std::cout << piece << std::flush; };
+  observe.on_progress = [](const CallProgress& progress) {
     std::cout << "\n[" << progress.tool << ": " << progress.line << "]" << std::flush;
-  }
-  void on_event(const AgentEvent& event) override {
+  };
+  observe.on_event = [](const AgentEvent& event) {
     if (const auto* told = std::get_if<CallTold>(&event)) {
       std::cout << "\n[" << to_string(told->state) << ": " << told->result.content << "]\n";
     }
     if (const auto* ended = std::get_if<TurnEnded>(&event)) {
       std::cout << "\n[" << to_string(ended->stop) << "]\n";
     }
-  }
-};
+  };
+  return observe;
+}
 // [end]
 
 // [spec]
@@ -96,9 +97,8 @@ int main(int argc, char** argv) {
   const auto agent = Agent::start(*store, spec_of(location + ".book", script)).value();
   auto session = take_up(*agent).value();
 
-  Terminal terminal;
   const auto input = argc > 3 ? std::optional(user_says(argv[3])) : std::nullopt;
-  const auto report = session.run(input, terminal);
+  const auto report = session.run(input, terminal());
   if (!report) {
     std::cerr << report.error().message << '\n';
     return 1;

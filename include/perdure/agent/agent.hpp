@@ -126,6 +126,9 @@ class AgentSession {
   /// methods.
   Result<TurnReport> run(std::optional<Message> input, AgentObserver& observer,
                          const std::stop_token& stop = {});
+  /// The same, watched by lambdas, or by nothing.
+  Result<TurnReport> run(std::optional<Message> input = {}, const ObserveWith& observe = {},
+                         const std::stop_token& stop = {});
 
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] const Session& session() const { return session_; }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -76,6 +77,17 @@ class AgentObserver : public ModelObserver {
  public:
   virtual void on_event(const AgentEvent& event);
   virtual void on_progress(const CallProgress& progress);
+};
+
+/// An observer of lambdas: `session.run(input, {.on_text = [](std::string_view piece) { … }})`. Each
+/// is called as the method of that name is; one that is empty is passed over.
+struct ObserveWith {
+  std::function<void(std::string_view piece)> on_text{};
+  std::function<void(std::string_view piece)> on_reasoning{};
+  std::function<void(const ToolCallBlock& call)> on_call{};
+  std::function<void(const RetryNotice& notice)> on_retry{};
+  std::function<void(const AgentEvent& event)> on_event{};
+  std::function<void(const CallProgress& progress)> on_progress{};
 };
 
 }  // namespace perdure

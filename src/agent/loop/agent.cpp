@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string_view>
 #include <utility>
 
 #include "loop/agreed_changes.hpp"
@@ -14,6 +15,7 @@
 #include "loop/turn.hpp"
 #include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/call_policy.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
@@ -48,6 +50,26 @@ class Attached {
  private:
   ToolWatch& watch_;
   const SessionId session_;
+};
+
+class Lambdas final : public AgentObserver {
+ public:
+  explicit Lambdas(const ObserveWith& with) : with_(with) {}
+
+  void on_text(std::string_view piece) override { tell(with_.on_text, piece); }
+  void on_reasoning(std::string_view piece) override { tell(with_.on_reasoning, piece); }
+  void on_call(const ToolCallBlock& call) override { tell(with_.on_call, call); }
+  void on_retry(const RetryNotice& notice) override { tell(with_.on_retry, notice); }
+  void on_event(const AgentEvent& event) override { tell(with_.on_event, event); }
+  void on_progress(const CallProgress& progress) override { tell(with_.on_progress, progress); }
+
+ private:
+  template <class Function, class What>
+  static void tell(const Function& function, const What& what) {
+    if (function) function(what);
+  }
+
+  const ObserveWith& with_;
 };
 
 Result<void> check_whole(Store& store, const SessionId& id, const State& state) {
@@ -104,6 +126,12 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver
   auto written = session_.write_scratch_folder(spec_->scratchpad_folder);
   if (report) report->scratchpad_problem = written ? *std::move(written) : written.error().message;
   return report;
+}
+
+Result<TurnReport> AgentSession::run(std::optional<Message> input, const ObserveWith& observe,
+                                     const std::stop_token& stop) {
+  Lambdas observer(observe);
+  return run(std::move(input), observer, stop);
 }
 
 Agent::Agent(std::unique_ptr<const AgentSpec> spec, AgentServices services)

@@ -2,12 +2,14 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -20,8 +22,10 @@
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/runtime/tool_progress.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 
@@ -279,6 +283,54 @@ TEST_F(LoopTest, AnObserverThatThrowsChangesNothing) {
 
   EXPECT_EQ(run("pay").stop, TurnStop::completed);
 
+  EXPECT_EQ(calls().at(0).state, CallState::succeeded);
+}
+
+TEST_F(LoopTest, AnObserverMayBeLambdasWhichAreToldTheSame) {
+  script(asking_for({"look"}) + "," + saying("Seen."));
+  behaviour["look"] = [](const CallContext& call) -> ToolOutcome {
+    call.progress("half");
+    return Succeeded{};
+  };
+  begin();
+  std::string text;
+  std::vector<std::string> asked;
+  std::vector<std::string> lines;
+  std::size_t events = 0;
+
+  const TurnReport report = must(session->run(
+      user_says("look"),
+      {.on_text = [&](std::string_view piece) { text += piece; },
+       .on_call = [&](const ToolCallBlock& call) { asked.push_back(call.name); },
+       .on_event = [&](const AgentEvent&) { ++events; },
+       .on_progress = [&](const CallProgress& told) { lines.emplace_back(told.line); }}));
+
+  EXPECT_EQ(report.stop, TurnStop::completed);
+  EXPECT_EQ(text, "Seen.");
+  EXPECT_EQ(asked, std::vector<std::string>{"look"});
+  EXPECT_EQ(lines, std::vector<std::string>{"half"});
+  EXPECT_GT(events, 0U);
+}
+
+TEST_F(LoopTest, ATurnMayRunUnwatched) {
+  script(asking_for({"pay"}) + "," + saying("Paid.") + "," + saying("Fine."));
+  begin();
+  EXPECT_EQ(must(session->run(user_says("pay"))).answer, "Paid.");
+  EXPECT_EQ(must(session->run()).stop, TurnStop::completed) << "nothing is left to do";
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(must(session->run(user_says("more"), {}, stop.get_token())).stop,
+            TurnStop::interrupted);
+}
+
+TEST_F(LoopTest, LambdasThatThrowChangeNothing) {
+  script(asking_for({"pay"}) + "," + saying("Paid."));
+  begin();
+  const TurnReport report = must(
+      session->run(user_says("pay"),
+                   {.on_text = [](std::string_view) { throw std::runtime_error("no room"); },
+                    .on_event = [](const AgentEvent&) { throw std::runtime_error("no room"); }}));
+  EXPECT_EQ(report.stop, TurnStop::completed);
   EXPECT_EQ(calls().at(0).state, CallState::succeeded);
 }
 
