@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 LAYERS = ["core", "store", "runtime", "agent", "team"]
 EDGES = ["cli", "server", "bindings"]  # all above the layers; they do not know each other
+UMBRELLA = "perdure/perdure.hpp"  # for users alone
 STRANGERS = [("src/store/memory/", "src/store/sqlite/"), ("src/store/sqlite/", "src/store/memory/")]
 
 BANNED_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "manager"}
@@ -138,6 +139,8 @@ def check_layers(tree: Tree) -> Iterator[Finding]:
         if file.suffix not in CPP or not user:
             continue
         for number, _, name in file.includes():
+            if name == UMBRELLA:
+                yield Finding("layer", file.path, number, f"{name} has every layer: name what is used")
             target = tree.resolve(file, name)
             used = layer_of(target) if target else layer_of("include/" + name)
             if points_up(user, used):

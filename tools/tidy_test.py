@@ -57,6 +57,13 @@ class TidyTest(unittest.TestCase):
         self.write("include/perdure/core/id.hpp", '// Ids.\n\n#include "perdure/team/team.hpp"\n')
         self.expect("include/perdure/core/id.hpp:3: layer", "src/core/id.cpp:2: layer")
 
+    def test_the_umbrella_is_for_users_alone(self):
+        self.write("include/perdure/perdure.hpp", '// All.\n#include "perdure/store/log.hpp"\n')
+        self.write("include/perdure/store/log.hpp", "// Log.\n#include <perdure/perdure.hpp>\n")
+        self.write_source("src/core/id.cpp", "#include <perdure/perdure.hpp>\n")
+        self.write("examples/first.cpp", "// First.\n#include <perdure/perdure.hpp>\n")
+        self.expect("include/perdure/store/log.hpp:2: layer", "src/core/id.cpp:2: layer")
+
     def test_edges_do_not_know_each_other(self):
         self.write("include/perdure/agent/loop.hpp", "// Loop.\n")
         self.write("src/server/routes.hpp", "// Routes.\n")

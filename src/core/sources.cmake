@@ -35,7 +35,8 @@ set(PERDURE_CORE_TESTS
     money_test.cpp
     raw_json_test.cpp
     sha256_test.cpp
-    time_test.cpp)
+    time_test.cpp
+    version_test.cpp)
 
 # The test that every error code has its page.
 set_source_files_properties(

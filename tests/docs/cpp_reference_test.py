@@ -10,6 +10,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LAYERS = ("store", "runtime", "agent", "core")
+# Of other libraries: who needs one names it.
+INTERFACES_OF_OTHERS = {f"perdure/runtime/{name}.hpp" for name in ("checkpointer", "saver", "store_saver")}
 MARKS = re.compile(r"(?<=<!-- made by tests/docs/cpp_reference_test.py -->\n).*(?=<!-- end -->)", re.DOTALL)
 
 
@@ -26,10 +28,26 @@ def row_of(root: pathlib.Path, header: pathlib.Path) -> str:
 
 def tables(root: pathlib.Path) -> str:
     text = ""
-    for layer in LAYERS:
-        text += f"\n## `perdure/{layer}/`\n\n| header | what it is | types |\n|---|---|---|\n"
-        text += "".join(row_of(root, header) for header in sorted(root.glob(f"include/perdure/{layer}/*.hpp")))
+    for folder in ("perdure", *(f"perdure/{layer}" for layer in LAYERS)):
+        text += f"\n## `{folder}/`\n\n| header | what it is | types |\n|---|---|---|\n"
+        text += "".join(row_of(root, header) for header in sorted(root.glob(f"include/{folder}/*.hpp")))
     return text + "\n"
+
+
+def included(file: pathlib.Path) -> set[str]:
+    return set(re.findall(r'^#include ["<](perdure/[^">]+)', file.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def outside_umbrella(root: pathlib.Path) -> set[str]:
+    """What an example includes, and perdure.hpp does not lead to."""
+    covered: set[str] = set()
+    todo = {"perdure/perdure.hpp"}
+    while todo:
+        name = todo.pop()
+        covered.add(name)
+        todo |= included(root / "include" / name) - covered
+    examples = set().union(*(included(file) for file in root.glob("examples/**/*.cpp")))
+    return examples - covered - INTERFACES_OF_OTHERS
 
 
 def main() -> int:
@@ -44,6 +62,9 @@ def main() -> int:
         page.write_text(wanted, encoding="utf-8")
     elif wanted != text:
         print("docs/reference/cpp.md: the headers say something else; run this with --write")
+        return 1
+    if missing := outside_umbrella(given.root):
+        print(f"an example includes what perdure.hpp does not: {', '.join(sorted(missing))}")
         return 1
     print("every public header is listed")
     return 0

@@ -1,11 +1,19 @@
-// Uses a Perdure store and the system's SQLite in one process; each must get its own SQLite.
+// Includes all of Perdure by its one header. Uses a Perdure store and the system's SQLite in one
+// process; each must get its own SQLite.
 // Argument: a folder for the store.
 
 #include <cstdio>
 #include <sqlite3.h>
 #include <string>
+#include <string_view>
 
-#include <perdure/store/open.hpp>
+#include <perdure/perdure.hpp>
+
+static_assert(std::string_view(PERDURE_VERSION_STRING) == FOUND_VERSION,
+              "the package is of the version of its headers");
+#if PERDURE_VERSION_MAJOR == 0 && PERDURE_VERSION_MINOR < 1
+#error "this needs Perdure 0.1"
+#endif
 
 namespace {
 
