@@ -144,7 +144,8 @@ class AgentSession {
 };
 
 struct ResumeOptions {
-  Duration wait{0};  ///< For an owner that lives.
+  Duration wait{0};        ///< For an owner that lives.
+  std::stop_token stop{};  ///< Ends that wait: `lease_held`.
   /// Who accepts that the session goes on under a changed agent, where OnChange::ask says that
   /// somebody must; the log keeps the name. Empty: nobody does.
   std::string accepted_by{};

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -105,8 +106,10 @@ class Runtime {
   /// Takes the session up where its log ends. A dead owner is no obstacle; for a living one it
   /// waits as long as told, also for another object of this process. Code of the session itself (a
   /// tool, a policy, an observer) would wait for itself: it is refused at once.
+  /// Asked to stop, it waits no longer.
   /// Fails: `not_found`; `lease_held`, and says who holds it, where and since when.
-  [[nodiscard]] Result<Session> open(const SessionId& id, Duration wait = Duration(0));
+  [[nodiscard]] Result<Session> open(const SessionId& id, Duration wait = Duration(0),
+                                     const std::stop_token& stop = {});
 
   /// The session of that id, opened if there is one, else created as the spec says (its id aside).
   /// What the spec says changes nothing in a session that is there. Of threads and processes that
@@ -124,9 +127,13 @@ class Runtime {
 
   /// Opens the session and does what its last owner left undone: recovers it; calls are verified,
   /// retried or put in doubt, as their tools allow. Then appends the input, if there is one.
+  /// Asked to stop, it waits for no owner (`lease_held`), and calls go as Session::run_calls says; a
+  /// verify is asked to stop and not waited for. What was recorded stays, the input is appended, and
+  /// the session is returned: run_calls goes on with what is left.
   /// Fails: as open; as recover; as Session::run_calls; `conflict` for input to a session that has ended.
   [[nodiscard]] Result<Resumed> resume(const SessionId& id, std::optional<Message> input = {},
-                                       Duration wait = Duration(0));
+                                       Duration wait = Duration(0),
+                                       const std::stop_token& stop = {});
 
   /// Where the session comes from, and its agent; needs no lease. Empty: nobody has opened it yet.
   /// Fails: as Log::read.

@@ -28,6 +28,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/child.hpp"
 #include "perdure/runtime/difference.hpp"
@@ -218,8 +219,12 @@ class Session {
 
   /// Gives the lease up, once attempts that still run have ended; any further write gives
   /// `lease_lost`. What is in the log stays as it is: to end a session, set its status first.
-  /// Fails: as Ownership::release; the lease then ends with this process.
-  Result<void> close();
+  /// `patience`: how long they are waited for; empty: as long as it takes, as the destructor does.
+  /// Fails: `unavailable` if some still run then, and names their calls: the session stays held,
+  /// since another owner could make them once more, and can be closed later. A program that must end
+  /// nevertheless ends its process (std::_Exit), and is resumed as after a crash. Else as
+  /// Ownership::release; the lease then ends with this process.
+  Result<void> close(std::optional<Duration> patience = {});
 
   /// Goes on from an old point, in this session: what came after it stays readable, on its own
   /// line. Effects are not undone, and what was paid stays paid.

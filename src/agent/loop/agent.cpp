@@ -188,7 +188,7 @@ Result<void> Agent::agree(const SessionId& id, const ResumeOptions& options) {
 Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& options) {
   // Without its lease: who is refused must not have taken it from anybody.
   if (auto agreed = agree(id, options); !agreed) return forward(agreed);
-  auto session = runtime_->open(id, options.wait);
+  auto session = runtime_->open(id, options.wait, options.stop);
   if (!session) return forward(session);
   if (!options.accepts_damage) {
     auto whole = check_whole(*services_.store, session->id(), session->state());

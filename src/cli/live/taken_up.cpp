@@ -2,7 +2,6 @@
 
 #include "live/taken_up.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <expected>
@@ -54,6 +53,7 @@ Result<ResumeOptions> options_of(Desk& desk) {
   }
   if (desk.given().has("accept-changes")) options.accepted_by = desk.world().user;
   options.accepts_damage = desk.given().has("accept-damage");
+  options.stop = desk.signals().token();
   return options;
 }
 
@@ -61,25 +61,10 @@ bool is_about(const Error& error, std::string_view subject) {
   return error.code == ErrorCode::conflict && error.subject == subject;
 }
 
-// A signal ends the wait for a living owner: so it is done in short ones.
-Result<ResumedAgent> resume_patiently(Desk& desk, Agent& agent, const SessionId& id,
-                                      ResumeOptions options) {
-  constexpr Duration wait_max{300};
-  const Clock& clock = *desk.world().clock;
-  const Uptime deadline = clock.uptime() + options.wait;
-  for (;;) {
-    const Uptime now = clock.uptime();
-    options.wait = std::clamp(deadline - now, Duration(0), wait_max);
-    auto resumed = agent.resume(id, options);
-    const bool is_held = !resumed && resumed.error().code == ErrorCode::lease_held;
-    if (!is_held || now + options.wait >= deadline || desk.signals().caught() != 0) return resumed;
-  }
-}
-
 // Whoever finds it in use is told how to get it.
 Result<ResumedAgent> resume_or_advise(Desk& desk, Agent& agent, const SessionId& id,
                                       const ResumeOptions& options) {
-  auto resumed = resume_patiently(desk, agent, id, options);
+  auto resumed = agent.resume(id, options);
   if (resumed) return resumed;
   Error error = std::move(resumed).error();
   if (error.code == ErrorCode::corrupted && error.subject == "damage") {

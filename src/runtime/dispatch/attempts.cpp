@@ -30,12 +30,6 @@
 namespace perdure::dispatch {
 namespace {
 
-struct Answer {
-  Verdict verdict;
-  Answer(Verdict said) : verdict(std::move(said)) {}                      // NOLINT: a wrapper
-  Answer(Thrown thrown) : verdict(CannotTell{std::move(thrown.what)}) {}  // NOLINT
-};
-
 struct Left {
   std::optional<std::string> why;
   Left(const Result<void>& ended) {  // NOLINT: a wrapper
@@ -190,15 +184,19 @@ Result<Verdict> Attempts::verify(const CallView& call, const std::stop_token& un
                         .deadline = deadline,
                         .stop = stop});
   };
-  Attempt<Answer> asking("the tool's `verify`", code, held_.stop_token());
-  // Whoever is asked to stop waits for no answer.
-  static_cast<void>(asking.is_over_within(call.tool->verify_timeout, until));
-  if (auto answer = asking.wait_for(Duration(0))) return std::move(answer->verdict);
+  auto asking = std::make_unique<Asking>("the tool's `verify`", code, held_.stop_token());
+  static_cast<void>(asking->is_over_within(call.tool->verify_timeout, until));
+  if (auto answer = asking->wait_for(Duration(0))) return std::move(answer->verdict);
+  // It only reads: others may be asked while it does not stop.
+  asking->request_stop();
+  std::erase_if(unanswered_, [](const auto& given_up) { return given_up->is_over(); });
+  unanswered_.push_back(std::move(asking));
   return Verdict(CannotTell{
       fmt::format("verify did not answer within {} ms", call.tool->verify_timeout.count())});
 }
 
-Result<std::optional<std::string>> Attempts::end_leftovers(const CallView& call) {
+Result<std::optional<std::string>> Attempts::end_leftovers(const CallView& call,
+                                                           const std::stop_token& until) {
   if (call.tool == nullptr || !call.tool->end_leftovers) return std::nullopt;
   auto key = key_for_vendor(held_, call);
   if (!key) return forward(key);
@@ -209,12 +207,31 @@ Result<std::optional<std::string>> Attempts::end_leftovers(const CallView& call)
     return tool.end_leftovers({.session = session, .call = position, .key = key, .stop = stop});
   };
   Attempt<Left> ending("the tool's `end_leftovers`", code, held_.stop_token());
+  const std::stop_callback relay(until, [&ending] { ending.request_stop(); });
   if (auto left = ending.wait_for(call.tool->verify_timeout)) return std::move(left->why);
   return fmt::format("it was not ended within {} ms", call.tool->verify_timeout.count());
 }
 
-void Attempts::wait() {
-  for (const auto& [call, attempt] : late_) attempt->wait();
+bool Attempts::wait(std::optional<Duration> patience) {
+  const Clock& clock = held_.world().clock;
+  const Uptime begin = clock.uptime();
+  const auto is_over = [&](auto& attempt) {
+    if (patience) return attempt.is_over_within(left(clock, begin, *patience), {});
+    attempt.wait();
+    return true;
+  };
+  bool are_over = true;
+  for (const auto& [call, attempt] : late_) are_over = is_over(*attempt) && are_over;
+  for (const auto& asking : unanswered_) are_over = is_over(*asking) && are_over;
+  return are_over;
+}
+
+std::vector<Position> Attempts::running() const {
+  std::vector<Position> calls;
+  for (const auto& [call, attempt] : late_) {
+    if (!attempt->is_over()) calls.push_back(call);
+  }
+  return calls;
 }
 
 bool Attempts::is_running(Position call) const {

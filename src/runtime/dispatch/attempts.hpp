@@ -16,6 +16,7 @@
 #include "dispatch/attempt.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "session/held_session.hpp"
 
@@ -48,16 +49,21 @@ class Attempts {
 
   /// Whether the call took effect. What throws or takes too long cannot tell.
   /// Fails: as the ledger's readers.
-  /// Once `until` is requested nobody waits for it any more: then what it says is nothing to go by.
+  /// Once `until` is requested it is asked to stop, and not waited for: then the verdict says nothing.
   [[nodiscard]] Result<Verdict> verify(const CallView& call, const std::stop_token& until);
 
   /// Ends what earlier attempts left running. Why something may still run; empty: nothing does, or
   /// the tool leaves nothing. What throws or takes too long may have left something.
+  /// Once `until` is requested it is asked to stop.
   /// Fails: as the ledger's readers.
-  [[nodiscard]] Result<std::optional<std::string>> end_leftovers(const CallView& call);
+  [[nodiscard]] Result<std::optional<std::string>> end_leftovers(const CallView& call,
+                                                                 const std::stop_token& until);
 
-  /// Waits for all that have not come back.
-  void wait();
+  /// Waits for all that have not come back, at most so long; empty: as long as it takes. Whether all
+  /// have.
+  [[nodiscard]] bool wait(std::optional<Duration> patience);
+  /// Those that have not.
+  [[nodiscard]] std::vector<Position> running() const;
   [[nodiscard]] bool has_late() const { return !late_.empty(); }
 
   /// Whether an attempt of this process has not come back.
@@ -95,8 +101,17 @@ class Attempts {
   [[nodiscard]] Ended end_of(const CallView& call, std::unique_ptr<Running> running,
                              const std::optional<Asked>& asked);
 
+  struct Answer {
+    Verdict verdict;
+    Answer(Verdict said) : verdict(std::move(said)) {}  // NOLINT: a plain wrapper
+    Answer(Thrown thrown) : verdict(CannotTell{std::move(thrown.what)}) {}  // NOLINT
+  };
+  using Asking = Attempt<Answer>;
+
   HeldSession& held_;
   std::map<Position, std::unique_ptr<Running>> late_;
+  /// Given up before they answered.
+  std::vector<std::unique_ptr<Asking>> unanswered_;
 };
 
 }  // namespace perdure::dispatch

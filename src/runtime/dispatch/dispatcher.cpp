@@ -68,33 +68,40 @@ Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
   return chosen;
 }
 
-void Dispatcher::end() {
-  started_.clear();
-  attempts_.wait();
+bool Dispatcher::end(std::optional<Duration> patience) {
+  const bool are_over = attempts_.wait(patience);
   [[maybe_unused]] const auto recorded = record_late();  // Else the calls stay in doubt.
+  if (are_over) started_.clear();
+  return are_over;
 }
 
 Result<CallsReport> Dispatcher::run(const std::stop_token& stop) {
   report_ = {};
   stop_ = stop;
+  auto ran = run_all();
+  stop_ = {};
+  if (!ran) return forward(ran);
+  return report_;
+}
+
+Result<void> Dispatcher::run_all() {
   for (;;) {
     if (!started_.empty()) {
       if (auto ran = run_started(); !ran) return forward(ran);
       continue;
     }
-    if (stop_.stop_requested()) return report_;
+    if (stop_.stop_requested()) return {};
     auto calls = open_calls(held_);
     if (!calls) return forward(calls);
     std::erase_if(*calls, [](const CallView& call) {
       return call.open.is_told && !call.open.is_retried && !is_settled(call);
     });
     if (calls->empty()) {
-      if (auto woken = wake(); !woken) return forward(woken);
-      return report_;
+      return wake();
     }
     auto step = advance(*calls);
     if (!step) return forward(step);
-    if (*step == Step::waits) return report_;
+    if (*step == Step::waits) return {};
   }
 }
 
@@ -190,7 +197,7 @@ CallFacts Dispatcher::facts_of(const CallView& call) const {
 Result<std::optional<std::string>> Dispatcher::end_leftovers(const CallView& call) {
   if (call.tool == nullptr || !call.tool->end_leftovers) return std::nullopt;
   if (auto may = held_.check_may_act(); !may) return forward(may);
-  return attempts_.end_leftovers(call);
+  return attempts_.end_leftovers(call, stop_);
 }
 
 Result<Dispatcher::Step> Dispatcher::recover(const CallView& call) {
@@ -201,6 +208,8 @@ Result<Dispatcher::Step> Dispatcher::recover(const CallView& call) {
   if (facts.maker != Maker::running && !facts.verdict) {
     auto left = end_leftovers(call);
     if (!left) return forward(left);
+    // What was cut off says nothing: whoever goes on does it again.
+    if (*left && stop_.stop_requested()) return Step::went_on;
     facts.left = *std::move(left);
   }
   const Decision decision = decide(facts, call.args ? call.tool : nullptr,

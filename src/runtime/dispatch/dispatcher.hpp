@@ -20,6 +20,7 @@
 #include "dispatch/decide.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
 #include "session/draft.hpp"
@@ -30,7 +31,7 @@ namespace perdure::dispatch {
 class Dispatcher {
  public:
   explicit Dispatcher(HeldSession& held) : held_(held), attempts_(held) {}
-  ~Dispatcher() { end(); }
+  ~Dispatcher() { static_cast<void>(end()); }
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
@@ -51,8 +52,11 @@ class Dispatcher {
   /// Fails: as the ledger's readers, and then leaves all as it was.
   [[nodiscard]] Result<std::size_t> cancel_unbegun(Draft& draft, const std::string& why);
 
-  /// Waits for attempts that still run, and records what they say if that can be done.
-  void end();
+  /// Waits for attempts that still run, at most so long (empty: as long as it takes), and records what
+  /// they say if that can be done. Whether all have ended; if not, all else is as it was.
+  [[nodiscard]] bool end(std::optional<Duration> patience = {});
+  /// The calls whose attempts still run.
+  [[nodiscard]] std::vector<Position> running() const { return attempts_.running(); }
 
   /// Ends what an earlier attempt of the call left running. To be called before anybody is asked or
   /// told about a call without an outcome that does not run here. Why something may still run;
@@ -63,7 +67,8 @@ class Dispatcher {
   /// Whether an attempt of this process runs, or is about to.
   [[nodiscard]] bool is_running(Position call) const;
 
-  /// Asks the call's tool, which can be asked, whether it took effect; writes nothing.
+  /// Asks the call's tool, which can be asked, whether it took effect; writes nothing. As long as its
+  /// timeout lasts, or whoever runs the calls does not stop.
   /// Fails: as the ledger's readers; `lease_lost` if this worker may not act any more.
   [[nodiscard]] Result<Verdict> verify(const CallView& call);
 
@@ -79,6 +84,7 @@ class Dispatcher {
     Timestamp began{};  ///< When it was asked.
   };
 
+  [[nodiscard]] Result<void> run_all();
   [[nodiscard]] Result<Step> advance(const std::vector<CallView>& calls);
   [[nodiscard]] Result<Step> begin(const std::vector<CallView>& calls);
   [[nodiscard]] Result<Step> tell_outcome(const CallView& call);
@@ -107,7 +113,7 @@ class Dispatcher {
   /// Of a verify since the call's last attempt, by call and attempt.
   std::map<std::pair<Position, std::int64_t>, Verified> verdicts_;
   std::function<void(Draft&)> then_;
-  std::stop_token stop_;  ///< Of whoever runs the calls now.
+  std::stop_token stop_;  ///< Of whoever runs the calls now; none while nobody does.
   CallsReport report_;
 };
 

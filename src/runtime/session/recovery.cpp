@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -101,9 +102,10 @@ Result<RecoveryReport> Runtime::recover(Session& session) {
   return report;
 }
 
-Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> input, Duration wait) {
+Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> input, Duration wait,
+                                const std::stop_token& stop) {
   const Uptime begin = options_.clock->uptime();
-  auto session = open(id, wait);
+  auto session = open(id, wait, stop);
   if (!session) return forward(session);
   const HeldSession& held = session->parts().held;
   const bool had_ended = held.has_ended();
@@ -113,7 +115,7 @@ Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> inpu
   if (had_ended) return Resumed{*std::move(session), *std::move(report)};
   // What lay in the inbox may have stopped it.
   if (held.check_goes_on()) {
-    auto calls = session->run_calls();
+    auto calls = session->run_calls(stop);
     if (!calls) return forward(calls);
     report->calls = *std::move(calls);
   }

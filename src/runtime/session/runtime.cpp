@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -167,7 +168,7 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
   return Session(std::move(parts));
 }
 
-Result<Session> Runtime::open(const SessionId& id, Duration wait) {
+Result<Session> Runtime::open(const SessionId& id, Duration wait, const std::stop_token& stop) {
   const Uptime deadline = options_.clock->uptime() + wait;
   for (;;) {
     auto seen = store_.changes().current();
@@ -181,7 +182,7 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait) {
     if (held.error().code != ErrorCode::lease_held) return forward(held);
     const Duration left = deadline - options_.clock->uptime();
     const bool is_its_own = OnBehalf::is_of(id, held.error().subject);
-    if (left <= Duration(0) || is_its_own) return forward(held);
+    if (left <= Duration(0) || is_its_own || stop.stop_requested()) return forward(held);
     // An owner that dies writes nothing that could be waited for.
     auto waited = store_.changes().wait(*seen, std::min(left, look_again));
     if (!waited) return forward(waited);

@@ -15,6 +15,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/own_process.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/counters.hpp"
 #include "perdure/runtime/difference.hpp"
@@ -220,9 +221,18 @@ Result<Difference> Session::diff(Point from, Point to) const {
 }
 
 // In a child the threads of attempts are not there to be waited for.
-Result<void> Session::close() {
+Result<void> Session::close(std::optional<Duration> patience) {
   if (auto here = parts_.get_deleter().process.check(); !here) return here;
-  parts_->dispatcher.end();
+  if (!parts_->dispatcher.end(patience)) {
+    const auto running = parts_->dispatcher.running();
+    return fail(ErrorCode::unavailable,
+                running.empty()
+                    ? "a verify did not stop: the session stays held; close it again later"
+                    : fmt::format("{} not stop: the session stays held; close it again later",
+                                  running.size() == 1
+                                      ? fmt::format("call {} did", running.front())
+                                      : fmt::format("calls {} did", fmt::join(running, ", "))));
+  }
   return parts_->held.release();
 }
 
