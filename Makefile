@@ -74,8 +74,9 @@ tsan: build/tsan/build.ninja ## Run every test under the thread sanitizer.
 	@ctest --preset tsan -j $(JOBS) $(CTEST_ARGS)
 
 .PHONY: lint
-lint: build/dev/build.ninja setup-lint ## Check the style rules and run clang-tidy on changed files (LINT=all: on all).
+lint: build/dev/build.ninja setup-lint ## Check the style rules, each public header alone, and run clang-tidy on changed files (LINT=all: on all).
 	@python3 tools/tidy.py
+	@cmake --build --preset dev -j $(JOBS) --target perdure_header_check
 	@python3 scripts/lint --jobs $(JOBS) $(LINT)
 
 .PHONY: lint-fix

@@ -241,6 +241,12 @@ TEST(Restore, ThatSomebodySaysByHandIsOne) {
   PostgresArchive archive;
   auto store = must(open_store(archive.server().address()));
   const Lease lease = begin_three(*store);
+  for (const char* kind : {"approve", "message"}) {
+    must(store->inbox().post({.session = lease.session,
+                              .id = must(MessageId::parse(kind)),
+                              .kind = kind,
+                              .body = Body::from_text("{}")}));
+  }
   const auto backup = archive.take_base_backup();
   archive.name_moment("then");
   archive.restore(*backup, then);
@@ -252,6 +258,10 @@ TEST(Restore, ThatSomebodySaysByHandIsOne) {
   const auto restored = must(open_store(backup->address()));
   EXPECT_EQ(incarnation(*restored), anew) << "recognised again";
   EXPECT_EQ(must(restored->sessions().read(lease.session)).wait_reason, "of Monday");
+  const auto waiting = must(restored->inbox().list(lease.session, 2));
+  ASSERT_EQ(waiting.size(), 2U);
+  EXPECT_EQ(waiting.at(0).kind, "void_approve") << "the old server may have acted on it";
+  EXPECT_EQ(waiting.at(1).kind, "message");
   expect_to_be_new(*restored, lease, 1);
 }
 

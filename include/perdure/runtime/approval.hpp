@@ -42,6 +42,9 @@ struct Approval {
   bool operator==(const Approval&) const = default;
 };
 
+/// The kind of an entry after which nothing that was decided before counts. It has no body.
+inline constexpr std::string_view voided_kind = "voided";
+
 /// The decision is the kind of the log's entry, and not in the JSON.
 [[nodiscard]] std::string to_json(const Approval& approval);
 

@@ -128,8 +128,8 @@ class Runtime {
   /// Opens the session and does what its last owner left undone: recovers it; calls are verified,
   /// retried or put in doubt, as their tools allow. Then appends the input, if there is one.
   /// Asked to stop, it waits for no owner (`lease_held`), and calls go as Session::run_calls says; a
-  /// verify is asked to stop and not waited for. What was recorded stays, the input is appended, and
-  /// the session is returned: run_calls goes on with what is left.
+  /// verify is asked to stop; only closing the session waits for it. What was recorded stays, the input
+  /// is appended, and the session is returned: run_calls goes on with what is left.
   /// Fails: as open; as recover; as Session::run_calls; `conflict` for input to a session that has ended.
   [[nodiscard]] Result<Resumed> resume(const SessionId& id, std::optional<Message> input = {},
                                        Duration wait = Duration(0),

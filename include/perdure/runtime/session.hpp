@@ -220,7 +220,7 @@ class Session {
   /// Gives the lease up, once attempts that still run have ended; any further write gives
   /// `lease_lost`. What is in the log stays as it is: to end a session, set its status first.
   /// `patience`: how long they are waited for; empty: as long as it takes, as the destructor does.
-  /// Fails: `unavailable` if some still run then, and names their calls: the session stays held,
+  /// Fails: `unavailable` if some still run then, and names the calls that do: it stays held,
   /// since another owner could make them once more, and can be closed later. A program that must end
   /// nevertheless ends its process (std::_Exit), and is resumed as after a crash. Else as
   /// Ownership::release; the lease then ends with this process.

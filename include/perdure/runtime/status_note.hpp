@@ -2,8 +2,7 @@
 //
 // On channel `status`, one entry for each change, in the commit that makes it: of kind
 // `session_resumed` (active again), `session_waiting`, `session_paused`, `session_completed`,
-// `session_failed` or `session_cancelled`, with `{"who", "why"}`, and
-// `"voids_decisions": true` where earlier approvals no longer count. A session begins as `active`; what
+// `session_failed` or `session_cancelled`, with `{"who", "why"}`. A session begins as `active`; what
 // its log says last is its status. Entries that a fork shares with its parent speak of the parent.
 
 #pragma once
@@ -23,9 +22,6 @@ struct StatusNote {
   Status status = Status::active;
   std::string who{};  ///< A person, the id of a worker, `dispatcher`, `store` …
   std::string why{};
-  /// Approvals, and decisions to run a call again, that came before it are void: they were made
-  /// where the session came from (a bundle, a backup), or before it ended.
-  bool voids_decisions = false;
   Unknown unknown{};
   bool operator==(const StatusNote&) const = default;
 };

@@ -69,4 +69,11 @@ using Admission = std::variant<Admit, Replay, Refuse, HoldBack>;
 /// it stays as it is.
 [[nodiscard]] Result<Admission> admit(HeldSession& held, const CallView& call);
 
+/// Why a call that was begun may not be begun once more, although nothing else stands against it; empty:
+/// it may. What the policy forbids since is not run. A bundle that nobody accepted starts nothing: a
+/// person decides about its calls, and a decision to run one needs no other approval.
+/// Fails: `unavailable` if the policy throws.
+[[nodiscard]] Result<std::optional<std::string>> find_objection(const HeldSession& held,
+                                                                const CallView& call);
+
 }  // namespace perdure::dispatch

@@ -166,7 +166,7 @@ Result<Dispatcher::Step> Dispatcher::tell_outcome(const CallView& call) {
   return commit(std::move(draft));
 }
 
-CallFacts Dispatcher::facts_of(const CallView& call) const {
+CallFacts Dispatcher::facts_of(const CallView& call) {
   CallFacts facts{.state = call.row.state,
                   .effect = call.row.effect,
                   .attempts = call.row.attempts,
@@ -182,8 +182,13 @@ CallFacts Dispatcher::facts_of(const CallView& call) const {
     const bool is_gone = before && before->gone && before->worker.text() == call.open.worker;
     facts.maker = is_gone ? Maker::gone : Maker::unknown;
   }
-  // Whoever held it before us could send until we took it; what came back late, until it did.
-  const Timestamp ours = call.row.settled_at.value_or(held_.world().clock.now());
+  // Whoever held it before us could send until we took it; what came back late, until it did. Where no
+  // record says when ours came back, it had when we first looked.
+  Timestamp ours = held_.world().clock.now();
+  if (facts.maker != Maker::running) {
+    ours = call.row.settled_at.value_or(
+        seen_.try_emplace({call.call(), call.row.attempts}, ours).first->second);
+  }
   facts.sent_before = call.open.ended_at.value_or(is_ours ? ours : held_.taken_at());
   const auto verdict = verdicts_.find({call.call(), call.row.attempts});
   if (verdict != verdicts_.end()) {
@@ -272,6 +277,12 @@ Result<void> Dispatcher::add_attempt(Draft& draft, const CallView& call, const R
 }
 
 Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call, const RunIt& how) {
+  if (call.row.attempts > 0) {
+    auto objection = find_objection(held_, call);
+    if (!objection) return forward(objection);
+    if (*objection && call.is_read_only()) return act_on(call, GiveUp{**std::move(objection)});
+    if (*objection) return act_on(call, AskPerson{**std::move(objection)});
+  }
   Draft draft = held_.draft();
   if (auto added = add_attempt(draft, call, how); !added) return forward(added);
   if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);

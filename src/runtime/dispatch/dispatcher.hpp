@@ -101,7 +101,7 @@ class Dispatcher {
   void ask_approval(Draft& draft, const Waiting& waiting);
   void ask_about_claim(Draft& draft, const Waiting& waiting);
   [[nodiscard]] Result<void> wake();
-  [[nodiscard]] CallFacts facts_of(const CallView& call) const;
+  [[nodiscard]] CallFacts facts_of(const CallView& call);
   [[nodiscard]] bool has_unresolved(const CallView& call) const;
   bool record(Draft& draft, const CallView& call, const Ended& ended);
   [[nodiscard]] Result<void> record_late();
@@ -112,6 +112,8 @@ class Dispatcher {
   std::vector<CallView> started_;  ///< Dispatched by us, and not run yet.
   /// Of a verify since the call's last attempt, by call and attempt.
   std::map<std::pair<Position, std::int64_t>, Verified> verdicts_;
+  /// When an attempt was first looked at that is not known to run.
+  std::map<std::pair<Position, std::int64_t>, Timestamp> seen_;
   std::function<void(Draft&)> then_;
   std::stop_token stop_;  ///< Of whoever runs the calls now; none while nobody does.
   CallsReport report_;

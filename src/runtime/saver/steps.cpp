@@ -124,7 +124,7 @@ Result<std::optional<StepEntry>> Steps::find(const SessionId& session,
 // A lost entry is shown on every channel.
 Result<void> Steps::check_none_lost(const SessionSummary& session, const std::string& step_key) {
   const std::lock_guard lock(mutex_);
-  Position& whole = whole_[session.id];
+  Position& whole = whole_[{session.id, session.created_at}];
   auto entries =
       store_.log().read(session.id, {.from = whole + 1, .channel = channel_of(step_key)});
   if (!entries) return forward(entries);

@@ -81,7 +81,8 @@ class Steps {
   Hand writer_;
   Turns turns_;
   std::mutex mutex_;
-  std::map<SessionId, Position> whole_;  ///< Up to where no record was found to be lost.
+  /// Up to where no record was found to be lost, by session and when it was created.
+  std::map<std::pair<SessionId, Timestamp>, Position> whole_;
 };
 
 }  // namespace perdure::saver

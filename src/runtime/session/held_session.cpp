@@ -77,10 +77,6 @@ const std::string& HeldSession::nonce() {
 
 bool HeldSession::has_ended() const { return perdure::has_ended(status_); }
 
-void HeldSession::add_taken_up(Draft& draft) const {
-  draft.stand({.status = status_, .wait_reason = wait_reason_});
-}
-
 Result<void> HeldSession::check_goes_on() const {
   if (!has_ended() && status_ != Status::paused) return {};
   return fail(ErrorCode::conflict,
@@ -258,7 +254,7 @@ const std::string& HeldSession::loss_token() {
 // Only a clear answer ends the question.
 Result<void> HeldSession::find_out() {
   if (auto here = process_.check(); !here) return here;
-  if (!unknown_) return {};
+  if (!unknown_) return take_up_restored();
   const Batch batch = *unknown_;
   auto receipt = commit_in_order(batch);
   if (!receipt) {
@@ -269,6 +265,15 @@ Result<void> HeldSession::find_out() {
   }
   if (auto loaded = load(); !loaded) return loaded;
   unknown_.reset();
+  return take_up_restored();
+}
+
+// Before anything else is written: what is decided from here on counts.
+Result<void> HeldSession::take_up_restored() {
+  if (!is_restored_) return {};
+  Draft taken = draft();
+  taken.stand({.status = status_, .wait_reason = wait_reason_});
+  if (auto receipt = commit(std::move(taken)); !receipt) return forward(receipt);
   return {};
 }
 

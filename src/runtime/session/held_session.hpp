@@ -70,7 +70,8 @@ class HeldSession {
   [[nodiscard]] Draft draft() const { return Draft(next_); }
 
   /// Whether a commit whose answer was lost was made; it is made now, if it was not. To be called
-  /// before the state is looked at for what is written next.
+  /// before the state is looked at for what is written next. In a session that was restored or
+  /// imported, the first one voids what people decided before.
   /// Fails: `closed` in a child of the process; as Store::commit; what can still not be known stays
   /// so.
   [[nodiscard]] Result<void> find_out();
@@ -106,10 +107,6 @@ class HeldSession {
   /// Asked to stop when the worker is late.
   [[nodiscard]] const std::stop_token& stop_token() const { return stop_; }
   [[nodiscard]] Status status() const { return status_; }
-  /// It came from a bundle or a backup, and nobody has changed its status or taken it up since.
-  [[nodiscard]] bool is_restored() const { return is_restored_; }
-  /// Makes the commit end that: the log then says that what was decided elsewhere is void.
-  void add_taken_up(Draft& draft) const;
   /// When a version was last named, in this line or another, by whomever; else its beginning.
   [[nodiscard]] Timestamp named_at() const { return named_at_; }
   [[nodiscard]] std::int64_t turns_since_named() const;
@@ -123,6 +120,7 @@ class HeldSession {
   [[nodiscard]] Result<void> check_goes_on() const;
 
  private:
+  [[nodiscard]] Result<void> take_up_restored();
   [[nodiscard]] Result<Receipt> send(const Batch& batch);
   [[nodiscard]] Result<Receipt> commit_in_order(const Batch& batch);
   [[nodiscard]] Result<void> repeat_unsynced();
@@ -149,7 +147,7 @@ class HeldSession {
   Status status_ = Status::active;
   std::string wait_reason_;
   std::optional<NewSession> unborn_;  ///< Created by the next commit.
-  bool is_restored_ = false;
+  bool is_restored_ = false;  ///< From a bundle or a backup, and nobody has taken it up since.
   bool is_lost_ = false;
   bool is_released_ = false;
   std::stop_token stop_;  ///< The worker's, from before the session was last known to be ours.

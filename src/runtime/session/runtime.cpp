@@ -116,13 +116,9 @@ Result<Session> Runtime::hold(Grip grip, SessionSummary row) {
   auto parts = parts_of(std::move(grip), std::move(row.holder));
   HeldSession& held = parts->held;
   if (auto loaded = held.load(); !loaded) return forward(loaded);
-  Draft draft = held.draft();
-  const bool has_no_origin = !held.state().origin;
-  if (has_no_origin) {
+  if (!held.state().origin) {
+    Draft draft = held.draft();
     if (auto added = add_beginning(held, row.parent, draft); !added) return forward(added);
-  }
-  if (held.is_restored()) held.add_taken_up(draft);
-  if (has_no_origin || held.is_restored()) {
     if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
   }
   if (row.parent && row.parent->lineage == Lineage::child) parts->parent = row.parent;

@@ -189,8 +189,9 @@ Result<std::string> follow_folder(HeldSession& held, const std::string& root, bo
   Look look = look_into(**folder);
   if (auto taken = take_edits_in(held, look); !taken) return forward(taken);
   // What an owner that is outdated knows is outdated.
-  if (auto ours = held.check_may_act(); writes && !ours) return forward(ours);
-  if (writes) write_notes(held, **folder, look);
+  if (!writes) return look.problem;
+  if (auto ours = held.check_may_act(); !ours) return forward(ours);
+  write_notes(held, **folder, look);
   return look.problem;
 }
 

@@ -253,14 +253,12 @@ Result<void> Session::rewind(Point point) {
   if (const auto kept = carried_over(there->budget, state().budget)) {
     draft.add(appending("budget", std::string(to_string(kept->change)), to_json(*kept)));
   }
-  // Going back changes what was said, not the session's status. Approvals from before it count no more.
-  const bool voids_decisions = !there->approvals.empty();
-  if (voids_decisions || parts_->held.status_in(*there) != status()) {
+  // Going back changes what was said, not the session's status.
+  if (parts_->held.status_in(*there) != status()) {
     draft.add(
         status_entry({.status = status(),
                       .who = lease().worker.text(),
-                      .why = fmt::format("as before the session went back to {}", there->head),
-                      .voids_decisions = voids_decisions}));
+                      .why = fmt::format("as before the session went back to {}", there->head)}));
   }
   if (auto carried = dispatch::carry_back(parts_->held, draft, *there); !carried) return carried;
   if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/status_note.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
@@ -27,22 +28,24 @@ NewEntry status_entry(const StatusNote& note) {
 
 void note_status(Batch& batch, const StatusKnown& before, StatusReason reason) {
   if (!batch.status) return;
-  if (before.restored || before.status != before.in_log) {
+  if (before.status != before.in_log) {
     const std::string& words = before.wait_reason;
     batch.entries.push_back(
         status_entry({.status = before.status,
                       .who = "store",
-                      .why = words.empty() ? "its row came so into this store" : words,
-                      .voids_decisions = before.restored}));
+                      .why = words.empty() ? "its row came so into this store" : words}));
+  }
+  // They were made where the session came from (a bundle, a backup), or before it ended.
+  if (before.restored || (has_ended(before.status) && !has_ended(batch.status->status))) {
+    batch.entries.push_back(
+        {.channel = "approvals", .kind = std::string(voided_kind), .body = Body::from_text("{}")});
   }
   const StatusChange& change = *batch.status;
   if (change.status == before.status && change.wait_reason == before.wait_reason) return;
   if (reason.why.empty()) reason.why = change.wait_reason;
   if (reason.why.empty()) reason.why = "no reason was given";
-  batch.entries.push_back(status_entry({.status = change.status,
-                                        .who = std::move(reason.who),
-                                        .why = std::move(reason.why),
-                                        .voids_decisions = has_ended(before.status)}));
+  batch.entries.push_back(status_entry(
+      {.status = change.status, .who = std::move(reason.who), .why = std::move(reason.why)}));
 }
 
 }  // namespace perdure

@@ -35,8 +35,9 @@ struct StatusKnown {
 [[nodiscard]] NewEntry status_entry(const StatusNote& note);
 
 /// Adds the entry of the batch's change of status, if it is one: another status, or another reason.
-/// A status that the row has and the log does not know yet is noted first, and so is that the session
-/// was restored or imported: what was decided before that is void, as it is when it is reopened.
+/// A status that the row has and the log does not know yet is noted first. Where the session was restored,
+/// imported or had ended, an entry `voided` of channel `approvals` says that what people decided about
+/// its calls before counts no more. It is no `replace` entry, so no prune drops it.
 void note_status(Batch& batch, const StatusKnown& before, StatusReason reason);
 
 }  // namespace perdure

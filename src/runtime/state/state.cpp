@@ -129,7 +129,17 @@ Skip fold_requests(State& state, const Entry& entry) {
   return {};
 }
 
+// What people decided about calls before that counts no more.
+void void_decisions(State& state) {
+  state.approvals.forget_given();
+  for (auto& [position, call] : state.open_calls) call.is_retried = false;
+}
+
 Skip fold_approvals(State& state, const Entry& entry) {
+  if (entry.kind == voided_kind) {
+    void_decisions(state);
+    return {};
+  }
   if (!approval_decision_from(entry.kind)) return SkipReason::other_kind;
   auto approval = approval_from_json(entry.kind, entry.body.bytes());
   if (!approval) return because(approval.error());
@@ -174,10 +184,6 @@ Skip fold_status(State& state, const Entry& entry) {
   auto note = status_note_from_json(entry.kind, entry.body.bytes());
   if (!note) return because(note.error());
   note->position = entry.position;
-  if (note->voids_decisions) {
-    state.approvals.forget_given();
-    for (auto& [position, call] : state.open_calls) call.is_retried = false;
-  }
   state.status = *std::move(note);
   return {};
 }
@@ -247,6 +253,9 @@ void fold(State& state, const Entry& entry) {
     // It may have said that the effects are other ones from there on.
     const bool may_be_other = entry.channel == "origin" && entry.fold == Fold::replace;
     if (may_be_other && state.origin) state.origin->nonce.clear();
+    // It may have said that earlier decisions no longer count: people can be asked again.
+    const bool is_gone = *skip == SkipReason::damaged || *skip == SkipReason::erased;
+    if (is_gone && (entry.channel == "approvals" || entry.channel.empty())) void_decisions(state);
   }
 }
 

@@ -35,7 +35,6 @@ std::string to_json(const StatusNote& note) {
   ObjectWriter writer;
   values::add_bytes(writer, "who", note.who);
   values::add_bytes(writer, "why", note.why);
-  if (note.voids_decisions) writer.add("voids_decisions", true);
   values::add_unknown(writer, note.unknown);
   return writer.finish();
 }
@@ -45,7 +44,6 @@ Result<StatusNote> status_note_from_json(std::string_view kind, std::string_view
                                              [](values::Fields& fields, StatusNote& read) {
                                                fields.take_bytes("who", read.who);
                                                fields.take_bytes("why", read.why);
-                                               fields.take("voids_decisions", read.voids_decisions);
                                              });
   if (!note) return note;
   for (const Status status : {Status::active, Status::waiting, Status::paused, Status::completed,

@@ -90,7 +90,8 @@ class Spent {
     if (!spent) return;
     std::int64_t& before = by_segment_[entry.segment];
     const std::int64_t paid = entry.kind == "spend" ? number_in(*change, "micros").value_or(0) : 0;
-    if (paid > *spent || *spent - paid < before) wrong_ = wrong_ == 0 ? entry.position : wrong_;
+    if (paid < 0 || paid > *spent || *spent - paid < before)
+      wrong_ = wrong_ == 0 ? entry.position : wrong_;
     before = *spent;
   }
   /// Where it contradicts itself first; 0: nowhere.

@@ -113,7 +113,7 @@ void disown_calls(Fact& fact) {
 void set_decisions_aside(Fact& fact) {
   auto* mail = std::get_if<MessageFact>(&fact);
   if (mail == nullptr || mail->consumed || !is_decision(mail->message.kind)) return;
-  mail->message.kind.insert(0, "imported_");
+  mail->message.kind.insert(0, "void_");
 }
 
 Result<Passage> begin(Store& store, const Digest& digest) {

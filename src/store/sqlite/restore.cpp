@@ -57,6 +57,10 @@ void begin_anew(Connection& db, IdSource& ids, std::string_view reason) {
       "UPDATE session SET owner = NULL, owned_since = NULL, fence = fence + ?, "
       "revision = revision + 1, restored = status IN ('active', 'waiting', 'paused')",
       rules::fence_jump);
+  // They were posted to the store of before, which may have acted on them.
+  db.run(
+      "UPDATE message SET kind = 'void_' || kind "
+      "WHERE consumed = 0 AND kind IN ('approve', 'resolve', 'ended_worker')");
   db.run(
       "UPDATE session SET status = 'paused', wake_at = NULL, wait_reason = ? "
       "WHERE status IN ('active', 'waiting')",

@@ -88,6 +88,9 @@ BEGIN
   UPDATE perdure.resource SET worker = NULL, fence = fence + 4294967296;
   UPDATE perdure.session SET owner = NULL, owned_since = NULL, fence = fence + 4294967296,
     revision = revision + 1, restored = status IN ('active', 'waiting', 'paused');
+  -- Decisions were posted to the store of before, which may have acted on them.
+  UPDATE perdure.message SET kind = 'void_' || kind
+    WHERE NOT consumed AND kind IN ('approve', 'resolve', 'ended_worker');
   -- Moves that were under way are off.
   UPDATE perdure.session SET moved = NULL WHERE moved LIKE 'moving %';
   DELETE FROM perdure.claim WHERE holder IN (SELECT owner FROM perdure.transit WHERE side = 1);
