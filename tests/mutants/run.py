@@ -32,9 +32,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MUTANTS_MAX = 100
-TEST_SECONDS = 120
+TEST_SECONDS = 240
 TEST_MACRO = re.compile(r"^(?:TEST(?:_P|_F)?|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
-# A bug may leave something unused; that is no reason not to build it.
+# A bug may leave something unused. It is built all the same.
 WARNINGS = ("parentheses", "unused-but-set-variable", "unused-function", "unused-parameter", "unused-variable")
 QUIET = "".join(f'#pragma GCC diagnostic ignored "-W{name}"\n' for name in WARNINGS) + "#line 1\n"
 SCRIPT_TARGET = "perdure_program"  # What a test that is a script runs.
@@ -91,7 +91,7 @@ def check(root):
         elif test not in rows[row]:
             found.append(f"{mutant.name}: {test} is not a test of row {row}")
         if "." in test and test not in sources:
-            found.append(f"{mutant.name}: there is no test {test}")
+            found.append(f"{mutant.name}: the sources have no test {test}")
     proven = {mutant.row(rows) for mutant in mutants}
     found += [f"row {row} has no mutant, and no reason why not" for row in rows if row not in proven | unproven.keys()]
     found += [f"row {row} needs no reason: it has a mutant, or is gone" for row in unproven if row in proven or row not in rows]
