@@ -191,6 +191,7 @@ TEST_P(Failing, AFirstByteThatDoesNotComeIsNotWaitedForForEver) {
   const auto& failed = std::get<NotAnswered>(outcome);
   EXPECT_TRUE(is_told(failed.error.message, "nothing came for 30 ms"));
   EXPECT_TRUE(failed.may_be_paid);
+  EXPECT_TRUE(server.wait_for_request());
   EXPECT_EQ(server.requests().size(), 1U);
 }
 
