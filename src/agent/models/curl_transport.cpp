@@ -18,6 +18,7 @@
 #include "models/exchange.hpp"
 #include "models/http.hpp"
 #include "models/url.hpp"
+#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

@@ -170,7 +170,8 @@ Result<Receipt> HeldSession::commit(Draft draft) {
               {.status = status_,
                .wait_reason = wait_reason_,
                .in_log = status_in(state_),
-               .restored = is_restored_},
+               .restored = is_restored_,
+               .has_open_calls = !state_.open_calls.empty()},
               std::move(draft.reason));
   auto receipt = std::ranges::any_of(batch.entries, is_large) ? commit_with_blobs(batch)
                                                               : commit_in_order(batch);

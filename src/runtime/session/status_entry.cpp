@@ -36,7 +36,8 @@ void note_status(Batch& batch, const StatusKnown& before, StatusReason reason) {
                       .why = words.empty() ? "its row came so into this store" : words}));
   }
   // They were made where the session came from (a bundle, a backup), or before it ended.
-  if (before.restored || (has_ended(before.status) && !has_ended(batch.status->status))) {
+  const bool is_reopened = has_ended(before.status) && !has_ended(batch.status->status);
+  if (before.restored || (is_reopened && before.has_open_calls)) {
     batch.entries.push_back(
         {.channel = "approvals", .kind = std::string(voided_kind), .body = Body::from_text("{}")});
   }

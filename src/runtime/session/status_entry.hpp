@@ -27,6 +27,7 @@ struct StatusKnown {
   std::string wait_reason{};
   Status in_log = Status::active;
   bool restored = false;  ///< From a bundle or a backup, and nobody has taken it up since.
+  bool has_open_calls = false;
 };
 
 /// What a line says of the session's status; entries up to `inherited` speak of the fork's parent.
@@ -35,8 +36,8 @@ struct StatusKnown {
 [[nodiscard]] NewEntry status_entry(const StatusNote& note);
 
 /// Adds the entry of the batch's change of status, if it is one: another status, or another reason.
-/// A status that the row has and the log does not know yet is noted first. Where the session was restored,
-/// imported or had ended, an entry `voided` of channel `approvals` says that what people decided about
+/// A status that the row has and the log does not know yet is noted first. Where the session was restored
+/// or imported, or had ended with open calls, an entry `voided` of channel `approvals` says that what people decided about
 /// its calls before counts no more. It is no `replace` entry, so no prune drops it.
 void note_status(Batch& batch, const StatusKnown& before, StatusReason reason);
 
