@@ -93,7 +93,7 @@ TEST_F(Rights, NoFileBesideAStoreIsOpenedThroughALink) {
       std::ofstream(precious) << "kept";
       fs::create_symlink(precious, path + end);
       const auto opened = open_store(path);
-      EXPECT_FALSE(opened) << end;
+      ASSERT_FALSE(opened) << end;
       EXPECT_EQ(content(), "kept") << end;
       if (end == "-lock") {
         EXPECT_THAT(opened.error().message, testing::HasSubstr("-lock is a link"));

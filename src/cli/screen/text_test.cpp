@@ -65,11 +65,12 @@ TEST(Visible, ASelectorShapesAnEmojiOrAKeyAndNothingElse) {
 
 TEST(Visible, NothingInvisibleIsLeftInANameOrAnArgument) {
   for (const char* const hidden :
-       {"\u00ad", "\u034f", "\u061c", "\u115f", "\u180b",     "\u180e",     "\u200b",
-        "\u200c", "\u200d", "\u200e", "\u200f", "\u2028",     "\u2029",     "\u202a",
-        "\u202b", "\u202c", "\u202d", "\u202e", "\u2060",     "\u2061",     "\u2064",
-        "\u2066", "\u2067", "\u2068", "\u2069", "\u206f",     "\u3164",     "\ufe00",
-        "\ufe0f", "\ufeff", "\uffa0", "\ufff9", "\U000e0001", "\U000e007f", "\U000e01ef"}) {
+       {"\u00ad", "\u034f",    "\u061c", "\u115f", "\u180b",     "\u180e",     "\u200b",
+        "\u200c", "\u200d",    "\u200e", "\u200f", "\u2028",     "\u2029",     "\u202a",
+        "\u202b", "\u202c",    "\u202d", "\u202e", "\u2060",     "\u2061",     "\u2064",
+        "\u2066", "\u2067",    "\u2068", "\u2069", "\u206f",     "\u3164",     "\ufe00",
+        "\ufe0f", "\ufeff",    "\uffa0", "\ufff9", "\U000e0001", "\U000e007f", "\U000e01ef",
+        "\u2800", "\U0001d159"}) {
     for (const Lines lines : {Lines::one, Lines::many, Lines::prose}) {
       const std::string made = visible(std::string("a") + hidden + "b", lines);
       EXPECT_FALSE(made.contains(hidden)) << made;

@@ -268,7 +268,7 @@ class ForeignDecisions : public ForeignClaims {
   }
 
   /// It goes on in another store, as a bundle brought it there.
-  void carry(const ImportOptions& options = {}) {
+  void carry(const ImportOptions& options = {}, Policy policy = asking()) {
     session.reset();
     runtime.reset();
     must(export_sessions(*store, folder.file("carried")));
@@ -279,7 +279,7 @@ class ForeignDecisions : public ForeignClaims {
                                            .pid = 8,
                                            .renews_itself = false,
                                            .tools = must(Tools::of(tools)),
-                                           .policy = asking(),
+                                           .policy = std::move(policy),
                                            .clock = &clock,
                                            .ids = &ids}));
     session = must(runtime->open(id));
@@ -397,11 +397,12 @@ TEST_P(ForeignDecisions, ACallThatWasBegunThereIsNotMadeHere) {
   must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
   session.reset();
   runs.clear();
-  carry();
+  carry({}, {});
   const auto waiting = go_on();
   ASSERT_TRUE(waiting);
   EXPECT_EQ(waiting->what, Waiting::For::decision);
   EXPECT_EQ(runs["pay"], 0);
+  behaviour["pay"] = [](const CallContext&) -> ToolOutcome { return Succeeded{"paid"}; };
   must(session->resolve(last_call(), {.as = Decision::As::retry, .who = "ben", .why = "mine"}));
   must(session->run_calls());
   EXPECT_EQ(runs["pay"], 1) << "once a person decides so";
