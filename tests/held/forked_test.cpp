@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <functional>
 #include <future>
@@ -92,6 +93,10 @@ class Refusals {
 
 class Forked : public testing::TestWithParam<Backend> {
  protected:
+  // libpq asks GSSAPI first, under a lock of that library: a child that is forked while another thread
+  // connects would wait for it for ever.
+  static void SetUpTestSuite() { ::setenv("PGGSSENCMODE", "disable", 1); }
+
   Forked() {
     AgentSpec spec;
     spec.setup = {.model = "m"};
