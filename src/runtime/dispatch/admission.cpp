@@ -242,14 +242,15 @@ Result<std::optional<std::string>> find_objection(const HeldSession& held, const
   const Policy& policy = held.world().policy;
   auto refused = by_policy(policy, held.state(), call.open);
   if (!refused) return forward(refused);
-  if (*refused) return "it is not allowed any more: " + (*refused)->why;
+  if (*refused) return "it is no longer allowed: " + (*refused)->why;
   if (call.open.is_retried) return std::nullopt;
-  if (call.row.claimed) return "it was begun where a bundle comes from that nobody accepted";
+  if (call.row.claimed)
+    return "an imported bundle, which was not accepted, says that it was started";
   if (call.tool == nullptr || !call.args) return std::nullopt;
   auto approved = by_approval(policy, held.state(), call.open, *call.tool, *call.args);
   if (!approved) return forward(approved);
   if (std::holds_alternative<Admit>(*approved)) return std::nullopt;
-  return "it needs an approval, and none counts here";
+  return "it needs a new approval";
 }
 
 }  // namespace perdure::dispatch
