@@ -73,6 +73,11 @@ tsan: build/tsan/build.ninja ## Run every test under the thread sanitizer.
 	@cmake --build --preset tsan -j $(JOBS)
 	@ctest --preset tsan -j $(JOBS) $(CTEST_ARGS)
 
+.PHONY: path-count
+path-count: build/coverage/build.ninja ## Count the files that `perdure run` and `perdure resume` execute.
+	@cmake --build --preset coverage -j $(JOBS) --target perdure_program
+	@python3 tools/path_count.py build/coverage $(PATH_COUNT_ARGS)
+
 .PHONY: lint
 lint: build/dev/build.ninja setup-lint ## Check the style rules, each public header alone, and run clang-tidy on changed files (LINT=all: on all).
 	@python3 tools/tidy.py
@@ -118,7 +123,7 @@ setup-build setup-test setup-lint setup-package: setup-%:
 
 # Configured once; afterwards Ninja itself notices a changed CMake file. Set-up is looked at each
 # time, because it takes no time when nothing is missing.
-build/release/build.ninja: CMakePresets.json | setup-build
-	@cmake --preset release
+build/release/build.ninja build/coverage/build.ninja: build/%/build.ninja: CMakePresets.json | setup-build
+	@cmake --preset $*
 build/dev/build.ninja build/asan/build.ninja build/tsan/build.ninja: build/%/build.ninja: CMakePresets.json | setup-test
 	@cmake --preset $*
