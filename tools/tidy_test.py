@@ -103,7 +103,7 @@ class TidyTest(unittest.TestCase):
 
     def test_banned_calls_may_be_talked_about_and_have_a_home(self):
         self.write_source("src/store/a.cpp", '// not usleep() here\nauto s = "usleep()"; /* getenv\n */\n')
-        self.write_source("src/core/system_clock.cpp", "auto t = steady_clock::now();\n")
+        self.write_source("src/core/time.cpp", "auto t = steady_clock::now();\n")
         self.expect()
 
     def test_a_file_opens_with_a_comment(self):

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "es6_number.hpp"
 #include "json_number.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"

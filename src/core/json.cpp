@@ -1,4 +1,7 @@
-// The Json value: numbers from and to C++ types, members by key.
+// The Json value: numbers from and to C++ types, members by key, values by pointer.
+//
+// The index of a pointer has no sign, no leading zero and no other letters; "-", the
+// element after the last, never exists.
 
 #include "perdure/core/json.hpp"
 
@@ -6,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <fmt/format.h>
@@ -18,6 +22,7 @@
 
 #include "json_number.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/json_pointer.hpp"
 #include "require.hpp"
 
 namespace perdure {
@@ -207,5 +212,44 @@ void Json::set(std::string_view key, Json value) {
 }
 
 bool Json::operator==(const Json& other) const { return value_ == other.value_; }
+
+std::string pointer_name(std::string_view part) {
+  std::string name;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    const bool is_escape =
+        part[i] == '~' && i + 1 < part.size() && (part[i + 1] == '0' || part[i + 1] == '1');
+    name += !is_escape ? part[i] : part[i + 1] == '0' ? '~' : '/';
+    if (is_escape) ++i;
+  }
+  return name;
+}
+
+std::string pointer_part(std::string_view name) {
+  std::string part;
+  for (const char c : name) part += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return part;
+}
+
+const Json* find_member(const Json& value, std::string_view part) {
+  if (value.is_object()) return value.find(pointer_name(part));
+  const auto* array = value.as_array();
+  if (array == nullptr || part.empty() || (part.size() > 1 && part.front() == '0')) return nullptr;
+  std::size_t index = 0;
+  const auto read = std::from_chars(part.data(), part.data() + part.size(), index);
+  const bool is_index = read.ec == std::errc{} && read.ptr == part.data() + part.size();
+  return is_index && index < array->size() ? &(*array)[index] : nullptr;
+}
+
+const Json* find_by_pointer(const Json& value, std::string_view pointer) {
+  const Json* at = &value;
+  while (at != nullptr && !pointer.empty()) {
+    if (pointer.front() != '/') return nullptr;
+    pointer.remove_prefix(1);
+    const std::size_t end = std::min(pointer.find('/'), pointer.size());
+    at = find_member(*at, pointer.substr(0, end));
+    pointer.remove_prefix(end);
+  }
+  return at;
+}
 
 }  // namespace perdure

@@ -1,8 +1,9 @@
-// JSON number tokens: their grammar, and the double nearest to one.
+// JSON number tokens: their grammar, the double nearest to one, and a double as its text.
 
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace perdure {
@@ -22,5 +23,8 @@ struct NumberScan {
 
 /// The nearest double of a valid token; nothing if it is too large for any, zero if too small.
 [[nodiscard]] std::optional<double> nearest_double(std::string_view token);
+
+/// As ECMAScript prints it (Number::toString): what RFC 8785 asks for. `value` must be finite.
+[[nodiscard]] std::string es6_number(double value);
 
 }  // namespace perdure

@@ -5,21 +5,15 @@ set(PERDURE_CORE_SOURCES
     canonical_json.cpp
     descriptor.cpp
     error.cpp
-    es6_number.cpp
     guarded.cpp
     id.cpp
-    id_source.cpp
     json.cpp
     json_number.cpp
-    json_parser.cpp
-    json_pointer.cpp
     json_text.cpp
     money.cpp
     own_process.cpp
-    random_ids.cpp
     raw_json.cpp
     sha256.cpp
-    system_clock.cpp
     text.cpp
     time.cpp)
 

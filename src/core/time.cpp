@@ -1,17 +1,25 @@
-// Time as text, by the proleptic Gregorian calendar.
+// Time as text, by the proleptic Gregorian calendar, and the machine's clocks.
 //
 // std::chrono's calendar ends at year 32767 and a Timestamp does not, so the
 // days are counted here, in 64 bits, by the usual trick: a year that begins in
 // March has its leap day last, and 400 of them are always 146097 days.
+//
+// CLOCK_BOOTTIME and not CLOCK_MONOTONIC: the latter stands still while the
+// machine sleeps, and a lease must not outlive a night with the lid closed.
 
 #include "perdure/core/time.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <time.h>
+
+#include "require.hpp"
 
 namespace perdure {
 
@@ -183,6 +191,32 @@ std::optional<Timestamp> timestamp_from_iso8601(std::string_view text) {
   if (__builtin_mul_overflow(days, ms_per_day, &ms)) return std::nullopt;
   if (__builtin_add_overflow(ms, of_day, &ms)) return std::nullopt;
   return Timestamp(Duration(ms));
+}
+
+namespace {
+
+Duration read(clockid_t clock) {
+  timespec time{};
+  require(clock_gettime(clock, &time) == 0, "the kernel has no clock that Perdure needs");
+  // Floors, also before 1970: tv_nsec is never negative.
+  return std::chrono::duration_cast<Duration>(std::chrono::seconds(time.tv_sec)) +
+         Duration(time.tv_nsec / 1'000'000);
+}
+
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] Timestamp now() const override { return Timestamp(read(CLOCK_REALTIME)); }
+  [[nodiscard]] Uptime uptime() const override { return read(CLOCK_BOOTTIME); }
+};
+
+}  // namespace
+
+Clock::~Clock() = default;
+
+Clock& system_clock() {
+  // Never deleted: threads and destructors use it while the process exits.
+  static SystemClock& clock = *std::make_unique<SystemClock>().release();
+  return clock;
 }
 
 }  // namespace perdure
