@@ -9,6 +9,8 @@ import statistics
 import sys
 from typing import NamedTuple
 
+MORE_IS_BETTER = {"turns/s", "MB/s", ""}
+CHANGE_MAX = 1.10  # of a figure with a bar, against another build
 GREEN, RED, BOLD, PLAIN = "\033[32m", "\033[31m", "\033[1m", "\033[0m"
 
 
@@ -110,3 +112,42 @@ def print_table(rows: list[Row]) -> None:
             colour = GREEN if line[-1] == "pass" else RED
             text = text.removesuffix(line[-1]) + colour + line[-1] + PLAIN
         print(text)
+
+
+class Change(NamedTuple):
+    name: str
+    what: str
+    ours: str
+    before: str
+    ratio: float  # above 1 is worse
+    is_worse: bool
+
+
+def compare(bars: dict, rounds: list[dict], other_rounds: list[dict]) -> list[Change]:
+    """Our figures of two builds, by their medians. What has no bar is shown and not judged."""
+    changes = []
+    for name, bar in bars.items():
+        ours, before = (
+            [figures[name][0] for figures in some if name in figures] for some in (rounds, other_rounds)
+        )
+        if not ours or not before or not all(ours + before):
+            continue
+        mine, other = statistics.median(ours), statistics.median(before)
+        ratio = other / mine if bar["unit"] in MORE_IS_BETTER else mine / other
+        is_judged = not bar.keys().isdisjoint({"at_most", "at_least", "change_at_most"})
+        bound = bar.get("change_at_most", CHANGE_MAX)
+        unit = bar["unit"]
+        changes.append(
+            Change(name, bar["what"], amount(mine, unit), amount(other, unit), ratio, is_judged and ratio > bound)
+        )
+    return changes
+
+
+def print_changes(changes: list[Change]) -> None:
+    if not changes:
+        return
+    print("\nthis build against the other one (above 1.00x is worse)")
+    width = max(len(change.what) for change in changes)
+    for change in changes:
+        verdict = "  worse" if change.is_worse else ""
+        print(f"{change.what.ljust(width)}  {change.ours:>14}  {change.before:>14}  {change.ratio:.2f}x{verdict}")

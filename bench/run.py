@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The benchmark: bench/run.py [--rounds N] [--only NAME] [--quick]. `make bench` builds first.
+"""The benchmark: bench/run.py [--rounds N] [--only NAME] [--quick] [--against BUILD]. `make bench` builds first.
 
 Runs every cell once a round, compares with the bars in bars.json, prints a table, writes all
 figures to build/bench/results.json, and fails if a bar is missed. docs/benchmarks.md says what
-is measured and why.
+is measured and why. With --against, each round also runs another build of Perdure, cell by cell in
+turn with this one. A figure with a bar must not be worse than the other build's by more than
+report.CHANGE_MAX, or than its own `change_at_most`.
 """
 
 import argparse
@@ -34,6 +36,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--only", choices=cells.CELLS, action="append", metavar="NAME",
                         help="only this cell; may be repeated: " + ", ".join(cells.CELLS))  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="one round: does it run, roughly how fast")
+    parser.add_argument("--against", type=pathlib.Path, metavar="BUILD",
+                        help="another release build folder: compare this build's figures with its")  # fmt: skip
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
                         help="the build folder that holds the programs (build/release)")  # fmt: skip
     arguments = parser.parse_args()
@@ -92,16 +96,20 @@ def progress(text: str) -> None:
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def run_rounds(bench: cells.Bench, names: list[str], rounds: int) -> list[dict]:
-    all_figures = []
+def run_rounds(benches: list[cells.Bench], names: list[str], rounds: int) -> list[list[dict]]:
+    """Per bench, the figures of each round. The benches take turns at every cell."""
+    all_figures: list[list[dict]] = [[] for _ in benches]
     for number in range(rounds):
-        figures: cells.Figures = {}
-        bench.reverse = number % 2 == 1
+        figures: list[cells.Figures] = [{} for _ in benches]
+        order = list(enumerate(benches))
         for name in names:
             progress(f"round {number + 1} of {rounds}: {name}")
-            with tempfile.TemporaryDirectory(dir=bench.scratch) as folder:
-                figures |= cells.CELLS[name](bench, pathlib.Path(folder))
-        all_figures.append(figures)
+            for index, bench in reversed(order) if number % 2 else order:
+                bench.reverse = number % 2 == 1
+                with tempfile.TemporaryDirectory(dir=bench.scratch) as folder:
+                    figures[index] |= cells.CELLS[name](bench, pathlib.Path(folder))
+        for kept, found in zip(all_figures, figures, strict=True):
+            kept.append(found)
     progress("")
     return all_figures
 
@@ -117,8 +125,9 @@ def write_results(path: pathlib.Path, machine: dict, rows: list[report.Row]) -> 
 
 def main() -> int:
     arguments = parse_arguments()
-    programs = arguments.build / "bench"
-    missing = [name for name in PROGRAMS if not (programs / name).exists()]
+    builds = [build / "bench" for build in (arguments.build, arguments.against) if build]
+    programs = builds[0]
+    missing = [str(build / name) for build in builds for name in PROGRAMS if not (build / name).exists()]
     if missing:
         print(f"not built: {', '.join(missing)}. Run `make bench`.", file=sys.stderr)
         return 2
@@ -139,8 +148,11 @@ def main() -> int:
             tempfile.TemporaryDirectory(dir=output, prefix="scratch-") as scratch,
             Server(programs / "postgres_cluster") as server,
         ):
-            bench = cells.Bench(programs, pathlib.Path(scratch), ROOT / "bench/gen_workload.py", server)
-            rows = report.judge(bars, run_rounds(bench, names, arguments.rounds))
+            generator = ROOT / "bench/gen_workload.py"
+            benches = [cells.Bench(build, pathlib.Path(scratch), generator, server) for build in builds]
+            figures = run_rounds(benches, names, arguments.rounds)
+            rows = report.judge(bars, figures[0])
+            changes = report.compare(bars, *figures) if arguments.against else []
     except (cells.Failed, subprocess.SubprocessError) as error:
         progress("")
         print(f"bench: {error}", file=sys.stderr)
@@ -148,7 +160,9 @@ def main() -> int:
     machine["cpu_share_of_others"] = round(others.share(), 3)
     write_results(output / "results.json", machine, rows)
     report.print_table(rows)
+    report.print_changes(changes)
     missed = [row.name for row in rows if row.verdict == "miss"]
+    missed += [f"{change.name} against the other build" for change in changes if change.is_worse]
     rounds = f"{arguments.rounds} round{'s' if arguments.rounds > 1 else ''}"
     verdict = f"missed: {', '.join(missed)}" if missed else "every bar held"
     print(f"\n{rounds}; {verdict}. All figures: build/bench/results.json")
