@@ -159,15 +159,16 @@ void Players::play_one(std::size_t number, std::size_t turns) {
   const std::string*& answer = answers_.at(session.id().text());
   for (std::size_t i = 0; i < turns; ++i) {
     const PlayedTurn& turn = turns_[i % turns_.size()];
-    value_or_stop("ask", session.ask({.reserve_micros = 20'000}, turn.question));
+    value_or_stop("ask", session.record_request({.reserve_micros = 20'000}, turn.question));
     answer = &turn.result;
     const Usage usage{.tokens_in = 450, .tokens_out = 120, .cost_micros = 8'650};
-    value_or_stop("answer", session.answer(turn.call, usage,
-                                           {.then = RequestSpec{.reserve_micros = 20'000}}));
+    value_or_stop("answer",
+                  session.record_response(turn.call, usage,
+                                          {.next_request = RequestSpec{.reserve_micros = 20'000}}));
     const CallsReport report = value_or_stop("run", session.run_calls());
     if (report.run != 1 || report.waiting) stop_at("a call was not run");
-    value_or_stop("ask", session.ask());
-    value_or_stop("answer", session.answer(turn.last, usage, {.plan = turn.plan}));
+    value_or_stop("ask", session.record_request());
+    value_or_stop("answer", session.record_response(turn.last, usage, {.plan = turn.plan}));
   }
 }
 

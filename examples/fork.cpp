@@ -28,11 +28,11 @@ Message write_email(const State& state) {
 }
 
 void run_turn(Session& session) {
-  session.ask({}, user_says("Write to Ann Lee.")).value();
-  session.answer(write_email(session.state())).value();
+  session.record_request({}, user_says("Write to Ann Lee.")).value();
+  session.record_response(write_email(session.state())).value();
   session.run_calls().value();
-  session.ask().value();
-  session.answer(assistant_says("Done.")).value();
+  session.record_request().value();
+  session.record_response(assistant_says("Done.")).value();
 }
 
 void show(const char* name, const Session& session) {

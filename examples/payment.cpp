@@ -65,8 +65,8 @@ int main(int count, char** /*words*/) {
   std::cout << "calls verified: " << report.calls.verified << std::endl;
 
   if (session.state().transcript.empty()) {
-    session.ask({}, user_says("Pay invoice 7.")).value();
-    session.answer(wants_to_pay()).value();  // The call is on disk before it is made.
+    session.record_request({}, user_says("Pay invoice 7.")).value();
+    session.record_response(wants_to_pay()).value();  // The call is on disk before it is made.
     session.run_calls().value();
   }
   const auto calls = store->ledger().list({.session = id}).value();

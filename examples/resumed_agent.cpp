@@ -58,8 +58,9 @@ int main(int /*count*/, char** words) {
   const auto& transcript = session.state().transcript;
   if (transcript.empty()) session.append(user_says("A trip, please.")).value();
   while (transcript.back().message.role == Role::user) {
-    session.ask().value();  // On disk before the model is asked; its answer, before anything acts.
-    session.answer(ask_model(well_formed(session.state()))).value();
+    session.record_request()
+        .value();  // On disk before the model is asked; its answer, before anything acts.
+    session.record_response(ask_model(provider_messages(session.state()))).value();
     session.run_calls().value();
   }
   std::cout << text_of(transcript.back().message) << std::endl;

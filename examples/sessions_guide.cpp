@@ -68,9 +68,10 @@ Tool send_email() {
 void run_turn(Session& session, const std::string& input) {
   session.append(user_says(input)).value();
   while (session.state().transcript.back().message.role == Role::user) {
-    session.ask({.model = "scripted"}).value();
-    const Message response = ask_model(well_formed(session.state()));
-    session.answer(response, {.tokens_in = 900, .tokens_out = 40, .cost_micros = 3'300}).value();
+    session.record_request({.model = "scripted"}).value();
+    const Message response = ask_model(provider_messages(session.state()));
+    session.record_response(response, {.tokens_in = 900, .tokens_out = 40, .cost_micros = 3'300})
+        .value();
     const CallsReport calls = session.run_calls().value();
     if (calls.waiting) return;  // For somebody's word, or for time: see below.
   }
@@ -100,8 +101,8 @@ void begin(Store& store) {
 
 void verify(Runtime& runtime) {
   auto session = runtime.create().value();
-  session.ask({}, user_says("Pay invoice 7.")).value();
-  session.answer(asks_for("pay", R"({"invoice": 7})")).value();
+  session.record_request({}, user_says("Pay invoice 7.")).value();
+  session.record_response(asks_for("pay", R"({"invoice": 7})")).value();
   // [verified]
   const CallsReport calls = session.run_calls().value();
   std::cout << "run " << calls.run << ", verified " << calls.verified
@@ -113,8 +114,8 @@ void verify(Runtime& runtime) {
 
 void resolve(Store& store, Runtime& runtime) {
   auto session = runtime.create().value();
-  session.ask({}, user_says("Write to Ann.")).value();
-  session.answer(asks_for("send_email", R"({"to": "ann"})")).value();
+  session.record_request({}, user_says("Write to Ann.")).value();
+  session.record_response(asks_for("send_email", R"({"to": "ann"})")).value();
   // [doubt]
   const CallsReport calls = session.run_calls().value();
   if (calls.waiting && calls.waiting->what == Waiting::For::decision) {
@@ -148,8 +149,8 @@ void approve(Store& store) {
   const auto runtime = Runtime::start(store, {.tools = tools, .policy = policy}).value();
   // [end]
   auto session = runtime->create().value();
-  session.ask({}, user_says("Note it.")).value();
-  session.answer(asks_for("write_file", R"({"text": "v1"})")).value();
+  session.record_request({}, user_says("Note it.")).value();
+  session.record_response(asks_for("write_file", R"({"text": "v1"})")).value();
   // [mail]
   const CallsReport calls = session.run_calls().value();  // Waits: Waiting::For::approval.
   Mail mail(store, session.id());  // In any process that has the store open; needs no lease.
@@ -189,11 +190,13 @@ void go_back(Runtime& runtime) {
 void spend(Runtime& runtime) {
   // [budget]
   auto session = runtime.create({.budget_micros = 10'000}).value();  // One cent.
-  session.ask({.model = "scripted", .reserve_micros = 8'000}, user_says("Hello?")).value();
-  session.answer(assistant_says("Hello."), {.cost_micros = 3'300}).value();
+  session.record_request({.model = "scripted", .reserve_micros = 8'000}, user_says("Hello?"))
+      .value();
+  session.record_response(assistant_says("Hello."), {.cost_micros = 3'300}).value();
   std::cout << "left: " << *session.state().budget.available() << '\n';
 
-  const auto refused = session.ask({.reserve_micros = 8'000}, user_says("Tell me more."));
+  const auto refused =
+      session.record_request({.reserve_micros = 8'000}, user_says("Tell me more."));
   std::cout << to_string(refused.error().code) << " about " << refused.error().subject << '\n';
   // [end]
 }

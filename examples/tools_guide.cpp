@@ -109,9 +109,9 @@ void show_session(const Toolbox& tools) {
   const auto store = open_store("tools.db").value();
   const auto runtime = Runtime::start(*store, {.tools = tools.tools()}).value();
   auto session = runtime->create({.setup = Setup{.tools = tools.definitions()}}).value();
-  session.ask({}, user_says("Deploy version 7.")).value();
+  session.record_request({}, user_says("Deploy version 7.")).value();
   session
-      .answer(
+      .record_response(
           {.role = Role::assistant,
            .blocks = {ToolCallBlock{.id = "1",
                                     .name = "plan_create",

@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   check_values(state);
 
   std::size_t unanswered = 0;
-  for (const Message& message : well_formed(state)) {
+  for (const Message& message : provider_messages(state)) {
     expect(count_results(message) == unanswered, "every call is answered by the next message");
     unanswered = count_calls(message);
   }

@@ -104,30 +104,31 @@ Session CliFixture::begin(const std::string& id, const std::string& title) {
 }
 
 void CliFixture::converse(Session& session, const std::string& input, const std::string& answer) {
-  must(session.ask({.model = "scripted"}, user_says(input)));
+  must(session.record_request({.model = "scripted"}, user_says(input)));
   pass(2);
-  must(session.answer(assistant_says(answer),
-                      {.tokens_in = 900, .tokens_out = 40, .cost_micros = 3300}));
+  must(session.record_response(assistant_says(answer),
+                               {.tokens_in = 900, .tokens_out = 40, .cost_micros = 3300}));
 }
 
 void CliFixture::make_refund() {
   Session session = begin("ses_7k2mq4", "Refund order 4711");
   must(session.annotate(
       {.opening = "Look up order 4711", .tags = std::vector<std::string>{"prod"}}));
-  must(session.ask({.model = "scripted"}, user_says("Look up order 4711")));
+  must(session.record_request({.model = "scripted"}, user_says("Look up order 4711")));
   pass(4);
-  must(session.answer(calls_for("orders.get", R"({"order": 4711})", "I look it up."),
-                      {.tokens_in = 1000, .tokens_out = 204, .cost_micros = 4000}));
+  must(session.record_response(calls_for("orders.get", R"({"order": 4711})", "I look it up."),
+                               {.tokens_in = 1000, .tokens_out = 204, .cost_micros = 4000}));
   must(session.run_calls());
-  must(session.ask({.model = "scripted"}));
+  must(session.record_request({.model = "scripted"}));
   pass(1);
-  must(session.answer(assistant_says("It is paid."), {.tokens_in = 1300, .tokens_out = 12}));
+  must(session.record_response(assistant_says("It is paid."),
+                               {.tokens_in = 1300, .tokens_out = 12}));
   must(session.count("lookups"));
   pass(600);
-  must(session.ask({.model = "scripted"}, user_says("Refund it")));
+  must(session.record_request({.model = "scripted"}, user_says("Refund it")));
   pass(3);
-  must(session.answer(calls_for("pay.refund", R"({"order": 4711})"),
-                      {.tokens_in = 1400, .tokens_out = 30}));
+  must(session.record_response(calls_for("pay.refund", R"({"order": 4711})"),
+                               {.tokens_in = 1400, .tokens_out = 30}));
   pass(1);
   const CallsReport calls = must(session.run_calls());
   pass(120);
@@ -135,49 +136,50 @@ void CliFixture::make_refund() {
                                              .result = R"({"refund_id": "rf_88"})",
                                              .who = "ana",
                                              .why = "seen in the payment console"}));
-  must(session.ask({.model = "scripted"}));
+  must(session.record_request({.model = "scripted"}));
   pass(3);
-  must(session.answer(assistant_says("It is refunded: rf_88."),
-                      {.tokens_in = 1500, .tokens_out = 20}));
+  must(session.record_response(assistant_says("It is refunded: rf_88."),
+                               {.tokens_in = 1500, .tokens_out = 20}));
   must(session.finish("refunded"));
 }
 
 void CliFixture::make_doubtful() {
   Session session = begin("ses_2b7x00", "Migrate billing cron");
-  must(session.ask({.model = "scripted"}, user_says("Refund everybody")));
+  must(session.record_request({.model = "scripted"}, user_says("Refund everybody")));
   pass(2);
-  must(session.answer(calls_for("pay.refund", R"({"order": 1})"),
-                      {.tokens_in = 500, .tokens_out = 20}));
+  must(session.record_response(calls_for("pay.refund", R"({"order": 1})"),
+                               {.tokens_in = 500, .tokens_out = 20}));
   pass(1);
   must(session.run_calls());
 }
 
 void CliFixture::make_pair(const std::string& id) {
   Session session = begin(id, "Refund and write");
-  must(session.ask({.model = "scripted"}, user_says("Refund, then write")));
+  must(session.record_request({.model = "scripted"}, user_says("Refund, then write")));
   Message both = calls_for("pay.refund", R"({"order": 2})");
   both.blocks.emplace_back(
       ToolCallBlock{.id = "toolu_2", .name = "mail.send", .args = R"({"to": "ann"})"});
-  must(session.answer(std::move(both)));
+  must(session.record_response(std::move(both)));
   must(session.run_calls());
 }
 
 void CliFixture::make_waiting() {
   Session approval = begin("ses_8e1f00", "Write to Ann");
-  must(approval.ask({.model = "scripted"}, user_says("Write to Ann")));
-  must(approval.answer(calls_for("mail.send", R"({"to": "ann"})")));
+  must(approval.record_request({.model = "scripted"}, user_says("Write to Ann")));
+  must(approval.record_response(calls_for("mail.send", R"({"to": "ann"})")));
   must(approval.run_calls());
   Session question = begin("ses_6a3e00", "Ask for the colour");
-  must(question.ask({.model = "scripted"}, user_says("Paint it")));
-  must(question.answer(calls_for("ask_user", R"({"question": "Which colour?"})")));
+  must(question.record_request({.model = "scripted"}, user_says("Paint it")));
+  must(question.record_response(calls_for("ask_user", R"({"question": "Which colour?"})")));
   must(question.run_calls());
 }
 
 void CliFixture::make_others() {
   {
     Session left = begin("ses_5d0c00", "Weekly report");
-    must(left.ask({.model = "scripted"}, user_says("Send the report")));
-    must(left.answer(calls_for("mail.send", "{}")));  // Its process is gone before the answer.
+    must(left.record_request({.model = "scripted"}, user_says("Send the report")));
+    must(left.record_response(
+        calls_for("mail.send", "{}")));  // Its process is gone before the answer.
   }
   {
     Session hostile = begin("ses_0bad00", "Words \u202e of others");

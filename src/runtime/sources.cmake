@@ -9,19 +9,14 @@ set(PERDURE_RUNTIME_SOURCES
     checkpointer/told.cpp
     dispatch/admission.cpp
     dispatch/attempts.cpp
-    dispatch/cancel.cpp
+    dispatch/calls.cpp
     dispatch/carried.cpp
     dispatch/decide.cpp
     dispatch/dispatcher.cpp
     dispatch/foresight.cpp
     dispatch/intents.cpp
     dispatch/key.cpp
-    dispatch/recorded.cpp
-    dispatch/records.cpp
-    dispatch/running.cpp
-    dispatch/schema_defaults.cpp
     dispatch/tool.cpp
-    dispatch/view.cpp
     saver/conformance.cpp
     saver/conformance_steps.cpp
     saver/delta.cpp
@@ -35,37 +30,20 @@ set(PERDURE_RUNTIME_SOURCES
     saver/turn.cpp
     session/children.cpp
     session/decisions.cpp
-    session/effects_after.cpp
-    session/ended_worker.cpp
-    session/held_session.cpp
     session/mail.cpp
-    session/name_holder.cpp
     session/on_behalf.cpp
-    session/open_request.cpp
-    session/read_line.cpp
-    session/read_state.cpp
-    session/recovery.cpp
-    session/row_words.cpp
     session/runtime.cpp
     session/scratch.cpp
-    session/scratch_folder.cpp
     session/session.cpp
-    session/status_entry.cpp
-    session/steps.cpp
-    session/turn.cpp
-    session/verify.cpp
-    session/worker.cpp
-    state/answers.cpp
     state/difference.cpp
-    state/fold_calls.cpp
     state/history.cpp
-    state/line_fold.cpp
+    state/read_log.cpp
     state/state.cpp
     values/approval.cpp
     values/budget.cpp
     values/budget_json.cpp
-    values/child.cpp
     values/call_records.cpp
+    values/child.cpp
     values/counters.cpp
     values/fields.cpp
     values/message.cpp
@@ -74,7 +52,10 @@ set(PERDURE_RUNTIME_SOURCES
     values/plan_json.cpp
     values/scratchpad.cpp
     values/setup.cpp
-    values/status_note.cpp)
+    values/status_note.cpp
+    writer/draft.cpp
+    writer/session_writer.cpp
+    writer/worker.cpp)
 
 set(PERDURE_RUNTIME_TESTS
     checkpointer/checkpointer_calls_test.cpp
@@ -84,9 +65,9 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/cancel_test.cpp
     dispatch/claims_test.cpp
     dispatch/decide_test.cpp
+    dispatch/dispatcher_test.cpp
     dispatch/foreign_claims_test.cpp
     dispatch/foresight_test.cpp
-    dispatch/dispatcher_test.cpp
     dispatch/key_test.cpp
     dispatch/operations_test.cpp
     dispatch/refusal_test.cpp
@@ -106,7 +87,6 @@ set(PERDURE_RUNTIME_TESTS
     session/mail_test.cpp
     session/open_or_create_test.cpp
     session/open_request_test.cpp
-    session/row_words_test.cpp
     session/scratch_folder_test.cpp
     session/scratch_test.cpp
     session/session_test.cpp
@@ -114,15 +94,14 @@ set(PERDURE_RUNTIME_TESTS
     session/steps_test.cpp
     session/stopped_test.cpp
     session/two_runtimes_test.cpp
-    session/used_again_test.cpp
     session/unknown_test.cpp
     session/unknown_turn_test.cpp
+    session/used_again_test.cpp
     session/verify_test.cpp
-    session/worker_test.cpp
     state/difference_test.cpp
     state/history_property_test.cpp
     state/history_test.cpp
-    state/line_fold_test.cpp
+    state/read_log_test.cpp
     state/state_property_test.cpp
     state/state_test.cpp
     values/approval_test.cpp
@@ -135,4 +114,6 @@ set(PERDURE_RUNTIME_TESTS
     values/origin_test.cpp
     values/plan_test.cpp
     values/scratchpad_test.cpp
-    values/setup_test.cpp)
+    values/setup_test.cpp
+    writer/row_text_test.cpp
+    writer/worker_test.cpp)

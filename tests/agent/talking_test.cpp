@@ -37,7 +37,7 @@ class Talking : public testing::TestWithParam<std::string> {
     for (const models::SeenRequest& request : talks.server().requests()) {
       EXPECT_EQ(models::refusal_of(request), std::nullopt);
     }
-    EXPECT_TRUE(is_paired(well_formed(talks.state())));
+    EXPECT_TRUE(is_paired(provider_messages(talks.state())));
   }
   [[nodiscard]] std::string last_body() const { return talks.server().requests().back().body; }
 

@@ -18,7 +18,7 @@
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/open.hpp"
-#include "runtime/session/held_session.hpp"
+#include "runtime/writer/session_writer.hpp"
 
 namespace perdure::agents {
 

@@ -36,7 +36,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "runtime/session/held_session.hpp"
+#include "runtime/writer/session_writer.hpp"
 
 namespace perdure::agents {
 namespace {
@@ -117,7 +117,7 @@ class TornWal : public testing::TestWithParam<Tear> {
   void expect_a_usable_conversation() {
     const auto store = must(open_store(trial.location()));
     const auto state = must(read_state(*store, id, Point::head()));
-    EXPECT_TRUE(is_paired(well_formed(state)));
+    EXPECT_TRUE(is_paired(provider_messages(state)));
     EXPECT_TRUE(state.open_calls.empty());
   }
   void expect_one_payment() {

@@ -31,7 +31,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "runtime/session/held_session.hpp"
+#include "runtime/writer/session_writer.hpp"
 #include "tools/fifo.hpp"
 #include "world/wire.hpp"
 
@@ -253,7 +253,7 @@ void Trial::judge_money(const State& state) {
 
 // Each call of the script has been told what became of it, once.
 void Trial::judge_conversation(const State& state) {
-  const auto conversation = well_formed(state);
+  const auto conversation = provider_messages(state);
   if (!is_paired(conversation)) wrong("its conversation is not paired");
   const auto said = std::ranges::count(conversation, Role::assistant, &Message::role);
   const std::size_t due = task_.responses + repeats_;

@@ -83,7 +83,7 @@ class ContradictingCalls : public TurnsTest {
     behaviour["fail"] = [](const CallContext&) { return Failed{"no"}; };
     behaviour["lose"] = [](const CallContext&) { return Doubtful{"no answer"}; };
     begin({tool("pay"), tool("fail"), tool("lose"), tool("later")});
-    must(session->answer(asks_for(
+    must(session->record_response(asks_for(
         {{"pay", "{}"}, {"fail", "{}"}, {"none", "{}"}, {"lose", "{}"}, {"later", "{}"}})));
     must(session->run_calls());
     leave();
@@ -108,8 +108,8 @@ TEST_P(ContradictingCalls, ThatDoNotAreTaken) {
   // One is under way, its process gone.
   restart();
   Session other = must(runtime->create());
-  must(other.ask({}, user_says("go")));
-  must(other.answer(asks_for({{"pay", "{}"}})));
+  must(other.record_request({}, user_says("go")));
+  must(other.record_response(asks_for({{"pay", "{}"}})));
   must(other.close());
   leave();
   EXPECT_EQ(refusal().of(*store), "");
@@ -123,8 +123,8 @@ TEST_P(ContradictingCalls, ALargeResultIsNoContradiction) {
     return Succeeded{.content = std::string(3U << 20U, 'x')};
   };
   Session other = must(runtime->create());
-  must(other.ask({}, user_says("go")));
-  must(other.answer(asks_for({{"pay", "{}"}})));
+  must(other.record_request({}, user_says("go")));
+  must(other.record_response(asks_for({{"pay", "{}"}})));
   must(other.run_calls());
   must(other.close());
   leave();

@@ -55,8 +55,8 @@ class MovedSession : public testing::TestWithParam<Backend> {
     const auto runtime = start(store);
     must(runtime->create({.id = id}));
     auto [session, report] = must(runtime->resume(id));
-    must(session.ask({}, user_says("Pay invoice 7.")));
-    must(session.answer(
+    must(session.record_request({}, user_says("Pay invoice 7.")));
+    must(session.record_response(
         {.role = Role::assistant,
          .blocks = {ToolCallBlock{.id = "call_1", .name = "pay", .args = R"({"invoice": 7})"}}}));
     (void)session.run_calls();

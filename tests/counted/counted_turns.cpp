@@ -58,20 +58,20 @@ Message CountedTurns::response_with(const Calls& calls) {
 }
 
 void CountedTurns::ask_for(const Calls& calls) {
-  must(session->answer(response_with(calls), {}, {.then = RequestSpec{}}));
+  must(session->record_response(response_with(calls), {}, {.next_request = RequestSpec{}}));
 }
 
 void CountedTurns::end_turn() {
-  must(session->answer(
+  must(session->record_response(
       {.role = Role::assistant, .blocks = {TextBlock{.text = std::string(900, 'a')}}}));
 }
 
 void CountedTurns::take_turn(const std::vector<Calls>& responses) {
-  must(session->ask({}, user_says(std::string(500, 'u'))));
+  must(session->record_request({}, user_says(std::string(500, 'u'))));
   for (const Calls& calls : responses) {
     ask_for(calls);
     must(session->run_calls());
-    must(session->ask());
+    must(session->record_request());
   }
   end_turn();
 }

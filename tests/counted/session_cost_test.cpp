@@ -73,12 +73,12 @@ TEST_F(Claim, ReadsAsMuchAmongTwoThousandCallsOfOthersAsAmongTen) {
 
 TEST_F(Claim, ThatIsAReplayReadsNoMoreAfterManyReplays) {
   const auto ask_again = [&] {
-    must(turns.session->ask({}, user_says("again")));
+    must(turns.session->record_request({}, user_says("again")));
     Message response{.role = Role::assistant};
     response.blocks.emplace_back(ToolCallBlock{.id = "c", .name = "pay_once", .args = "{}"});
-    must(turns.session->answer(response));
+    must(turns.session->record_response(response));
     const CallsReport report = must(turns.session->run_calls());
-    must(turns.session->ask());
+    must(turns.session->record_request());
     turns.end_turn();
     return report.replayed;
   };

@@ -61,12 +61,12 @@ TEST(TurnSyncs, ACallThatNeedsApprovalAddsTheQuestionTheWordAndItsDispatch) {
   CountedTurns turns({.needs_approval = [](const Tool&, const Json&) { return true; }});
   turns.take_turn({});
   const auto syncs = turns.syncs_of([&] {
-    must(turns.session->ask({}, user_says("go")));
+    must(turns.session->record_request({}, user_says("go")));
     turns.ask_for({"pay"});
     const CallsReport report = must(turns.session->run_calls());
     must(turns.session->approve(report.waiting.value().call, true, "ann", "fine"));
     must(turns.session->run_calls());
-    must(turns.session->ask());
+    must(turns.session->record_request());
     turns.end_turn();
   });
   EXPECT_EQ(syncs, 2U + 1U + 1U + 3U);
@@ -78,13 +78,13 @@ TEST(TurnSyncs, ACallInDoubtAddsTheWaitTheDecisionAndTheNextRequest) {
   CountedTurns turns;
   turns.take_turn({});
   const auto syncs = turns.syncs_of([&] {
-    must(turns.session->ask({}, user_says("go")));
+    must(turns.session->record_request({}, user_says("go")));
     turns.ask_for({"lose"});
     const CallsReport report = must(turns.session->run_calls());
     must(turns.session->resolve(report.waiting.value().call,
                                 {.as = Decision::As::succeeded, .result = "done", .who = "ann"}));
     must(turns.session->run_calls());
-    must(turns.session->ask());
+    must(turns.session->record_request());
     turns.end_turn();
   });
   EXPECT_EQ(syncs, 2U + 1U + 1U + 3U);

@@ -51,10 +51,10 @@ TEST_P(ZeroedRow, OfAnOriginMakesNoNewOperationOfOneThatWasDone) {
   pay.repeat = Repeat::once_per_session;
   begin({pay});
   const auto pay_once = [&] {
-    must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
+    must(session->record_response(asks_for({{"pay", R"({"order":1})"}})));
     must(session->run_calls());
-    must(session->ask());
-    must(session->answer(assistant_says("done")));
+    must(session->record_request());
+    must(session->record_response(assistant_says("done")));
   };
   pay_once();
   ASSERT_EQ(runs["pay"], 1);
@@ -65,7 +65,7 @@ TEST_P(ZeroedRow, OfAnOriginMakesNoNewOperationOfOneThatWasDone) {
 
   restart();
   session = must(runtime->open(id));
-  must(session->ask({}, user_says("again")));
+  must(session->record_request({}, user_says("again")));
   pay_once();
 
   EXPECT_EQ(runs["pay"], 1);

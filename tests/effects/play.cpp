@@ -96,7 +96,7 @@ bool has_rested(const State& state) {
 
 // Bought from the world, which counts it.
 Result<Message> buy_response(const Player& player, const State& state) {
-  const auto history = well_formed(state);
+  const auto history = provider_messages(state);
   const std::string op = player.prefix + response_op(state.transcript.size());
   player.say("asking " + op);
   const auto reply = player.world.effect({.op = op, .tool = "model"});
@@ -191,12 +191,13 @@ Result<std::optional<Waiting>> play(const Player& player) {
     const std::size_t told = session->state().transcript.size() + (begins ? 1 : 0);
     const std::string op = player.prefix + response_op(told);
     player.say("reserving " + op);
-    if (auto asked = session->ask({.reserve_micros = response_micros}, input); !asked) {
+    if (auto asked = session->record_request({.reserve_micros = response_micros}, input); !asked) {
       return forward(asked);
     }
     auto response = buy_response(player, session->state());
     if (!response) return forward(response);
-    auto answered = session->answer(*std::move(response), {.cost_micros = response_micros});
+    auto answered =
+        session->record_response(*std::move(response), {.cost_micros = response_micros});
     if (!answered) return forward(answered);
     player.say("answered " + op);
     auto ran = session->run_calls();

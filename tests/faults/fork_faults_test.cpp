@@ -55,12 +55,12 @@ class ForkFaults : public testing::Test {
   Position begin_with_calls(FaultyStore& faulty) {
     auto runtime = must(work_in(faulty));
     Session session = must(runtime->create({.id = parent}));
-    must(session.ask({}, user_says("go on")));
+    must(session.record_request({}, user_says("go on")));
     Message response{.role = Role::assistant};
     for (const char* const call : {"a", "b"}) {
       response.blocks.emplace_back(ToolCallBlock{.id = call, .name = "send", .args = "{}"});
     }
-    const Position asked = must(session.answer(std::move(response)));
+    const Position asked = must(session.record_response(std::move(response)));
     must(session.run_calls());
     must(session.close());
     return asked;
@@ -129,7 +129,7 @@ TEST_F(ForkFaults, LeaveNoForkWithoutItsCalls) {
     Resumed resumed = must(runtime->resume(child));
     EXPECT_EQ(sent, 2);
     EXPECT_TRUE(resumed.session.state().open_calls.empty());
-    EXPECT_TRUE(resumed.session.ask());
+    EXPECT_TRUE(resumed.session.record_request());
     must(resumed.session.close());
   }
 }

@@ -152,8 +152,8 @@ class Forked : public testing::TestWithParam<Backend> {
     refusals.expect("runtime.recover", runtime->recover(*session));
     refusals.expect("Runtime::start", Runtime::start(*store));
     refusals.expect("session.append", session->append(user_says("from a child")));
-    refusals.expect("session.ask", session->ask());
-    refusals.expect("session.answer", session->answer({}));
+    refusals.expect("session.ask", session->record_request());
+    refusals.expect("session.answer", session->record_response({}));
     refusals.expect("session.run_calls", session->run_calls());
     refusals.expect("session.take_inbox", session->take_inbox());
     refusals.expect("session.checkpoint", session->checkpoint());
@@ -264,8 +264,8 @@ TEST_P(Forked, AChildDoesNotWaitForAttemptsOfItsParent) {
   };
   const auto worker = must(Runtime::start(*store, {.tools = must(Tools::of({slow}))}));
   std::optional<Session> busy = must(worker->create());
-  must(busy->ask({}, user_says("go")));
-  must(busy->answer({.blocks = {ToolCallBlock{.id = "c", .name = "slow", .args = "{}"}}}));
+  must(busy->record_request({}, user_says("go")));
+  must(busy->record_response({.blocks = {ToolCallBlock{.id = "c", .name = "slow", .args = "{}"}}}));
   auto ran = std::async(std::launch::async, [&] { return busy->run_calls(); });
   has_begun.get_future().wait();
 

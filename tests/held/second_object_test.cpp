@@ -177,7 +177,7 @@ TEST_P(SecondObject, MovingASessionKeepsItHeldOnce) {
 
 TEST_P(SecondObject, DoesNotMakeACallThatTheFirstIsMaking) {
   begin({slow_tool()});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   auto ran = std::async(std::launch::async, [&] { return session->run_calls(); });
   has_begun.get_future().wait();
 
@@ -191,7 +191,7 @@ TEST_P(SecondObject, DoesNotMakeACallThatTheFirstIsMaking) {
 
 TEST_P(SecondObject, DoesNotMakeACallThatOutlivesTheLeaseOfTheFirst) {
   begin({slow_tool()});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   outlive_lease();
   must(runtime->renew());
   auto ran = std::async(std::launch::async, [&] { return session->run_calls(); });
@@ -235,7 +235,7 @@ TEST_P(SecondObject, IsRefusedAtOnceFromAToolOfTheSession) {
     opened.emplace(runtime->open(id, hours(1)));
     return Succeeded{.content = "done"};
   };
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
 
   must(session->run_calls());
 
@@ -252,7 +252,7 @@ TEST_P(SecondObject, IsRefusedAtOnceFromAToolUnderEveryRuntime) {
     for (Runtime* opener : openers()) opened.push_back(opener->open(id, hours(1)));
     return Succeeded{.content = "done"};
   };
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
 
   [[maybe_unused]] const auto ran = session->run_calls();
 
@@ -313,7 +313,7 @@ TEST_P(SecondObject, IsRefusedAtOnceFromPolicyAndVerify) {
   };
   behaviour["one"] = [](const CallContext&) -> ToolOutcome { return Doubtful{"lost"}; };
   begin({one}, policy);
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
 
   must(session->run_calls());
 

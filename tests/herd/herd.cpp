@@ -33,7 +33,7 @@
 #include "perdure/store/open.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/session/held_session.hpp"
+#include "runtime/writer/session_writer.hpp"
 #include "world/client.hpp"
 #include "world/script.hpp"
 #include "world/tools.hpp"

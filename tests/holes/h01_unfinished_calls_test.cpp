@@ -17,7 +17,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
-#include "session/held_session.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure {
 namespace {
@@ -63,7 +63,7 @@ TEST_P(Hole02, AfterADeathTheRecordedCallsGoOn) {
 
   EXPECT_EQ(paid, std::vector<std::string>{R"({"to":"ann"})"});
   EXPECT_EQ(runs("mail"), 1);
-  EXPECT_EQ(code_of(session->answer(asks_for({{"pay", "{}"}}))), ErrorCode::conflict)
+  EXPECT_EQ(code_of(session->record_response(asks_for({{"pay", "{}"}}))), ErrorCode::conflict)
       << "nobody asked the model again";
 }
 
@@ -71,7 +71,7 @@ TEST_P(Hole02, TheModelIsNotAskedAgainOverAnOpenCall) {
   begin({tool("pay")});
   request({{"pay", "{}"}});
   restart_and_resume();
-  EXPECT_EQ(code_of(session->ask()), ErrorCode::conflict);
+  EXPECT_EQ(code_of(session->record_request()), ErrorCode::conflict);
 }
 
 TEST_P(Hole08, ACallThatWasBrokenOffIsFoundWithoutARestart) {

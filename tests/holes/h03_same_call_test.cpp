@@ -57,9 +57,9 @@ TEST_P(Hole05, OfTwoWhoBeginOneOperationOneActsAndTheOtherWaitsForIt) {
   begin({pay});
   const auto other = start();
   Session second = must(other->create());
-  must(second.ask({}, user_says("go")));
+  must(second.record_request({}, user_says("go")));
   request({{"pay", "{}"}});
-  must(second.answer(asks_for({{"pay", "{}"}})));
+  must(second.record_response(asks_for({{"pay", "{}"}})));
 
   const CallsReport early = must(second.run_calls());
   must(session->run_calls());

@@ -18,24 +18,25 @@ class Hole18 : public HoleSession {};
 
 TEST_P(Hole11, AResponseThatBreaksTheBudgetIsKeptAndThenTheBudgetStops) {
   begin({}, {}, {.budget_micros = 1'000});
-  must(session->ask({.reserve_micros = 300}, user_says("go")));
-  must(session->answer(assistant_says("the answer"), {.cost_micros = 5'000}));
+  must(session->record_request({.reserve_micros = 300}, user_says("go")));
+  must(session->record_response(assistant_says("the answer"), {.cost_micros = 5'000}));
   restart_and_resume();
 
   EXPECT_EQ(text_of(session->state().transcript.back().message), "the answer");
   EXPECT_EQ(session->state().budget.totals.spent, 5'000);
-  EXPECT_EQ(code_of(session->ask({.reserve_micros = 1})), ErrorCode::conflict);
+  EXPECT_EQ(code_of(session->record_request({.reserve_micros = 1})), ErrorCode::conflict);
 }
 
 TEST_P(Hole18, ALimitHoldsAcrossThreeProcesses) {
   begin({}, {}, {.budget_micros = 1'000});
   for (int process = 0; process < 3; ++process) {
-    must(session->ask({.reserve_micros = 300}, user_says("go")));
-    must(session->answer(assistant_says("done"), {.cost_micros = 300}));
+    must(session->record_request({.reserve_micros = 300}, user_says("go")));
+    must(session->record_response(assistant_says("done"), {.cost_micros = 300}));
     restart_and_resume();
   }
   EXPECT_EQ(session->state().budget.totals.spent, 900);
-  EXPECT_EQ(code_of(session->ask({.reserve_micros = 300}, user_says("go"))), ErrorCode::conflict);
+  EXPECT_EQ(code_of(session->record_request({.reserve_micros = 300}, user_says("go"))),
+            ErrorCode::conflict);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, Hole11, testing::ValuesIn(every_backend()), backend_name);

@@ -20,9 +20,9 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
 #include "session/parts.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure {
 namespace {
@@ -36,11 +36,11 @@ class Hole21 : public HoleSession {};
 class Hole28 : public HoleSession {
  protected:
   void note(const std::string& text) {
-    HeldSession& held = session->parts().held;
-    Draft draft = held.draft();
+    SessionWriter& writer = session->parts().writer;
+    Draft draft = writer.draft();
     const ScratchEntry entry{.key = "todo", .value = text};
     draft.add(appending("scratchpad", std::string(kind_of(entry)), to_json(entry)));
-    must(held.commit(std::move(draft)));
+    must(writer.commit(std::move(draft)));
   }
   std::string note_at(Point point) {
     return std::get<std::string>(must(session->state_at(point)).scratchpad.values.at("todo"));
@@ -91,7 +91,7 @@ TEST_P(Hole19, CountersAndApprovalsComeBack) {
 
 TEST_P(Hole20, TheFirstQuestionSurvivesADeathBeforeItsAnswer) {
   begin({});
-  must(session->ask({}, user_says("what is the time?")));
+  must(session->record_request({}, user_says("what is the time?")));
   restart_and_resume();
   ASSERT_EQ(session->state().transcript.size(), 1U);
   EXPECT_EQ(text_of(session->state().transcript[0].message), "what is the time?");
@@ -99,8 +99,8 @@ TEST_P(Hole20, TheFirstQuestionSurvivesADeathBeforeItsAnswer) {
 
 TEST_P(Hole21, TheLastTurnIsKeptAndWhatHasEndedStaysEnded) {
   begin({});
-  must(session->ask({}, user_says("go")));
-  must(session->answer(assistant_says("done")));
+  must(session->record_request({}, user_says("go")));
+  must(session->record_response(assistant_says("done")));
   must(session->set_status({.status = Status::completed}));
   restart_and_resume();
 

@@ -54,8 +54,8 @@ TEST_P(Hole24, WhatAModelSaysBesideItsCallsIsKept) {
                      {ReasoningBlock{.text = "she is owed 5",
                                      .metadata = must(RawJson::from_text(R"({"sig" : "x=="})"))},
                       TextBlock{.text = "I pay ann now."}});
-  must(session->ask({}, user_says("go")));
-  must(session->answer(said));
+  must(session->record_request({}, user_says("go")));
+  must(session->record_response(said));
   restart_and_resume();
   EXPECT_EQ(session->state().transcript.at(1).message.blocks, said.blocks);
 }
@@ -64,14 +64,14 @@ TEST_P(Hole27, AResponseThatWasCutOffIsMarkedAndStartsNothing) {
   begin({tool("pay")});
   Message said = asks_for({{"pay", R"({"to":"a)"}});
   said.is_partial = true;
-  must(session->ask({}, user_says("go")));
-  must(session->answer(said));
+  must(session->record_request({}, user_says("go")));
+  must(session->record_response(said));
   restart_and_resume();
 
   EXPECT_TRUE(session->state().transcript.at(1).message.is_partial);
   EXPECT_EQ(session->state().transcript.at(1).message.blocks, said.blocks);
   EXPECT_TRUE(ledger().empty());
-  EXPECT_TRUE(session->ask({}, user_says("go on")));
+  EXPECT_TRUE(session->record_request({}, user_says("go on")));
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, Hole12, testing::ValuesIn(every_backend()), backend_name);

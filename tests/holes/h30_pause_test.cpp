@@ -43,11 +43,11 @@ TEST_P(Hole30, APauseInTheMiddleOfATurnOutlivesItsProcess) {
   must(session->take_inbox());
   restart_and_resume();
   EXPECT_EQ(session->status(), Status::paused);
-  EXPECT_EQ(code_of(session->ask()), ErrorCode::conflict);
+  EXPECT_EQ(code_of(session->record_request()), ErrorCode::conflict);
 
   must(session->set_status({.status = Status::active}));
 
-  EXPECT_TRUE(session->ask());
+  EXPECT_TRUE(session->record_request());
   EXPECT_EQ(runs("pay"), 1) << "what was paid before the pause is not paid after it";
 }
 

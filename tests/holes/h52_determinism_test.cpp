@@ -41,13 +41,13 @@ Record play(const Backend& backend) {
                                                     .clock = &clock,
                                                     .ids = &ids}));
   Session session = must(runtime->create({.budget_micros = 1'000}));
-  must(session.ask({.model = "m", .reserve_micros = 5}, user_says("go")));
+  must(session.record_request({.model = "m", .reserve_micros = 5}, user_says("go")));
   Message said{.role = Role::assistant};
   said.blocks.emplace_back(ToolCallBlock{.id = "call_0", .name = "pay"});
-  must(session.answer(said, {.cost_micros = 4}));
+  must(session.record_response(said, {.cost_micros = 4}));
   must(session.run_calls());
-  must(session.ask());
-  must(session.answer(assistant_says("done")));
+  must(session.record_request());
+  must(session.record_response(assistant_says("done")));
   return {must(store->log().read(session.id(), {})),
           must(store->ledger().list({.session = session.id()}))};
 }

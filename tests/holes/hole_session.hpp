@@ -98,8 +98,8 @@ class HoleSession : public testing::TestWithParam<Backend> {
     return message;
   }
   void request(const Calls& calls) {
-    must(session->ask({}, user_says("go")));
-    must(session->answer(asks_for(calls)));
+    must(session->record_request({}, user_says("go")));
+    must(session->record_response(asks_for(calls)));
   }
   CallsReport turn(const Calls& calls) {
     request(calls);

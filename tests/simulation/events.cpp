@@ -20,7 +20,7 @@
 #include "perdure/store/body.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
-#include "runtime/session/held_session.hpp"
+#include "runtime/writer/session_writer.hpp"
 #include "simulation/kinds.hpp"
 #include "simulation/life.hpp"
 #include "simulation/process.hpp"
@@ -95,10 +95,11 @@ void Life::go_on_outdated(Actor& actor) {
       is_done = session.checkpoint().has_value();
       break;
     case 3:
-      is_done = session.state().request && session.answer(assistant_says("late")).has_value();
+      is_done =
+          session.state().request && session.record_response(assistant_says("late")).has_value();
       break;
     default:
-      is_done = !session.state().request && session.ask().has_value();
+      is_done = !session.state().request && session.record_request().has_value();
       break;
   }
   if (is_done && process.store.is_outdated()) complain("a process that was overtaken wrote");

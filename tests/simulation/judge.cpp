@@ -22,7 +22,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
-#include "runtime/session/held_session.hpp"
+#include "runtime/writer/session_writer.hpp"
 #include "simulation/books.hpp"
 #include "simulation/world.hpp"
 
@@ -115,7 +115,7 @@ void Judge::judge_live(const SessionId& id, const State& live) {
 
 void Judge::judge_history(const State& state) {
   if (!state.skipped.empty()) wrong("an entry was passed over");
-  const auto sent = well_formed(state);
+  const auto sent = provider_messages(state);
   std::vector<std::string> asked;
   for (const Message& message : sent) {
     std::size_t strays = 0;

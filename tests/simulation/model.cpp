@@ -127,7 +127,7 @@ Response Model::respond(const std::vector<Message>& history, std::uint64_t numbe
     response.extras.plan = Plan{.id = fmt::format("plan-{}", number), .objective = "to get there"};
   }
   if (!rests && dice.chance(50)) {
-    response.extras.then = RequestSpec{.model = "sim", .reserve_micros = reserve_micros};
+    response.extras.next_request = RequestSpec{.model = "sim", .reserve_micros = reserve_micros};
   }
   return response;
 }

@@ -16,7 +16,7 @@ namespace perdure::simulation {
 struct Response {
   Message message{};
   Usage usage{};
-  AnswerExtras extras{};
+  ResponseExtras extras{};
 };
 
 /// The most a response costs.

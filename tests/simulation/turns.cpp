@@ -66,7 +66,7 @@ void Life::advance(Actor& actor, Process& process) {
   // It may have gone back behind the decision that its effects are its own.
   actor.root = root_of(session.state().origin.value(), actor.books.name);
   // Who gives a response again may not have another request follow it: it would answer that.
-  const bool must_know = is_calm_ || (process.bought && process.bought->extras.then);
+  const bool must_know = is_calm_ || (process.bought && process.bought->extras.next_request);
   if (process.is_unsure && (must_know || dice_.chance(60))) return find_out(actor, process);
   if (has_ended(session.status())) {
     say("somebody reopens it");
@@ -116,7 +116,8 @@ void Life::ask(Actor& actor, Process& process) {
   if (session.state().transcript.empty() || has_rested(session.state())) {
     input = user_says("go on");
   }
-  const auto asked = session.ask({.model = "sim", .reserve_micros = reserve_micros}, input);
+  const auto asked =
+      session.record_request({.model = "sim", .reserve_micros = reserve_micros}, input);
   if (!asked && asked.error().code == ErrorCode::conflict && asked.error().subject == "budget") {
     say("{} is out of money", actor.id.text());
     return rest(actor, process);
@@ -145,7 +146,7 @@ void Life::buy(Actor& actor, Process& process) {
     if (is_open && !may_be) complain("the model is asked while a call has no outcome");
   }
   const std::uint64_t number = prices_.size() + 1;
-  process.bought = model_.respond(well_formed(state), number);
+  process.bought = model_.respond(provider_messages(state), number);
   process.bought_for = name;
   const std::string& id = process.bought->message.id;
   prices_[id] = process.bought->usage.cost_micros;
@@ -162,8 +163,9 @@ void Life::buy(Actor& actor, Process& process) {
 
 void Life::answer(Actor& actor, Process& process) {
   const Response& response = *process.bought;
-  process.asks_ahead = response.extras.then.has_value();
-  const auto answered = process.session->answer(response.message, response.usage, response.extras);
+  process.asks_ahead = response.extras.next_request.has_value();
+  const auto answered =
+      process.session->record_response(response.message, response.usage, response.extras);
   const bool is_there = std::ranges::any_of(
       process.session->state().transcript,
       [&](const PlacedMessage& placed) { return placed.message.id == response.message.id; });

@@ -118,8 +118,8 @@ TEST_P(ThrowingPolicy, LosesNoResponseAndLetsNothingRunThatNobodyAllowed) {
       std::vector<std::pair<std::string, std::string>> asks;
       for (const std::string& each : one.tools) asks.emplace_back(each, "{}");
 
-      const AnswerExtras extras{.then = RequestSpec{.reserve_micros = 100}};
-      const auto answered = session->answer(asks_for(asks), {.cost_micros = 7}, extras);
+      const ResponseExtras extras{.next_request = RequestSpec{.reserve_micros = 100}};
+      const auto answered = session->record_response(asks_for(asks), {.cost_micros = 7}, extras);
       const auto ran = session->run_calls();
 
       ASSERT_TRUE(answered) << answered.error().message;
@@ -142,7 +142,7 @@ TEST_P(ThrowingPolicy, LosesNoResponseAndLetsNothingRunThatNobodyAllowed) {
         EXPECT_EQ(call.state, CallState::succeeded);
         EXPECT_EQ(call.attempts, 1);
       }
-      EXPECT_TRUE(resumed.session.ask({.reserve_micros = 1})) << "the turn goes on";
+      EXPECT_TRUE(resumed.session.record_request({.reserve_micros = 1})) << "the turn goes on";
     }
   }
 }
@@ -155,7 +155,7 @@ TEST_P(ThrowingPolicy, GoesOnInTheSameProcessOnceItDoesNotThrow) {
     return std::nullopt;
   };
   begin(every_tool(), std::move(policy));
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   ASSERT_FALSE(session->run_calls());
 
   throws = false;
@@ -170,7 +170,7 @@ TEST_P(ThrowingPolicy, ThatThenRefusesIsHeeded) {
     throw_it(Thrown::exception);
   };
   begin(every_tool(), std::move(throwing));
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   ASSERT_FALSE(session->run_calls());
   Policy refusing;
   refusing.refuse = [](const State&, const ProposedCall&) { return std::optional("No."); };
@@ -186,7 +186,7 @@ TEST_P(ThrowingPolicy, IsForeseenAsAQuestion) {
   Policy throwing;
   throwing.needs_approval = [](const Tool&, const Json&) -> bool { throw_it(Thrown::number); };
   begin(every_tool(), throwing);
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   const Tools known = must(Tools::of(tools));
 
   const Call call = must(store->ledger().read(id, first_call()));
@@ -215,7 +215,7 @@ TEST_P(ThrowingPolicy, AToolThatThrowsIsNamedAndItsCallRecorded) {
       made.honours_key = one.honours_key;
       behaviour["one"] = [what](const CallContext&) -> ToolOutcome { throw_it(what); };
       begin({made});
-      must(session->answer(asks_for({{"one", "{}"}}), {.cost_micros = 7}));
+      must(session->record_response(asks_for({{"one", "{}"}}), {.cost_micros = 7}));
 
       must(session->run_calls());
 
@@ -235,7 +235,7 @@ TEST_P(ThrowingPolicy, AVerifyThatThrowsCannotTell) {
     made.verify = [what](const VerifyContext&) -> Verdict { throw_it(what); };
     behaviour["one"] = [](const CallContext&) { return Doubtful{"line cut"}; };
     begin({made});
-    must(session->answer(asks_for({{"one", "{}"}})));
+    must(session->record_response(asks_for({{"one", "{}"}})));
 
     const CallsReport report = must(session->run_calls());
 
@@ -251,7 +251,7 @@ TEST_P(ThrowingPolicy, AnAnswerThatThrowsIsAnError) {
     Tool made{.name = "one"};
     made.answer = [what](const State&, Position, const Json&) -> SessionAnswer { throw_it(what); };
     begin({made});
-    must(session->answer(asks_for({{"one", "{}"}})));
+    must(session->record_response(asks_for({{"one", "{}"}})));
 
     must(session->run_calls());
 

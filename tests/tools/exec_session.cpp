@@ -32,8 +32,8 @@ int main(int argc, char** argv) {
   (void)runtime->create({.id = id});
   auto [session, report] = must(runtime->resume(id));
   if (session.state().transcript.empty()) {
-    must(session.ask({}, user_says("Pay.")));
-    must(session.answer(
+    must(session.record_request({}, user_says("Pay.")));
+    must(session.record_response(
         {.role = Role::assistant, .blocks = {ToolCallBlock{.id = "c", .name = "pay"}}}));
     must(session.run_calls());
   }

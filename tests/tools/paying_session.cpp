@@ -76,8 +76,8 @@ int main(int argc, char** argv) {
   bool asks = session.state().transcript.empty();
   for (int times = 0; times < 3; ++times) {
     if (asks) {
-      must(session.ask({}, user_says("Pay.")));
-      must(session.answer(asks_for_pay()));
+      must(session.record_request({}, user_says("Pay.")));
+      must(session.record_response(asks_for_pay()));
     }
     if (must(session.run_calls()).waiting) break;
     asks = must(store->ledger().list({.session = id})).back().state == CallState::failed;

@@ -53,8 +53,8 @@ TEST(PlantedSecret, IsFoundInNoStoreAndNoOutput) {
     const auto store = must(open_store(folder.file("store-" + code + ".db")));
     const auto runtime = must(Runtime::start(*store, {.tools = must(Tools::of({tool.tool}))}));
     auto session = must(runtime->create());
-    must(session.ask({}, user_says("Shout.")));
-    must(session.answer(
+    must(session.record_request({}, user_says("Shout.")));
+    must(session.record_response(
         {.role = Role::assistant,
          .blocks = {ToolCallBlock{
              .id = "c", .name = "shout", .args = R"({"t": {"secret_ref": "TOKEN"}})"}}}));

@@ -32,7 +32,7 @@ namespace perdure {
 ///   its calls.
 /// - None is empty.
 /// All else is as it was said, in its order, each message with its id and time.
-[[nodiscard]] std::vector<Message> well_formed(const State& state);
+[[nodiscard]] std::vector<Message> provider_messages(const State& state);
 
 /// What is new of a conversation.
 struct HistoryNews {
@@ -41,11 +41,11 @@ struct HistoryNews {
   bool has_more = false;         ///< Not all: the next update of the same state tells what follows.
 };
 
-/// well_formed() of a state that grows, told piece by piece. A piece costs what is new in it: the
+/// provider_messages() of a state that grows, told piece by piece. A piece costs what is new in it: the
 /// history before the last response is neither read nor kept here.
 class GrowingHistory {
  public:
-  /// What was told before, with `kept` and `added` of this one, is well_formed(state). Where much
+  /// What was told before, with `kept` and `added` of this one, is provider_messages(state). Where much
   /// is new it is told in parts, so that nobody holds a second copy of a long conversation: each
   /// part is well-formed, and ends with the turn that brings it to `text_max` bytes.
   [[nodiscard]] HistoryNews update(const State& state,

@@ -65,12 +65,12 @@ struct Usage {
 };
 
 /// What else belongs to the commit of a response.
-struct AnswerExtras {
+struct ResponseExtras {
   std::optional<Plan> plan{};
-  /// The request that follows once its calls are answered: written where it costs no sync of its
-  /// own, and not at all beyond the budget. `ask` finds it, and says what is really sent and how much
-  /// of it stays reserved: for no sync of its own, unless more is to be reserved or there is input.
-  std::optional<RequestSpec> then{};
+  /// The request that follows once its calls are answered: written ahead where that costs no sync of
+  /// its own, and not at all beyond the budget. `record_request` then states what is really sent and
+  /// how much stays reserved: without a sync, unless more must be reserved or there is input.
+  std::optional<RequestSpec> next_request{};
   /// The turn is not over, although no call is asked for: the model is asked again.
   bool goes_on = false;
   /// How the session stands if the turn is over by this response; by one that is partial it is over
@@ -141,7 +141,7 @@ class Session {
   /// Fails: `conflict`, about "budget", beyond what is available; `conflict` while a request is
   /// open, or a call has no outcome that the model may be told; `conflict` in a session that is
   /// paused or has ended.
-  Result<void> ask(const RequestSpec& request = {}, std::optional<Message> input = {});
+  Result<void> record_request(const RequestSpec& request = {}, std::optional<Message> input = {});
 
   /// The response, its cost, an intent for each call it asks for, and the start of the first ones. A
   /// response without calls ends the turn, and names the head as the cadence says. One that was cut
@@ -149,13 +149,13 @@ class Session {
   /// starts either; in one that has ended, its calls are not even written down.
   /// Fails: `conflict` if no request is open; `invalid_argument` if it is to end the session: that is
   /// finish's part.
-  Result<Position> answer(Message response, const Usage& usage = {},
-                          const AnswerExtras& extras = {});
+  Result<Position> record_response(Message response, const Usage& usage = {},
+                                   const ResponseExtras& extras = {});
 
   /// No response comes to the request that is open, or it will not be made. What it reserved stays
   /// recorded, unconfirmed, if it may have been paid for; else it is free again.
   /// Fails: `conflict` if no request is open.
-  Result<void> give_up(const std::string& why, bool may_be_paid);
+  Result<void> abandon_request(const std::string& why, bool may_be_paid);
 
   /// Makes the calls that are open and records what came of them; finds out about those that an
   /// earlier process left. Returns when all are answered, or when something outside is needed: then

@@ -65,7 +65,7 @@ class ConversationTest : public ::testing::Test {
   }
   void expect_told(const std::optional<Message>& input) {
     must(conversation.prepare({}, log.state(), input));
-    std::vector<Message> all = well_formed(log.state());
+    std::vector<Message> all = provider_messages(log.state());
     if (input) all.push_back(*input);
     EXPECT_EQ(told.conversation, all);
   }

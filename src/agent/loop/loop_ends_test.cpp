@@ -31,7 +31,7 @@ class LoopEndsTest : public LoopTest {
   /// The texts of what the model is sent, one for each message.
   [[nodiscard]] std::vector<std::string> sent() const {
     std::vector<std::string> texts;
-    for (const Message& message : well_formed(state())) texts.push_back(text_of(message));
+    for (const Message& message : provider_messages(state())) texts.push_back(text_of(message));
     return texts;
   }
 };

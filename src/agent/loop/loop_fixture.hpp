@@ -161,7 +161,7 @@ class LoopTest : public testing::Test {
   /// What the model was told of its calls.
   [[nodiscard]] std::vector<std::string> results() const {
     std::vector<std::string> found;
-    for (const Message& message : well_formed(state())) {
+    for (const Message& message : provider_messages(state())) {
       for (const Block& block : message.blocks) {
         if (const auto* result = std::get_if<ToolResultBlock>(&block)) {
           found.push_back(result->content);

@@ -138,7 +138,7 @@ Result<void> Turn::begin() {
   }
   // A run before this one could not record the response.
   if (state().request) {
-    if (auto given_up = session.give_up("its response was not recorded", true); !given_up) {
+    if (auto given_up = session.abandon_request("its response was not recorded", true); !given_up) {
       return given_up;
     }
   }
@@ -255,7 +255,7 @@ Result<TurnReport> Turn::end(const Ending& ending) {
   Session& session = parts_.session;
   // Written ahead, and never made.
   if (state().request) {
-    if (auto given_up = session.give_up("it was not made", false); !given_up) {
+    if (auto given_up = session.abandon_request("it was not made", false); !given_up) {
       return forward(given_up);
     }
   }

@@ -70,9 +70,9 @@ class Turn {
   [[nodiscard]] Stepped take(const CutOff& cut, const PreparedRequest& prepared);
   [[nodiscard]] Stepped take(const NotAnswered& failure, const PreparedRequest& prepared);
   [[nodiscard]] Result<void> record(Message message, const Usage& usage,
-                                    const AnswerExtras& extras);
-  [[nodiscard]] AnswerExtras extras_for(const Message& message, const ModelUsage& usage,
-                                        const PreparedRequest& prepared) const;
+                                    const ResponseExtras& extras);
+  [[nodiscard]] ResponseExtras extras_for(const Message& message, const ModelUsage& usage,
+                                          const PreparedRequest& prepared) const;
   [[nodiscard]] Usage usage_of(const ModelUsage& usage, const PreparedRequest& prepared) const;
   [[nodiscard]] Result<void> warn_of_budget();
   /// The session waits, and says why; then the error is returned.

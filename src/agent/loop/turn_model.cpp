@@ -89,7 +89,7 @@ Turn::Stepped Turn::ask_model(std::optional<Message> say) {
   if (!prepared) return forward(prepared);
   auto spec = spec_of(*prepared);
   if (!spec) return forward(spec);
-  auto asked = parts_.session.ask(*spec, std::move(say));
+  auto asked = parts_.session.record_request(*spec, std::move(say));
   if (!asked && asked.error().code == ErrorCode::conflict && asked.error().subject == "budget") {
     return Ending{TurnStop::budget, asked.error().message};
   }
@@ -114,9 +114,9 @@ Usage Turn::usage_of(const ModelUsage& usage, const PreparedRequest& prepared) c
 }
 
 // What of the next request can be said before there are results.
-AnswerExtras Turn::extras_for(const Message& message, const ModelUsage& usage,
-                              const PreparedRequest& prepared) const {
-  AnswerExtras extras;
+ResponseExtras Turn::extras_for(const Message& message, const ModelUsage& usage,
+                                const PreparedRequest& prepared) const {
+  ResponseExtras extras;
   const NextStep next = step_after(state(), message);
   if (next.rest) {
     extras.rests = StatusChange{.status = Status::waiting,
@@ -126,20 +126,20 @@ AnswerExtras Turn::extras_for(const Message& message, const ModelUsage& usage,
   extras.goes_on = !asks_for_calls(message);
   const bool is_last = iterations_of(state()) + 1 >= parts_.spec.limits.iterations;
   if (extras.goes_on || is_last || is_stopped()) return extras;
-  extras.then = RequestSpec{.model = setup().model};
+  extras.next_request = RequestSpec{.model = setup().model};
   if (const auto known = price()) {
     PreparedRequest ahead = prepared;
     ahead.tokens_in = std::max(prepared.tokens_in, countable(usage.tokens_in)) +
                       countable(usage.tokens_out) + calls_in(message) * result_tokens_ahead;
-    extras.then->reserve_micros = reservation_for(*known, ahead);
+    extras.next_request->reserve_micros = reservation_for(*known, ahead);
   }
   return extras;
 }
 
-Result<void> Turn::record(Message message, const Usage& usage, const AnswerExtras& extras) {
+Result<void> Turn::record(Message message, const Usage& usage, const ResponseExtras& extras) {
   ++report_.responses;
   if (!price()) report_.has_unknown_cost = true;
-  auto recorded = parts_.session.answer(std::move(message), usage, extras);
+  auto recorded = parts_.session.record_response(std::move(message), usage, extras);
   if (!recorded) return forward(recorded);
   tell_news();
   return warn_of_budget();
@@ -155,7 +155,7 @@ Turn::Stepped Turn::take(const ModelResponse& response, const PreparedRequest& p
   // What its provider will not stand by is not acted on, and not sent back as if it were whole.
   if (response.stop == StopReason::refusal && asks_for_calls(message)) message.is_partial = true;
   report_.is_cut_short = response.stop == StopReason::length && !asks_for_calls(message);
-  const AnswerExtras extras = extras_for(message, response.usage, prepared);
+  const ResponseExtras extras = extras_for(message, response.usage, prepared);
   auto recorded = record(std::move(message), usage_of(response.usage, prepared), extras);
   if (!recorded) return forward(recorded);
   if (response.stop == StopReason::refusal) {
@@ -177,7 +177,7 @@ Turn::Stepped Turn::take(const CutOff& cut, const PreparedRequest& prepared) {
 }
 
 Turn::Stepped Turn::take(const NotAnswered& failure, const PreparedRequest& /*prepared*/) {
-  auto given_up = parts_.session.give_up(failure.error.message, failure.may_be_paid);
+  auto given_up = parts_.session.abandon_request(failure.error.message, failure.may_be_paid);
   if (!given_up) return forward(given_up);
   if (failure.was_stopped) return stopped();
   tell(ModelFailed{failure.error.message, false});

@@ -22,14 +22,14 @@ class OutlookTest : public testing::Test {
 };
 
 TEST_F(OutlookTest, ARequestThatFailedIsMadeOnce) {
-  must(session.ask({.model = "scripted"}, user_says("Hello")));
-  must(session.give_up("nobody listens", false));
+  must(session.record_request({.model = "scripted"}, user_says("Hello")));
+  must(session.abandon_request("nobody listens", false));
   EXPECT_TRUE(outlook().contains("The model is asked: it has not answered yet.\n")) << outlook();
 }
 
 TEST_F(OutlookTest, ARequestThatIsAnsweredIsNot) {
-  must(session.ask({.model = "scripted"}, user_says("Hello")));
-  must(session.answer(assistant_says("Hi."), {}));
+  must(session.record_request({.model = "scripted"}, user_says("Hello")));
+  must(session.record_response(assistant_says("Hi."), {}));
   EXPECT_FALSE(outlook().contains("The model is asked")) << outlook();
 }
 

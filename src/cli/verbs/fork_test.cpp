@@ -19,14 +19,14 @@ TEST(ForkTest, ManyEffectsLeaveRoomOnAScreenForTheRest) {
   CliFixture fixture;
   {
     Session session = must(fixture.runtime().create({.id = must(SessionId::parse("ses_4many"))}));
-    must(session.ask({.model = "scripted"}, user_says("Write to all")));
+    must(session.record_request({.model = "scripted"}, user_says("Write to all")));
     Message calls = assistant_says("I do.");
     for (int each = 0; each < 23; ++each) {
       calls.blocks.emplace_back(ToolCallBlock{.id = fmt::format("toolu_{}", each),
                                               .name = "mail.send",
                                               .args = fmt::format(R"({{"order": {}}})", each)});
     }
-    must(session.answer(std::move(calls)));
+    must(session.record_response(std::move(calls)));
     must(session.run_calls());
   }
   const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };

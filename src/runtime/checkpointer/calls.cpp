@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "dispatch/calls.hpp"
 #include "dispatch/key.hpp"
-#include "dispatch/recorded.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/raw_json.hpp"

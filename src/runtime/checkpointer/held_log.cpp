@@ -26,10 +26,9 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/commit_surely.hpp"
-#include "session/name_holder.hpp"
-#include "session/status_entry.hpp"
-#include "session/worker.hpp"
+#include "writer/commit_surely.hpp"
+#include "writer/draft.hpp"
+#include "writer/worker.hpp"
 
 namespace perdure::checkpointing {
 namespace {

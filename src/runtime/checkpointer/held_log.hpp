@@ -19,7 +19,7 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
-#include "session/worker.hpp"
+#include "writer/worker.hpp"
 
 namespace perdure::checkpointing {
 

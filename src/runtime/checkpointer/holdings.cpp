@@ -14,8 +14,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
-#include "session/name_holder.hpp"
-#include "session/worker.hpp"
+#include "writer/worker.hpp"
 
 namespace perdure::checkpointing {
 

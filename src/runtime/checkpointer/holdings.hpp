@@ -17,7 +17,7 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/worker.hpp"
+#include "writer/worker.hpp"
 
 namespace perdure::checkpointing {
 

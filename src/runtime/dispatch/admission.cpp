@@ -12,9 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "dispatch/calls.hpp"
 #include "dispatch/key.hpp"
-#include "dispatch/recorded.hpp"
-#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
@@ -28,7 +27,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
-#include "session/held_session.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 namespace {
@@ -44,16 +43,16 @@ bool may_have_taken_effect(const Call& call) {
 }
 
 // What a fork shares with its parent is told to its model, too; it blocks until the parent knows.
-Result<std::optional<Refuse>> find_block(HeldSession& held, const CallView& call) {
+Result<std::optional<Refuse>> find_block(SessionWriter& writer, const CallView& call) {
   if (call.is_read_only()) return std::nullopt;  // It can repeat nothing.
-  for (const auto& [position, other] : held.state().open_calls) {
+  for (const auto& [position, other] : writer.state().open_calls) {
     if (position == call.call() || other.tool != call.open.tool) continue;
     const bool by_arguments = call.tool->blocking == Blocking::same_arguments;
     if (by_arguments && other.args_digest != call.open.args_digest) continue;
-    auto inherited = find_inherited(held, other);
+    auto inherited = find_inherited(writer, other);
     if (!inherited) return forward(inherited);
     if (*inherited ? !may_have_taken_effect(**inherited) : !other.is_told) continue;
-    const SessionId& whose = *inherited ? (*inherited)->session : held.lease().session;
+    const SessionId& whose = *inherited ? (*inherited)->session : writer.lease().session;
     return Refuse{
         fmt::format("An earlier call of {} is in doubt ({}): it may have taken effect. "
                     "Until somebody resolves it, this tool is not called.",
@@ -107,12 +106,12 @@ std::string excerpt(std::string_view text) {
   return end < text.size() ? shown + "…" : shown;
 }
 
-Admission while_unsettled(const HeldSession& held, const CallView& call, const Call& holder) {
+Admission while_unsettled(const SessionWriter& writer, const CallView& call, const Call& holder) {
   const std::string who = call_name(holder.session, holder.position);
   const Timestamp since =
-      call.row.intended_at == Timestamp{} ? held.world().clock.now() : call.row.intended_at;
+      call.row.intended_at == Timestamp{} ? writer.deps().clock.now() : call.row.intended_at;
   const Timestamp until = since + call.tool->timeout;
-  if (held.world().clock.now() < until) {
+  if (writer.deps().clock.now() < until) {
     Waiting waiting = waiting_for(call.open, Waiting::For::time,
                                   fmt::format("the same operation is under way as {}", who));
     waiting.until = until;
@@ -122,8 +121,8 @@ Admission while_unsettled(const HeldSession& held, const CallView& call, const C
       fmt::format("The same operation was begun as {} and its outcome is not known.", who)};
 }
 
-Result<Admission> by_holder(HeldSession& held, const CallView& call, const Call& holder) {
-  auto differs = has_other_arguments(held.world().store, call, holder);
+Result<Admission> by_holder(SessionWriter& writer, const CallView& call, const Call& holder) {
+  auto differs = has_other_arguments(writer.deps().store, call, holder);
   if (!differs) return forward(differs);
   if (*differs) {
     return Admission(Refuse{
@@ -131,14 +130,14 @@ Result<Admission> by_holder(HeldSession& held, const CallView& call, const Call&
   }
   switch (holder.state) {
     case CallState::succeeded:
-      return replay(held.world().store, holder);
+      return replay(writer.deps().store, holder);
     case CallState::abandoned:
       return Admission(
           Refuse{fmt::format("The same operation was given up as {}: it may have "
                              "taken effect.",
                              holder_name(holder))});
     default:
-      return Admission(while_unsettled(held, call, holder));
+      return Admission(while_unsettled(writer, call, holder));
   }
 }
 
@@ -203,9 +202,9 @@ Result<Admission> by_approval(const Policy& policy, const State& state, const Op
   return Admission(HoldBack{waiting_for(call, Waiting::For::approval, "it needs approval")});
 }
 
-Result<Admission> admit(HeldSession& held, const CallView& call) {
-  const Policy& policy = held.world().policy;
-  auto refused = by_policy(policy, held.state(), call.open);
+Result<Admission> admit(SessionWriter& writer, const CallView& call) {
+  const Policy& policy = writer.deps().policy;
+  auto refused = by_policy(policy, writer.state(), call.open);
   if (!refused) return forward(refused);
   if (*refused) return Admission(**std::move(refused));
   if (call.tool == nullptr) {
@@ -220,34 +219,35 @@ Result<Admission> admit(HeldSession& held, const CallView& call) {
                            "does. Ask for it again.",
                            call.open.tool)});
   }
-  auto blocked = find_block(held, call);
+  auto blocked = find_block(writer, call);
   if (!blocked) return forward(blocked);
   if (*blocked) return Admission(**std::move(blocked));
   // As the rule was when it was intended: its key was made by that one.
   if (call.row.key && call.open.repeat != to_string(Repeat::each_call)) {
-    auto holder = held.world().store.ledger().find_holder(*call.row.key);
+    auto holder = writer.deps().store.ledger().find_holder(*call.row.key);
     if (!holder) return forward(holder);
-    if (*holder) return by_holder(held, call, **holder);
-    auto claimed = find_claimed(held.world().store, call.row);
+    if (*holder) return by_holder(writer, call, **holder);
+    auto claimed = find_claimed(writer.deps().store, call.row);
     if (!claimed) return forward(claimed);
     if (*claimed && !call.open.is_retried) {
       return Admission(
           HoldBack{waiting_for(call.open, Waiting::For::decision, **std::move(claimed))});
     }
   }
-  return by_approval(policy, held.state(), call.open, *call.tool, *call.args);
+  return by_approval(policy, writer.state(), call.open, *call.tool, *call.args);
 }
 
-Result<std::optional<std::string>> find_objection(const HeldSession& held, const CallView& call) {
-  const Policy& policy = held.world().policy;
-  auto refused = by_policy(policy, held.state(), call.open);
+Result<std::optional<std::string>> find_objection(const SessionWriter& writer,
+                                                  const CallView& call) {
+  const Policy& policy = writer.deps().policy;
+  auto refused = by_policy(policy, writer.state(), call.open);
   if (!refused) return forward(refused);
   if (*refused) return "it is no longer allowed: " + (*refused)->why;
   if (call.open.is_retried) return std::nullopt;
   if (call.row.claimed)
     return "an imported bundle, which was not accepted, says that it was started";
   if (call.tool == nullptr || !call.args) return std::nullopt;
-  auto approved = by_approval(policy, held.state(), call.open, *call.tool, *call.args);
+  auto approved = by_approval(policy, writer.state(), call.open, *call.tool, *call.args);
   if (!approved) return forward(approved);
   if (std::holds_alternative<Admit>(*approved)) return std::nullopt;
   return "it needs a new approval";

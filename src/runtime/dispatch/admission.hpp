@@ -6,8 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "dispatch/recorded.hpp"
-#include "dispatch/view.hpp"
+#include "dispatch/calls.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls_report.hpp"
@@ -16,7 +15,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
-#include "session/held_session.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 
@@ -67,13 +66,13 @@ using Admission = std::variant<Admit, Replay, Refuse, HoldBack>;
 /// - A call that needs approval waits for it, or is refused with it.
 /// Fails: as the store's readers; `unavailable` if the policy throws: then nobody allowed the call, and
 /// it stays as it is.
-[[nodiscard]] Result<Admission> admit(HeldSession& held, const CallView& call);
+[[nodiscard]] Result<Admission> admit(SessionWriter& writer, const CallView& call);
 
 /// Why a call that was begun may not be begun once more, although nothing else stands against it; empty:
 /// it may. What the policy forbids since is not run. A bundle that nobody accepted starts nothing: a
 /// person decides about its calls, and a decision to run one needs no other approval.
 /// Fails: `unavailable` if the policy throws.
-[[nodiscard]] Result<std::optional<std::string>> find_objection(const HeldSession& held,
+[[nodiscard]] Result<std::optional<std::string>> find_objection(const SessionWriter& writer,
                                                                 const CallView& call);
 
 }  // namespace perdure::dispatch

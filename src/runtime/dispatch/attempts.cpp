@@ -15,9 +15,8 @@
 #include <variant>
 #include <vector>
 
-#include "dispatch/attempt.hpp"
+#include "dispatch/calls.hpp"
 #include "dispatch/key.hpp"
-#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/on_behalf.hpp"
@@ -25,7 +24,7 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
-#include "session/held_session.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 namespace {
@@ -62,9 +61,9 @@ Result<std::vector<Call>> others_of(Store& store, const CallView& call) {
   return calls;
 }
 
-Result<std::string> key_for_vendor(const HeldSession& held, const CallView& call) {
+Result<std::string> key_for_vendor(const SessionWriter& writer, const CallView& call) {
   if (!call.row.key) return std::string();
-  auto generation = key_generation(held, call);
+  auto generation = key_generation(writer, call);
   if (!generation) return forward(generation);
   return vendor_key(*call.row.key, *generation);
 }
@@ -73,11 +72,11 @@ Result<std::string> key_for_vendor(const HeldSession& held, const CallView& call
 
 Ended not_begun() { return {.outcome = Failed{"it was not started: the run was stopped"}}; }
 
-Result<std::int64_t> key_generation(const HeldSession& held, const CallView& call) {
-  const auto open = held.state().open_calls.find(call.call());
-  const bool is_begun = open != held.state().open_calls.end() && open->second.attempts > 0;
+Result<std::int64_t> key_generation(const SessionWriter& writer, const CallView& call) {
+  const auto open = writer.state().open_calls.find(call.call());
+  const bool is_begun = open != writer.state().open_calls.end() && open->second.attempts > 0;
   if (is_begun) return open->second.key_generation;
-  auto others = others_of(held.world().store, call);
+  auto others = others_of(writer.deps().store, call);
   if (!others) return forward(others);
   std::int64_t failures = call.row.failures;
   for (const Call& other : *others) failures += other.failures;
@@ -85,12 +84,12 @@ Result<std::int64_t> key_generation(const HeldSession& held, const CallView& cal
 }
 
 Result<std::unique_ptr<Attempts::Running>> Attempts::start(const CallView& call) {
-  auto key = key_for_vendor(held_, call);
+  auto key = key_for_vendor(writer_, call);
   if (!key) return forward(key);
   const auto code = [tool = *call.tool, args = call.args, session = call.row.session,
-                     position = call.call(), key = *std::move(key), lease = held_.lease(),
+                     position = call.call(), key = *std::move(key), lease = writer_.lease(),
                      attempt = call.row.attempts,
-                     deadline = held_.world().clock.now() +
+                     deadline = writer_.deps().clock.now() +
                                 call.tool->timeout](const std::stop_token& stop) -> Said {
     const OnBehalf on_behalf(lease);
     return tool.run({.session = session,
@@ -102,7 +101,7 @@ Result<std::unique_ptr<Attempts::Running>> Attempts::start(const CallView& call)
                      .deadline = deadline,
                      .stop = stop});
   };
-  return std::make_unique<Running>("the tool's `run`", code, held_.stop_token());
+  return std::make_unique<Running>("the tool's `run`", code, writer_.stop_token());
 }
 
 Result<std::vector<Ended>> Attempts::run(const std::vector<CallView>& calls,
@@ -131,7 +130,7 @@ std::vector<std::optional<Attempts::Asked>> Attempts::watch(
   const std::stop_callback relay(stop, [&running] {
     for (const auto& attempt : running) attempt->request_stop();
   });
-  const Clock& clock = held_.world().clock;
+  const Clock& clock = writer_.deps().clock;
   const Uptime begin = clock.uptime();
   std::vector<std::optional<Asked>> asked(calls.size());
   for (const std::size_t i : by_timeout(calls)) {
@@ -148,7 +147,7 @@ std::vector<std::optional<Attempts::Asked>> Attempts::watch(
 
 Ended Attempts::end_of(const CallView& call, std::unique_ptr<Running> running,
                        const std::optional<Asked>& asked) {
-  const auto& world = held_.world();
+  const auto& world = writer_.deps();
   const Duration patience =
       asked ? left(world.clock, asked->at, world.policy.stop_patience) : Duration(0);
   if (auto said = running->wait_for(patience)) {
@@ -162,9 +161,9 @@ Ended Attempts::end_of(const CallView& call, std::unique_ptr<Running> running,
 }
 
 Result<Verdict> Attempts::verify(const CallView& call, const std::stop_token& until) {
-  auto key = key_for_vendor(held_, call);
+  auto key = key_for_vendor(writer_, call);
   if (!key) return forward(key);
-  auto others = others_of(held_.world().store, call);
+  auto others = others_of(writer_.deps().store, call);
   if (!others) return forward(others);
   std::vector<Twin> twins;
   for (const Call& other : *others) {
@@ -172,8 +171,8 @@ Result<Verdict> Attempts::verify(const CallView& call, const std::stop_token& un
   }
   const auto code = [tool = *call.tool, args = call.args, key = *std::move(key),
                      dispatched_at = call.row.dispatched_at.value_or(Timestamp{}),
-                     attempt = call.row.attempts, twins = std::move(twins), lease = held_.lease(),
-                     deadline = held_.world().clock.now() +
+                     attempt = call.row.attempts, twins = std::move(twins), lease = writer_.lease(),
+                     deadline = writer_.deps().clock.now() +
                                 call.tool->verify_timeout](const std::stop_token& stop) -> Answer {
     const OnBehalf on_behalf(lease);
     return tool.verify({.args = *args,
@@ -184,7 +183,7 @@ Result<Verdict> Attempts::verify(const CallView& call, const std::stop_token& un
                         .deadline = deadline,
                         .stop = stop});
   };
-  auto asking = std::make_unique<Asking>("the tool's `verify`", code, held_.stop_token());
+  auto asking = std::make_unique<Asking>("the tool's `verify`", code, writer_.stop_token());
   static_cast<void>(asking->is_over_within(call.tool->verify_timeout, until));
   if (auto answer = asking->wait_for(Duration(0))) return std::move(answer->verdict);
   // It only reads: others may be asked while it does not stop.
@@ -198,15 +197,15 @@ Result<Verdict> Attempts::verify(const CallView& call, const std::stop_token& un
 Result<std::optional<std::string>> Attempts::end_leftovers(const CallView& call,
                                                            const std::stop_token& until) {
   if (call.tool == nullptr || !call.tool->end_leftovers) return std::nullopt;
-  auto key = key_for_vendor(held_, call);
+  auto key = key_for_vendor(writer_, call);
   if (!key) return forward(key);
   const auto code = [tool = *call.tool, session = call.row.session, position = call.call(),
                      key = *std::move(key),
-                     lease = held_.lease()](const std::stop_token& stop) -> Left {
+                     lease = writer_.lease()](const std::stop_token& stop) -> Left {
     const OnBehalf on_behalf(lease);
     return tool.end_leftovers({.session = session, .call = position, .key = key, .stop = stop});
   };
-  Attempt<Left> ending("the tool's `end_leftovers`", code, held_.stop_token());
+  Attempt<Left> ending("the tool's `end_leftovers`", code, writer_.stop_token());
   const std::stop_callback relay(until, [&ending] { ending.request_stop(); });
   if (auto left = ending.wait_for(call.tool->verify_timeout)) return std::move(left->why);
   return fmt::format("it was not ended within {} ms", call.tool->verify_timeout.count());
@@ -214,7 +213,7 @@ Result<std::optional<std::string>> Attempts::end_leftovers(const CallView& call,
 
 bool Attempts::wait(std::optional<Duration> patience) {
   if (late_.empty() && unanswered_.empty()) return true;
-  const Clock& clock = held_.world().clock;
+  const Clock& clock = writer_.deps().clock;
   const Uptime begin = clock.uptime();
   const auto is_over = [&](auto& attempt) {
     if (patience) return attempt.is_over_within(left(clock, begin, *patience), {});

@@ -51,7 +51,7 @@ TEST_P(AttemptsTest, AreMadeInTheOrderOfTheCalls) {
       return Succeeded{};
     };
   }
-  must(session->answer(asks_for({{"two", "{}"}, {"three", "{}"}, {"one", "{}"}})));
+  must(session->record_response(asks_for({{"two", "{}"}, {"three", "{}"}, {"one", "{}"}})));
   must(session->run_calls());
   EXPECT_EQ(order, (std::vector<std::string>{"two", "three", "one"}));
 }
@@ -68,7 +68,7 @@ TEST_P(AttemptsTest, AreEachVerifiedBeforeTheNext) {
     if (call.attempt < 3) return Doubtful{"connection lost"};
     return Succeeded{"paid"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
 
   EXPECT_FALSE(must(session->run_calls()).waiting);
 
@@ -78,7 +78,7 @@ TEST_P(AttemptsTest, AreEachVerifiedBeforeTheNext) {
 
 TEST_P(AttemptsTest, StartNothingOnceTheLeaseMayBeOver) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   clock.advance(std::chrono::seconds(29));
 
   const auto refused = session->run_calls();
@@ -92,7 +92,7 @@ TEST_P(AttemptsTest, OfAnOwnerThatMayLiveCanStillLand) {
   Tool write = tool("write", {.write = true});
   write.verify = [](const VerifyContext&) -> Verdict { return NotLanded{}; };
   begin({write});
-  must(session->answer(asks_for({{"write", "{}"}})));
+  must(session->record_response(asks_for({{"write", "{}"}})));
   const auto other = must(Runtime::start(*store, {.host = "there",
                                                   .pid = 8,
                                                   .renews_itself = false,
@@ -117,7 +117,7 @@ TEST_P(AttemptsTest, AfterTheFirstAreCoveredByTheSameWord) {
     if (call.attempt == 1) return Doubtful{"connection lost"};
     return Succeeded{"paid"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   must(session->approve(first_call(), true, "ann", "fine"));
 
@@ -131,7 +131,7 @@ TEST_P(AttemptsTest, AfterTheFirstAreCoveredByTheSameWord) {
 TEST_P(AttemptsTest, AreNotCalledBackByAWordThatComesTooLate) {
   begin({tool("pay")});
   behaviour["pay"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   ASSERT_EQ(state_of(first_call()), CallState::in_doubt);
 
@@ -143,7 +143,7 @@ TEST_P(AttemptsTest, AreNotCalledBackByAWordThatComesTooLate) {
 
 TEST_P(AttemptsTest, AreNotMadeAgainstSomebodysWord) {
   begin({tool("pay")}, with_approval());
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   must(session->approve(first_call(), false, "ann", "too much"));
 
@@ -159,7 +159,7 @@ TEST_P(AttemptsTest, AreNotMadeAgainstSomebodysWord) {
 TEST_P(AttemptsTest, OfWhichNobodyKnowsAreToldToTheModelOnce) {
   begin({tool("pay")}, {.on_doubt = OnDoubt::tell_model});
   behaviour["pay"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   must(session->run_calls());
   EXPECT_EQ(session->state().transcript.size(), 3U) << "question, response, result";
@@ -167,14 +167,14 @@ TEST_P(AttemptsTest, OfWhichNobodyKnowsAreToldToTheModelOnce) {
   must(session->resolve(first_call(),
                         {.as = Decision::As::succeeded, .result = "seen", .who = "ann"}));
 
-  const auto history = well_formed(session->state());
+  const auto history = provider_messages(session->state());
   ASSERT_EQ(history.size(), 3U);
   EXPECT_EQ(history[2].blocks.size(), 1U) << "one result for one call";
 }
 
 TEST_P(AttemptsTest, ThatAreAboutToBeMadeAreNotDecidedAbout) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
 
   const auto early =
       session->resolve(first_call(), {.as = Decision::As::failed, .who = "ann", .why = "no"});
@@ -188,7 +188,7 @@ TEST_P(AttemptsTest, ThatAreAboutToBeMadeAreNotDecidedAbout) {
 // Deciding that it be run again does not bring the tool back.
 TEST_P(AttemptsTest, OfAToolThatIsGoneAreNotMadeOnAnybodysWord) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   tools.clear();
   restart();
   session = must(runtime->resume(id)).session;
@@ -204,7 +204,7 @@ TEST_P(AttemptsTest, ThatBrokeOffAreInDoubtThoughTheModelWasToldOfAnEarlierOne) 
   const Policy policy{.on_doubt = OnDoubt::tell_model};
   begin({tool("one")}, policy);
   behaviour["one"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
   must(session->run_calls());
   must(session->resolve(first_call(), {.as = Decision::As::retry, .who = "ann"}));
   clock.advance(Duration(31'000));
@@ -216,7 +216,7 @@ TEST_P(AttemptsTest, ThatBrokeOffAreInDoubtThoughTheModelWasToldOfAnEarlierOne) 
 
   EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
   EXPECT_EQ(runs["one"], 1);
-  EXPECT_TRUE(resumed.session.ask());
+  EXPECT_TRUE(resumed.session.record_request());
 }
 
 TEST_P(AttemptsTest, FollowInOrderAlsoAfterReadsThatWereInDoubt) {
@@ -229,7 +229,7 @@ TEST_P(AttemptsTest, FollowInOrderAlsoAfterReadsThatWereInDoubt) {
   };
   behaviour["fetch"] = behaviour["look"];
   behaviour["reserve"] = [](const CallContext&) { return Doubtful{"lost"}; };
-  must(session->answer(asks_for(
+  must(session->record_response(asks_for(
       {{"look", "{}"}, {"fetch", "{}"}, {"reserve", R"({"n":1})"}, {"reserve", R"({"n":2})"}})));
 
   const CallsReport report = must(session->run_calls());
@@ -251,7 +251,7 @@ TEST_P(AttemptsTest, ThatDoNotStopWhenAskedAreInDoubt) {
     goes_on.get_future().wait();
     return Succeeded{"paid"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
 
   EXPECT_EQ(must(session->run_calls(stop.get_token())).in_doubt, 1U);
 

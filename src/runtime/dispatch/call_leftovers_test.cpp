@@ -58,7 +58,7 @@ class CallLeftoversTest : public TurnsTest {
   /// A process dies after it dispatched a call of the tool.
   void leave(const Tool& left, const Policy& policy = {}) {
     begin({left}, policy);
-    must(session->answer(asks_for({{left.name, "{}"}})));
+    must(session->record_response(asks_for({{left.name, "{}"}})));
     restart(policy);
   }
 
@@ -175,7 +175,7 @@ TEST_P(CallLeftoversTest, AreNotEndedWhileTheAttemptIsOurOwnAndRuns) {
     opened.wait();
     return Succeeded{"paid"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
 
   const CallsReport late = must(session->run_calls());
   gate.set_value();
@@ -187,7 +187,7 @@ TEST_P(CallLeftoversTest, AreNotEndedWhileTheAttemptIsOurOwnAndRuns) {
 TEST_P(CallLeftoversTest, AreNotEndedByAnOutdatedOwner) {
   begin({leaving("pay")});
   behaviour["pay"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   ASSERT_TRUE(must(session->run_calls()).waiting);
   const auto rival = must(Runtime::start(*store, {.host = "there",
                                                   .pid = 8,

@@ -34,7 +34,7 @@ class CancelTest : public TurnsTest {
       stop.request_stop();
       return Succeeded{"paid"};
     };
-    must(session->answer(asks_for({{"pay", R"({"n": 1})"}, {"pay", R"({"n": 2})"}})));
+    must(session->record_response(asks_for({{"pay", R"({"n": 1})"}, {"pay", R"({"n": 2})"}})));
     must(session->run_calls(stop.get_token()));
     behaviour.clear();
   }
@@ -62,7 +62,7 @@ TEST_P(CancelTest, TheyAreCancelledTogetherWithWhatTheUserSaid) {
 
 TEST_P(CancelTest, WhereThereIsNoneNothingIsWritten) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   const auto before = must(store->sessions().read(id)).head;
 
@@ -73,7 +73,7 @@ TEST_P(CancelTest, WhereThereIsNoneNothingIsWritten) {
 
 TEST_P(CancelTest, WhatIsDispatchedAndNotBegunIsKnownNotToHaveHappened) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", R"({"n": 1})"}, {"pay", R"({"n": 2})"}})));
+  must(session->record_response(asks_for({{"pay", R"({"n": 1})"}, {"pay", R"({"n": 2})"}})));
 
   EXPECT_EQ(must(session->cancel_calls("so", user_says("No!"))), 2U);
 
@@ -93,7 +93,7 @@ class StoppedReadTest : public CancelTest {
       stop.request_stop();
       return Doubtful{"killed"};
     };
-    must(session->answer(asks_for({{"look", "{}"}})));
+    must(session->record_response(asks_for({{"look", "{}"}})));
     EXPECT_EQ(must(session->run_calls(stop.get_token())).in_doubt, 0U);
     behaviour.clear();
   }
@@ -112,7 +112,7 @@ TEST_P(StoppedReadTest, IsNoDoubtForAPersonAndRunsAgain) {
 
 TEST_P(StoppedReadTest, ThatWasDispatchedAndNotBegunIsEndedOnce) {
   begin({tool("look", {.read = true})});
-  must(session->answer(asks_for({{"look", "{}"}})));
+  must(session->record_response(asks_for({{"look", "{}"}})));
   EXPECT_EQ(must(session->cancel_calls("so", user_says("No!"))), 1U);
   EXPECT_EQ(state_of(first_call()), CallState::failed);
   EXPECT_EQ(runs["look"], 0);
@@ -144,7 +144,7 @@ TEST_P(CancelTest, ASecondAttemptThatIsNotBegunDoesNotSettleTheFirst) {
   begin({pay});
   behaviour["pay"] = [](const CallContext&) -> ToolOutcome { return Doubtful{"lost"}; };
   std::stop_source stop;
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   behaviour["pay"] = [&](const CallContext& call) -> ToolOutcome {
     if (call.attempt == 2) stop.request_stop();
     return Doubtful{"lost"};

@@ -11,11 +11,9 @@
 #include <variant>
 #include <vector>
 
+#include "dispatch/calls.hpp"
 #include "dispatch/intents.hpp"
 #include "dispatch/key.hpp"
-#include "dispatch/recorded.hpp"
-#include "dispatch/records.hpp"
-#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
@@ -30,8 +28,8 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 namespace {
@@ -165,31 +163,31 @@ std::string told_of(const Call& call) {
           : "It may have taken effect: do not make it again.");
 }
 
-void tell(HeldSession& held, Draft& draft, const CallView& view) {
+void tell(SessionWriter& writer, Draft& draft, const CallView& view) {
   const bool is_open = !view.row.session.empty() && view.row.state != CallState::abandoned;
-  Records(held, draft)
+  Records(writer, draft)
       .tell(view, is_open ? CallState::in_doubt : CallState::abandoned,
             {.content = told_of(view.row), .is_error = true});
 }
 
 // A call of this session, for what another one was to do.
-CallView take_over(HeldSession& held, Draft& draft, const CallView& of, const Origin* fresh) {
+CallView take_over(SessionWriter& writer, Draft& draft, const CallView& of, const Origin* fresh) {
   CallView view{.open = {.tool = of.open.tool,
                          .provider_id = of.open.provider_id,
                          .args_digest = of.open.args_digest,
                          .operation = of.open.operation,
                          .repeat = of.open.repeat,
                          .scope = of.open.scope,
-                         .nonce = held.nonce()},
-                .row = {.session = held.lease().session,
+                         .nonce = writer.nonce()},
+                .row = {.session = writer.lease().session,
                         .tool = of.row.tool,
                         .provider_id = of.row.provider_id,
                         .effect = of.row.effect,
                         .key = row_key(of.row)}};
   if (is_made_anew(of.open, fresh != nullptr)) {
-    const Operation operation = operation_in(of.open, {.session = held.lease().session.text(),
+    const Operation operation = operation_in(of.open, {.session = writer.lease().session.text(),
                                                        .call = draft.next(),
-                                                       .nonce = held.nonce(),
+                                                       .nonce = writer.nonce(),
                                                        .root = fresh ? fresh->root : "",
                                                        .root_nonce = fresh ? fresh->nonce : ""});
     view.open.scope = operation.scope;
@@ -229,13 +227,13 @@ Result<std::vector<CarriedCall>> carried_calls(Store& store, const SessionId& se
   return calls;
 }
 
-Result<void> carry(HeldSession& held, Draft& draft, const State& state,
+Result<void> carry(SessionWriter& writer, Draft& draft, const State& state,
                    std::vector<CarriedCall>& calls, const Origin* fresh) {
   std::vector<std::pair<CallView, const CarriedCall*>> told;
   for (CarriedCall& carried : calls) {
     CallView view{.open = state.open_calls.at(carried.call.position), .row = carried.call};
     if (carried.as != Carried::told) {
-      view = take_over(held, draft, view, fresh);
+      view = take_over(writer, draft, view, fresh);
       carried.position = view.call();
     }
     if (carried.as == Carried::told || carried.as == Carried::refused) {
@@ -245,25 +243,25 @@ Result<void> carry(HeldSession& held, Draft& draft, const State& state,
   // Results follow all intents, as they do after a response.
   for (const auto& [view, carried] : told) {
     if (carried->as == Carried::told) {
-      tell(held, draft, view);
+      tell(writer, draft, view);
       continue;
     }
-    auto result = recorded_result(held.world().store, carried->call);
+    auto result = recorded_result(writer.deps().store, carried->call);
     if (!result) return forward(result);
     const std::string why = *result ? (*result)->text : carried->call.why;
-    Records(held, draft)
+    Records(writer, draft)
         .settle(view, CallState::denied, {.content = why, .is_error = true},
                 {.who = "dispatcher", .why = why});
   }
   return {};
 }
 
-Result<void> carry_back(HeldSession& held, Draft& draft, const State& state) {
-  Store& store = held.world().store;
-  auto calls = carried_calls(store, held.lease().session, state, false);
+Result<void> carry_back(SessionWriter& writer, Draft& draft, const State& state) {
+  Store& store = writer.deps().store;
+  auto calls = carried_calls(store, writer.lease().session, state, false);
   if (!calls) return forward(calls);
   std::erase_if(*calls, [&](const CarriedCall& carried) {
-    return carried.call.session == held.lease().session;
+    return carried.call.session == writer.lease().session;
   });
   std::vector<CarriedCall> known;
   std::erase_if(*calls, [&](const CarriedCall& carried) {
@@ -271,11 +269,11 @@ Result<void> carry_back(HeldSession& held, Draft& draft, const State& state) {
     if (is_known) known.push_back(carried);
     return is_known;
   });
-  if (auto carried = carry(held, draft, state, *calls, nullptr); !carried) return carried;
+  if (auto carried = carry(writer, draft, state, *calls, nullptr); !carried) return carried;
   for (const CarriedCall& carried : known) {
     auto result = told_result(store, carried.call);
     if (!result) return forward(result);
-    Records(held, draft)
+    Records(writer, draft)
         .tell({.open = state.open_calls.at(carried.call.position), .row = carried.call},
               carried.call.state, {.content = result->text, .is_error = result->is_error});
   }

@@ -14,8 +14,8 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 
@@ -40,12 +40,12 @@ namespace perdure::dispatch {
 /// Adds that to the draft, which is the first of its line; the calls then have their positions.
 /// `fresh`: whose effects are done once from here on, if that is not as in the state.
 /// Fails: as Log::read.
-[[nodiscard]] Result<void> carry(HeldSession& held, Draft& draft, const State& state,
+[[nodiscard]] Result<void> carry(SessionWriter& writer, Draft& draft, const State& state,
                                  std::vector<CarriedCall>& calls, const Origin* fresh);
 
 /// The same for a session that goes back to that state. Its own calls stay what they are; of those of
 /// another session, what came of them is told, and only what was never begun is made.
 /// Fails: as carried_calls; as Log::read.
-[[nodiscard]] Result<void> carry_back(HeldSession& held, Draft& draft, const State& state);
+[[nodiscard]] Result<void> carry_back(SessionWriter& writer, Draft& draft, const State& state);
 
 }  // namespace perdure::dispatch

@@ -44,8 +44,8 @@ class ClaimsTest : public testing::Test {
                          std::holds_alternative<Dispatch>(batch.calls.back());
       if (is_it && !has_raced && (ran.size() + 1 == wanted_at)) {
         has_raced = true;
-        must(second.ask({}, user_says("go")));
-        must(second.answer(asks_for({{"pay", "{}"}})));
+        must(second.record_request({}, user_says("go")));
+        must(second.record_response(asks_for({{"pay", "{}"}})));
         must(second.run_calls());
       }
       return behind->commit(lease, batch);
@@ -73,9 +73,9 @@ class ClaimsTest : public testing::Test {
 
 TEST_F(ClaimsTest, LostWithAResponseLoseNoResponse) {
   race();
-  must(first.ask({}, user_says("go")));
+  must(first.record_request({}, user_says("go")));
 
-  ASSERT_TRUE(first.answer(asks_for({{"pay", "{}"}})));
+  ASSERT_TRUE(first.record_response(asks_for({{"pay", "{}"}})));
   const CallsReport report = must(first.run_calls());
 
   EXPECT_TRUE(has_raced);
@@ -86,8 +86,8 @@ TEST_F(ClaimsTest, LostWithAResponseLoseNoResponse) {
 TEST_F(ClaimsTest, LostWithAnOutcomeLoseNoOutcome) {
   wanted_at = 2;
   race();
-  must(first.ask({}, user_says("go")));
-  must(first.answer(asks_for({{"mail", "{}"}, {"pay", "{}"}})));
+  must(first.record_request({}, user_says("go")));
+  must(first.record_response(asks_for({{"mail", "{}"}, {"pay", "{}"}})));
 
   const CallsReport report = must(first.run_calls());
 
@@ -98,9 +98,9 @@ TEST_F(ClaimsTest, LostWithAnOutcomeLoseNoOutcome) {
 }
 
 TEST_F(ClaimsTest, LostByACallThatWaitedAreNotActedOn) {
-  must(first.ask({}, user_says("go")));
+  must(first.record_request({}, user_says("go")));
   must(first.set_status({.status = Status::paused}));
-  must(first.answer(asks_for({{"pay", "{}"}})));
+  must(first.record_response(asks_for({{"pay", "{}"}})));
   must(first.set_status({.status = Status::active}));
   race();
 

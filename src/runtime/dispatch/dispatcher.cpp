@@ -1,9 +1,11 @@
-// The loop: run what was dispatched, record it together with the next dispatch, and so on; then
-// the calls that an earlier process left.
+// The loop: run what was dispatched, record it together with the next dispatch, and so on; then the
+// calls that an earlier process left. The outcome of a call and the dispatch of the next one are one
+// commit; if another process has taken the next one's key, the outcome is committed alone.
 
 #include "dispatch/dispatcher.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
 #include <iterator>
 #include <optional>
@@ -15,18 +17,24 @@
 
 #include "dispatch/admission.hpp"
 #include "dispatch/attempts.hpp"
+#include "dispatch/calls.hpp"
 #include "dispatch/decide.hpp"
-#include "dispatch/recorded.hpp"
-#include "dispatch/records.hpp"
-#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 namespace {
@@ -50,6 +58,18 @@ bool is_settled(const CallView& call) {
          call.row.state != CallState::in_doubt;
 }
 
+bool only_read(const std::vector<CallView>& calls) {
+  return std::ranges::all_of(calls, &CallView::is_read_only);
+}
+
+// What throws changes nothing.
+SessionAnswer answer_of(const State& state, const CallView& call) {
+  auto answer = guarded("the tool's `answer`",
+                        [&] { return call.tool->answer(state, call.call(), *call.args); });
+  if (answer) return *std::move(answer);
+  return {.content = "This could not be answered: " + answer.error().message, .is_error = true};
+}
+
 }  // namespace
 
 Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
@@ -58,7 +78,7 @@ Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
   for (const CallView& call : calls) {
     if (!chosen.empty() && !call.is_read_only()) break;
     if (call.is_put_off || shares_a_key(chosen, call)) break;
-    auto admission = admit(held_, call);
+    auto admission = admit(writer_, call);
     if (!admission && chosen.empty()) return forward(admission);
     if (!admission || !std::holds_alternative<Admit>(*admission)) break;
     if (auto added = add_attempt(draft, call, {}); !added) return forward(added);
@@ -66,6 +86,11 @@ Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
     if (!call.is_read_only()) break;
   }
   return chosen;
+}
+
+void Dispatcher::place_next_request(Draft& draft, const std::vector<CallView>& calls) {
+  if (only_read(calls)) return;
+  next_request_ = std::exchange(draft.next_request, std::nullopt);
 }
 
 bool Dispatcher::end(std::optional<Duration> patience) {
@@ -91,7 +116,7 @@ Result<void> Dispatcher::run_all() {
       continue;
     }
     if (stop_.stop_requested()) return {};
-    auto calls = open_calls(held_);
+    auto calls = open_calls(writer_);
     if (!calls) return forward(calls);
     std::erase_if(*calls, [](const CallView& call) {
       return call.open.is_told && !call.open.is_retried && !is_settled(call);
@@ -110,7 +135,7 @@ Result<Dispatcher::Step> Dispatcher::advance(const std::vector<CallView>& calls)
   if (is_intended(first)) return begin(calls);
   if (is_settled(first)) return tell_outcome(first);
   if (auto late = attempts_.take_late(first.call())) {
-    Draft draft = held_.draft();
+    Draft draft = writer_.draft();
     record(draft, first, {.outcome = *std::move(late)});
     return commit(std::move(draft));
   }
@@ -121,14 +146,14 @@ Result<Dispatcher::Step> Dispatcher::advance(const std::vector<CallView>& calls)
 
 Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
   const CallView& first = calls.front();
-  auto admission = admit(held_, first);
+  auto admission = admit(writer_, first);
   if (!admission) return forward(admission);
-  Draft draft = held_.draft();
+  Draft draft = writer_.draft();
   if (const auto* held_back = std::get_if<HoldBack>(&*admission)) {
     return park(held_back->waiting, nullptr);
   }
   if (const auto* refuse = std::get_if<Refuse>(&*admission)) {
-    Records(held_, draft)
+    Records(writer_, draft)
         .settle(first, CallState::denied, {.content = refuse->why, .is_error = true},
                 {.who = "dispatcher", .why = refuse->why});
     ++report_.refused;
@@ -136,7 +161,7 @@ Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
   }
   if (const auto* again = std::get_if<Replay>(&*admission)) {
     const std::string of = call_name(again->of.session, again->of.position);
-    Records(held_, draft)
+    Records(writer_, draft)
         .settle(
             first, CallState::cancelled,
             {.content = again->content, .is_error = again->is_error, .replay_of = of},
@@ -148,7 +173,7 @@ Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
   std::ranges::copy_if(calls, std::back_inserter(intended), is_intended);
   auto chosen = dispatch_first(draft, intended);
   if (!chosen) return forward(chosen);
-  auto receipt = held_.commit(std::move(draft));
+  auto receipt = writer_.commit(std::move(draft));
   if (!receipt && lost_a_claim(receipt.error(), *chosen)) return Step::went_on;
   if (!receipt) return forward(receipt);
   began(*std::move(chosen));
@@ -157,10 +182,10 @@ Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
 
 // It came to its end on a line that the session has left since, in the middle of this turn.
 Result<Dispatcher::Step> Dispatcher::tell_outcome(const CallView& call) {
-  auto known = told_result(held_.world().store, call.row);
+  auto known = told_result(writer_.deps().store, call.row);
   if (!known) return forward(known);
-  Draft draft = held_.draft();
-  Records(held_, draft)
+  Draft draft = writer_.draft();
+  Records(writer_, draft)
       .tell(call, call.row.state, {.content = known->text, .is_error = known->is_error});
   ++report_.replayed;
   return commit(std::move(draft));
@@ -172,8 +197,8 @@ CallFacts Dispatcher::facts_of(const CallView& call) {
                   .attempts = call.row.attempts,
                   .first_dispatch = call.open.first_attempt,
                   .doubt = call.open.doubt.value_or("")};
-  const bool is_ours = call.open.worker == held_.lease().worker.text();
-  const auto& before = held_.before();
+  const bool is_ours = call.open.worker == writer_.lease().worker.text();
+  const auto& before = writer_.before();
   if (attempts_.is_running(call.call())) {
     facts.maker = Maker::running;
   } else if (is_ours || call.open.ended_at) {
@@ -184,12 +209,12 @@ CallFacts Dispatcher::facts_of(const CallView& call) {
   }
   // Whoever held it before us could send until we took it; what came back late, until it did. Where no
   // record says when ours came back, it had when we first looked.
-  Timestamp ours = held_.world().clock.now();
+  Timestamp ours = writer_.deps().clock.now();
   if (facts.maker != Maker::running) {
     ours = call.row.settled_at.value_or(
         seen_.try_emplace({call.call(), call.row.attempts}, ours).first->second);
   }
-  facts.sent_before = call.open.ended_at.value_or(is_ours ? ours : held_.taken_at());
+  facts.sent_before = call.open.ended_at.value_or(is_ours ? ours : writer_.taken_at());
   const auto verdict = verdicts_.find({call.call(), call.row.attempts});
   if (verdict != verdicts_.end()) {
     facts.verdict = verdict->second.verdict;
@@ -201,7 +226,7 @@ CallFacts Dispatcher::facts_of(const CallView& call) {
 // An outdated owner would end what its successor runs.
 Result<std::optional<std::string>> Dispatcher::end_leftovers(const CallView& call) {
   if (call.tool == nullptr || !call.tool->end_leftovers) return std::nullopt;
-  if (auto may = held_.check_may_act(); !may) return forward(may);
+  if (auto may = writer_.check_may_act(); !may) return forward(may);
   return attempts_.end_leftovers(call, stop_);
 }
 
@@ -218,7 +243,7 @@ Result<Dispatcher::Step> Dispatcher::recover(const CallView& call) {
     facts.left = *std::move(left);
   }
   const Decision decision = decide(facts, call.args ? call.tool : nullptr,
-                                   held_.world().policy.on_doubt, held_.world().clock.now());
+                                   writer_.deps().policy.on_doubt, writer_.deps().clock.now());
   return act_on(call, decision);
 }
 
@@ -245,8 +270,8 @@ Result<Dispatcher::Step> Dispatcher::act_on(const CallView& call, const Decision
                           &call);
             },
             [&](const SettleAs& settle) -> Stepped {
-              Draft draft = held_.draft();
-              Records(held_, draft)
+              Draft draft = writer_.draft();
+              Records(writer_, draft)
                   .settle(call, CallState::succeeded,
                           {.content = settle.landed.content, .is_error = settle.landed.is_error},
                           {.who = "verify", .why = "it took effect"});
@@ -254,15 +279,15 @@ Result<Dispatcher::Step> Dispatcher::act_on(const CallView& call, const Decision
             },
             [&](const AskPerson& question) -> Stepped { return ask(question.why); },
             [&](const TellModel& tell) -> Stepped {
-              Draft draft = held_.draft();
-              Records records(held_, draft);
+              Draft draft = writer_.draft();
+              Records records(writer_, draft);
               if (!call.open.doubt) records.doubt(call, tell.why, false);
               records.tell_doubt(call, tell.why);
               ++report_.in_doubt;
               return commit(std::move(draft));
             },
             [&](const GiveUp& end) -> Stepped {
-              Draft draft = held_.draft();
+              Draft draft = writer_.draft();
               record(draft, call, {.outcome = Never{end.why}});
               return commit(std::move(draft));
             }},
@@ -270,34 +295,34 @@ Result<Dispatcher::Step> Dispatcher::act_on(const CallView& call, const Decision
 }
 
 Result<void> Dispatcher::add_attempt(Draft& draft, const CallView& call, const RunIt& how) {
-  auto generation = key_generation(held_, call);
+  auto generation = key_generation(writer_, call);
   if (!generation) return forward(generation);
-  Records(held_, draft).dispatch(call, *generation, how.none_landed);
+  Records(writer_, draft).dispatch(call, *generation, how.none_landed);
   return {};
 }
 
 Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call, const RunIt& how) {
   if (call.row.attempts > 0) {
-    auto objection = find_objection(held_, call);
+    auto objection = find_objection(writer_, call);
     if (!objection) return forward(objection);
     if (*objection && call.is_read_only()) return act_on(call, GiveUp{**std::move(objection)});
     if (*objection) return act_on(call, AskPerson{**std::move(objection)});
   }
-  Draft draft = held_.draft();
+  Draft draft = writer_.draft();
   if (auto added = add_attempt(draft, call, how); !added) return forward(added);
-  if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
   if (call.row.attempts > 0) ++report_.retried;
   began({call});
   return Step::went_on;
 }
 
 Result<Verdict> Dispatcher::verify(const CallView& call) {
-  if (auto may = held_.check_may_act(); !may) return forward(may);
+  if (auto may = writer_.check_may_act(); !may) return forward(may);
   return attempts_.verify(call, stop_);
 }
 
 Result<Dispatcher::Step> Dispatcher::ask_verify(const CallView& call) {
-  const Timestamp began = held_.world().clock.now();
+  const Timestamp began = writer_.deps().clock.now();
   auto verdict = verify(call);
   if (!verdict) return forward(verdict);
   // An answer that was cut off says nothing: whoever goes on asks again.
@@ -309,34 +334,234 @@ Result<Dispatcher::Step> Dispatcher::ask_verify(const CallView& call) {
 
 // `in_doubt`: a call of which nobody knows; the log says so, and why.
 Result<Dispatcher::Step> Dispatcher::park(const Waiting& waiting, const CallView* in_doubt) {
-  Draft draft = held_.draft();
+  Draft draft = writer_.draft();
   if (in_doubt != nullptr) {
     ++report_.in_doubt;
     const bool is_news =
         in_doubt->row.state == CallState::dispatched || in_doubt->open.doubt != waiting.why;
     if (is_news)
-      Records(held_, draft).doubt(*in_doubt, waiting.why, in_doubt->open.ended_at.has_value());
+      Records(writer_, draft).doubt(*in_doubt, waiting.why, in_doubt->open.ended_at.has_value());
   }
   if (waiting.what == Waiting::For::approval) ask_approval(draft, waiting);
   if (waiting.what == Waiting::For::decision && in_doubt == nullptr)
     ask_about_claim(draft, waiting);
-  if (held_.status() == Status::active || held_.status() == Status::waiting) {
+  if (writer_.status() == Status::active || writer_.status() == Status::waiting) {
     draft.stand({.status = Status::waiting, .wait_reason = waiting.why, .wake_at = waiting.until},
                 {.who = "dispatcher"});
   }
   report_.waiting = waiting;
-  if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
   return Step::waits;
 }
 
 Result<void> Dispatcher::wake() {
-  if (held_.status() != Status::waiting) return {};
-  Draft draft = held_.draft();
+  if (writer_.status() != Status::waiting) return {};
+  Draft draft = writer_.draft();
   draft.stand({.status = Status::active},
               {.who = "dispatcher", .why = "no call is waited for any more"});
   draft.batch.sync = Sync::later;
-  if (auto receipt = held_.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
+}
+
+bool Dispatcher::is_running(Position call) const {
+  return attempts_.is_running(call) ||
+         std::ranges::find(started_, call, &CallView::call) != started_.end();
+}
+
+void Dispatcher::began(std::vector<CallView> calls) {
+  started_ = std::move(calls);
+  for (CallView& call : started_) {
+    call.row.state = CallState::dispatched;
+    call.row.attempts += 1;
+    call.row.dispatched_at = writer_.deps().clock.now();
+  }
+}
+
+Result<void> Dispatcher::run_started() {
+  if (auto may = writer_.check_may_act(); !may) return forward(may);
+  const std::vector<CallView> calls = std::exchange(started_, {});
+  auto ended = attempts_.run(calls, stop_);
+  if (!ended) return forward(ended);
+  report_.run += calls.size();
+  auto recorded = record_all(calls, *ended, !stop_.stop_requested());
+  if (!recorded) return forward(recorded);
+  if (*recorded) return {};
+  recorded = record_all(calls, *ended, false);
+  if (!recorded) return forward(recorded);
+  return {};
+}
+
+// False: a call that was to be dispatched with it could not be: another one has its key, or the policy
+// threw when it was asked. What has run is recorded all the same, alone.
+Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
+                                    const std::vector<Ended>& ended, bool with_next) {
+  Draft draft = writer_.draft();
+  std::size_t settled = 0;
+  std::size_t in_doubt = 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (record(draft, calls[i], ended[i])) {
+      ++settled;
+    } else if (!calls[i].is_read_only()) {
+      ++in_doubt;
+    }
+  }
+  auto rest = open_beside(calls);
+  if (!rest) return forward(rest);
+  // They follow in order: none before all that came earlier are over, or told of.
+  const auto unresolved = std::erase_if(
+      *rest, [](const CallView& call) { return call.row.state != CallState::intended; });
+  const bool are_settled = settled == calls.size() && unresolved == 0;
+  std::vector<CallView> chosen;
+  if (with_next && are_settled) {
+    auto first = dispatch_first(draft, *rest);
+    if (!first) return false;
+    chosen = *std::move(first);
+  }
+  const bool is_last_synced = are_settled && only_read(*rest) && !only_read(calls);
+  if (is_last_synced) draft.next_request = next_request_;
+  if (chosen.empty() && only_read(calls)) draft.batch.sync = Sync::later;
+  if (writer_.deps().policy.cadence.at == Cadence::At::call) {
+    draft.batch.checkpoint = NewCheckpoint{.reason = "call"};
+  }
+  auto receipt = writer_.commit(std::move(draft));
+  const bool is_refused = !receipt && receipt.error().code == ErrorCode::conflict;
+  if (is_refused && !chosen.empty()) return false;
+  if (!receipt) return forward(receipt);
+  report_.in_doubt += in_doubt;
+  if (is_last_synced) next_request_.reset();
+  began(std::move(chosen));
+  return true;
+}
+
+// Whether an attempt before the last one may have taken effect. What only reads has no effect, and
+// what its session answers has it with its outcome.
+bool Dispatcher::has_unresolved(const CallView& call) const {
+  if (call.is_read_only() || (call.tool != nullptr && call.tool->answer)) return false;
+  const auto open = writer_.state().open_calls.find(call.call());
+  const bool is_known = open != writer_.state().open_calls.end();
+  return call.row.attempts - 1 > (is_known ? open->second.not_landed : 0);
+}
+
+// Whether it is settled by that.
+bool Dispatcher::record(Draft& draft, const CallView& call, const Ended& ended) {
+  Records records(writer_, draft);
+  const auto fail_with = [&](const std::string& why) {
+    records.settle(call, CallState::failed, {.content = why, .is_error = true}, {.why = why});
+    return true;
+  };
+  const bool is_done = std::holds_alternative<Succeeded>(ended.outcome);
+  if (is_done && call.tool != nullptr && call.tool->answer) {
+    records.answer(call, answer_of(writer_.state(), call));
+    return true;
+  }
+  if (const auto* done = std::get_if<Succeeded>(&ended.outcome)) {
+    records.settle(call, CallState::succeeded,
+                   {.content = done->content, .is_error = done->is_error});
+    return true;
+  }
+  if (const auto* never = std::get_if<Never>(&ended.outcome)) return fail_with(never->why);
+  if (const auto* failed = std::get_if<Failed>(&ended.outcome)) {
+    if (!has_unresolved(call)) return fail_with(failed->why);
+    records.doubt(
+        call,
+        fmt::format("attempt {} did nothing, but an earlier one may have taken effect: {}",
+                    call.row.attempts, failed->why),
+        ended.has_returned);
+    return false;
+  }
+  const std::string& why = std::get<Doubtful>(ended.outcome).why;
+  const bool is_last = !ended.has_returned || call.tool == nullptr ||
+                       call.row.attempts >= call.tool->attempts_max || writer_.has_ended();
+  if (call.is_read_only() && is_last) return fail_with(why);
+  if (call.is_read_only()) {
+    // No effect to be in doubt about: it stays dispatched, and a resume runs it again.
+    records.evidence(call, why);
+  } else {
+    records.doubt(call, why, ended.has_returned);
+  }
+  return false;
+}
+
+Result<std::vector<CallView>> Dispatcher::open_beside(const std::vector<CallView>& calls) {
+  auto open = open_calls(writer_);
+  if (!open) return open;
+  std::erase_if(*open, [&](const CallView& call) {
+    const bool is_told = call.open.is_told && !call.open.is_retried;
+    return is_told || std::ranges::find(calls, call.call(), &CallView::call) != calls.end();
+  });
+  return open;
+}
+
+void Dispatcher::ask_approval(Draft& draft, const Waiting& waiting) {
+  const auto call = writer_.state().open_calls.find(waiting.call);
+  if (call == writer_.state().open_calls.end()) return;
+  const Digest& digest = call->second.args_digest;
+  if (writer_.state().approvals.find(waiting.call, digest) != nullptr) return;
+  const Approval asked{.call = waiting.call,
+                       .args_digest = digest,
+                       .who = "dispatcher",
+                       .why = waiting.why,
+                       .at = writer_.deps().clock.now()};
+  draft.add(appending("approvals", std::string(to_string(asked.decision)), to_json(asked)));
+}
+
+// The call itself was never made, and the ledger does not change: what is in doubt is what others did.
+void Dispatcher::ask_about_claim(Draft& draft, const Waiting& waiting) {
+  const auto call = writer_.state().open_calls.find(waiting.call);
+  if (call == writer_.state().open_calls.end() || call->second.doubt == waiting.why) return;
+  draft.add(appending("calls", "doubt", to_json(Doubt{.call = waiting.call, .why = waiting.why})));
+}
+
+// Nobody will ever know but this process. The model was told already of some that they are in doubt.
+Result<void> Dispatcher::record_late() {
+  if (!attempts_.has_late()) return {};
+  auto calls = open_calls(writer_);
+  if (!calls) return forward(calls);
+  Draft draft = writer_.draft();
+  for (const CallView& call : *calls) {
+    auto late = attempts_.take_late(call.call());
+    if (!late || call.open.is_told) continue;
+    const bool is_settled = record(draft, call, {.outcome = *std::move(late)});
+    const bool waits = writer_.status() == Status::waiting;
+    if (!is_settled || !waits) continue;
+    draft.stand({.status = Status::active},
+                {.who = "dispatcher", .why = "a call that it waited for has come back"});
+  }
+  if (draft.batch.entries.empty()) return {};
+  if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+Result<Dispatcher::Step> Dispatcher::commit(Draft draft) {
+  if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
+  return Step::went_on;
+}
+
+Result<std::size_t> Dispatcher::cancel_unbegun(Draft& draft, const std::string& why) {
+  auto calls = open_calls(writer_);
+  if (!calls) return forward(calls);
+  next_request_.reset();
+  // Before the commit: what it does not settle is in doubt, and is not run.
+  const std::vector<CallView> started = std::exchange(started_, {});
+  std::size_t cancelled = started.size();
+  for (const CallView& call : started) record(draft, call, not_begun());
+  for (const CallView& call : *calls) {
+    if (call.row.state != CallState::intended) {
+      const bool is_recorded =
+          std::ranges::find(started, call.call(), &CallView::call) != started.end();
+      if (is_recorded || !call.is_read_only() || is_running(call.call())) continue;
+      record(draft, call, {.outcome = Never{fmt::format("This call was stopped: {}.", why)}});
+      ++cancelled;
+      continue;
+    }
+    Records(writer_, draft)
+        .settle(call, CallState::cancelled,
+                {.content = fmt::format("This call was not started: {}.", why), .is_error = true},
+                {.who = "dispatcher", .why = why});
+    ++cancelled;
+  }
+  return cancelled;
 }
 
 }  // namespace perdure::dispatch

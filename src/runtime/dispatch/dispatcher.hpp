@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -17,20 +16,20 @@
 #include <vector>
 
 #include "dispatch/attempts.hpp"
+#include "dispatch/calls.hpp"
 #include "dispatch/decide.hpp"
-#include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 
 class Dispatcher {
  public:
-  explicit Dispatcher(HeldSession& held) : held_(held), attempts_(held) {}
+  explicit Dispatcher(SessionWriter& writer) : writer_(writer), attempts_(writer) {}
   ~Dispatcher() { static_cast<void>(end()); }
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -42,9 +41,12 @@ class Dispatcher {
                                                              const std::vector<CallView>& calls);
   void began(std::vector<CallView> calls);
 
-  /// To be added to the last commit of the present calls that is synced: the request that follows
-  /// them. For reads that is the commit which dispatches them, else that of the last outcome.
-  void then(std::function<void(Draft&)> add) { then_ = std::move(add); }
+  /// Where the request that follows the calls is written: with the last of their commits that is
+  /// synced. Reads have only the one that dispatches them, which the draft is: it keeps its
+  /// `next_request`. For other calls that is the commit of the last outcome, which gets it then.
+  void place_next_request(Draft& draft, const std::vector<CallView>& calls);
+  /// It is not written any more, if it is not yet.
+  void drop_next_request() { next_request_.reset(); }
 
   /// Adds to the draft that calls which were not begun never will be, and forgets them: those that
   /// are intended are `cancelled`, and the model is told why; of those that are dispatched it is told
@@ -61,7 +63,7 @@ class Dispatcher {
   /// Ends what an earlier attempt of the call left running. To be called before anybody is asked or
   /// told about a call without an outcome that does not run here. Why something may still run;
   /// empty: nothing does.
-  /// Fails: as HeldSession::check_may_act; as the ledger's readers.
+  /// Fails: as SessionWriter::check_may_act; as the ledger's readers.
   [[nodiscard]] Result<std::optional<std::string>> end_leftovers(const CallView& call);
 
   /// Whether an attempt of this process runs, or is about to.
@@ -107,14 +109,15 @@ class Dispatcher {
   [[nodiscard]] Result<void> record_late();
   [[nodiscard]] Result<Step> commit(Draft draft);
 
-  HeldSession& held_;
+  SessionWriter& writer_;
   Attempts attempts_;
   std::vector<CallView> started_;  ///< Dispatched by us, and not run yet.
   /// Of a verify since the call's last attempt, by call and attempt.
   std::map<std::pair<Position, std::int64_t>, Verified> verdicts_;
   /// When an attempt was first looked at that is not known to run.
   std::map<std::pair<Position, std::int64_t>, Timestamp> seen_;
-  std::function<void(Draft&)> then_;
+  /// To be written with the last outcome of the present calls.
+  std::optional<NewRequest> next_request_;
   std::stop_token stop_;  ///< Of whoever runs the calls now; none while nobody does.
   CallsReport report_;
 };

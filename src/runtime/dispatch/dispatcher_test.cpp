@@ -22,7 +22,7 @@ using DispatcherTest = TurnsTest;
 
 TEST_P(DispatcherTest, RunsTheCallsOfAResponseInOrder) {
   begin({tool("one"), tool("two")});
-  must(session->answer(asks_for({{"one", "{}"}, {"two", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}, {"two", "{}"}})));
 
   const CallsReport report = must(session->run_calls());
 
@@ -35,7 +35,7 @@ TEST_P(DispatcherTest, RunsTheCallsOfAResponseInOrder) {
 
 TEST_P(DispatcherTest, RefusesAToolThereIsNotAndArgumentsThatAreNone) {
   begin({tool("one")});
-  must(session->answer(asks_for({{"other", "{}"}, {"one", "no JSON"}, {"one", "{}"}})));
+  must(session->record_response(asks_for({{"other", "{}"}, {"one", "no JSON"}, {"one", "{}"}})));
 
   const CallsReport report = must(session->run_calls());
 
@@ -48,7 +48,7 @@ TEST_P(DispatcherTest, RefusesAToolThereIsNotAndArgumentsThatAreNone) {
 TEST_P(DispatcherTest, SendsAFailureToTheModel) {
   begin({tool("one")});
   behaviour["one"] = [](const CallContext&) { return Failed{"no such account"}; };
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
 
   must(session->run_calls());
 
@@ -61,7 +61,7 @@ TEST_P(DispatcherTest, ParksAnUnsafeCallThatThrew) {
   behaviour["one"] = [](const CallContext&) -> ToolOutcome {
     throw std::runtime_error("connection lost");
   };
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
 
   const CallsReport report = must(session->run_calls());
 
@@ -70,12 +70,12 @@ TEST_P(DispatcherTest, ParksAnUnsafeCallThatThrew) {
   EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
   EXPECT_EQ(session->status(), Status::waiting);
   EXPECT_EQ(runs["one"], 1);
-  EXPECT_FALSE(session->ask({}));
+  EXPECT_FALSE(session->record_request({}));
 }
 
 TEST_P(DispatcherTest, NeverRunsAnUnsafeCallAgainByItself) {
   begin({tool("one")});
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
   restart();
 
   auto resumed = must(runtime->resume(id));
@@ -94,7 +94,7 @@ TEST_P(DispatcherTest, RetriesAnIdempotentCallUnderTheSameKey) {
     if (call.attempt == 1) return Doubtful{"connection lost"};
     return Succeeded{"paid"};
   };
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
 
   const CallsReport report = must(session->run_calls());
 
@@ -112,7 +112,7 @@ TEST_P(DispatcherTest, VerifiesBeforeItRunsAgain) {
     return NotLanded{};
   };
   begin({one});
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
   restart();
 
   auto resumed = must(runtime->resume(id));
@@ -128,7 +128,7 @@ TEST_P(DispatcherTest, WaitsUntilARequestUnderWayCannotLandAnyMore) {
   Tool one = tool("one", {.network = true, .mutate = true});
   one.verify = [](const VerifyContext&) -> Verdict { return NotLanded{}; };
   begin({one});
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
   restart();
 
   auto resumed = must(runtime->resume(id));
@@ -147,7 +147,8 @@ TEST_P(DispatcherTest, ReplaysWhatWasDoneOnceInTheSession) {
   Tool one = tool("one");
   one.repeat = Repeat::once_per_session;
   begin({one});
-  must(session->answer(asks_for({{"one", R"({"to":"a"})"}, {"one", R"({ "to" : "a" })"}})));
+  must(
+      session->record_response(asks_for({{"one", R"({"to":"a"})"}, {"one", R"({ "to" : "a" })"}})));
 
   const CallsReport report = must(session->run_calls());
 
@@ -161,7 +162,7 @@ TEST_P(DispatcherTest, RefusesABusinessKeyWithOtherArguments) {
   one.repeat = Repeat::once_per_session;
   one.business_key = "/order";
   begin({one});
-  must(session->answer(
+  must(session->record_response(
       asks_for({{"one", R"({"order":1,"sum":5})"}, {"one", R"({"order":1,"sum":6})"}})));
 
   const CallsReport report = must(session->run_calls());
@@ -173,10 +174,10 @@ TEST_P(DispatcherTest, RefusesABusinessKeyWithOtherArguments) {
 TEST_P(DispatcherTest, TellsTheModelIfPolicySaysSoAndBlocksTheTool) {
   begin({tool("one")}, {.on_doubt = OnDoubt::tell_model});
   behaviour["one"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
-  must(session->answer(asks_for({{"one", R"({"n":1})"}})));
+  must(session->record_response(asks_for({{"one", R"({"n":1})"}})));
   ASSERT_FALSE(must(session->run_calls()).waiting);
-  must(session->ask({}));
-  must(session->answer(asks_for({{"one", R"({"n":2})"}})));
+  must(session->record_request({}));
+  must(session->record_response(asks_for({{"one", R"({"n":2})"}})));
 
   const CallsReport report = must(session->run_calls());
 
@@ -198,8 +199,8 @@ TEST_P(DispatcherTest, ReplaysWhatACheckpointerRecorded) {
     must(book.record_tool_call_result(id, call, Succeeded{.content = "by the book"}));
   }
   session = must(runtime->resume(id)).session;
-  must(session->ask());
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_request());
+  must(session->record_response(asks_for({{"one", "{}"}})));
 
   EXPECT_EQ(must(session->run_calls()).replayed, 1U);
   EXPECT_EQ(runs["one"], 0);
@@ -208,7 +209,7 @@ TEST_P(DispatcherTest, ReplaysWhatACheckpointerRecorded) {
 
 TEST_P(DispatcherTest, EndsADoubtAsSomebodyDecides) {
   begin({tool("one")});
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
   restart();
   auto resumed = must(runtime->resume(id));
   session = std::move(resumed.session);
@@ -227,7 +228,7 @@ TEST_P(DispatcherTest, EndsADoubtAsSomebodyDecides) {
 
 TEST_P(DispatcherTest, RunsItOnceMoreIfSomebodyDecidesSo) {
   begin({tool("one")});
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
   restart();
   session = must(runtime->resume(id)).session;
 
@@ -243,23 +244,24 @@ TEST_P(DispatcherTest, RunsItOnceMoreIfSomebodyDecidesSo) {
 TEST_P(DispatcherTest, ARequestThatWasToFollowAnEarlierResponseIsNotMadeLater) {
   begin({tool("one")});
   behaviour["one"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
-  must(session->answer(asks_for({{"one", "{}"}}), {}, {.then = RequestSpec{.model = "early"}}));
+  must(session->record_response(asks_for({{"one", "{}"}}), {},
+                                {.next_request = RequestSpec{.model = "early"}}));
   must(session->run_calls());
   must(session->resolve(first_call(), {.as = Decision::As::succeeded, .who = "ann"}));
   must(session->run_calls());
-  must(session->ask());
+  must(session->record_request());
 
   behaviour.clear();
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
   must(session->run_calls());
   EXPECT_FALSE(session->state().request);
-  must(session->ask({.model = "late"}));
+  must(session->record_request({.model = "late"}));
   EXPECT_EQ(session->state().request->request.model, "late");
 }
 
 TEST_P(DispatcherTest, WaitsForApprovalAndUsesItOnce) {
   begin({tool("one")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
   const CallsReport asked = must(session->run_calls());
   ASSERT_TRUE(asked.waiting);
   EXPECT_EQ(asked.waiting->what, Waiting::For::approval);
@@ -278,7 +280,7 @@ TEST_P(DispatcherTest, KeepsALostResponseAsSpentUnconfirmed) {
   restart();
   session = must(runtime->create({.budget_micros = 1000}));
   id = session->id();
-  must(session->ask({.reserve_micros = 300}, user_says("go")));
+  must(session->record_request({.reserve_micros = 300}, user_says("go")));
   restart();
 
   auto resumed = must(runtime->resume(id));

@@ -68,8 +68,8 @@ class ForeignClaims : public TurnsTest {
                                                        .ids = &ids}));
     Session their_session = must(theirs->create());
     stranger = their_session.id();
-    must(their_session.ask({}, user_says("go")));
-    must(their_session.answer(asks_for({{"pay", R"({"order":1})"}})));
+    must(their_session.record_request({}, user_says("go")));
+    must(their_session.record_response(asks_for({{"pay", R"({"order":1})"}})));
     must(their_session.run_calls());
     must(their_session.set_status({.status = Status::paused}));
     must(their_session.close());
@@ -85,8 +85,8 @@ class ForeignClaims : public TurnsTest {
 
   /// A call of our own for the same operation.
   CallsReport pay_here() {
-    if (!session->state().request) must(session->ask({}));
-    must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
+    if (!session->state().request) must(session->record_request({}));
+    must(session->record_response(asks_for({{"pay", R"({"order":1})"}})));
     return must(session->run_calls());
   }
 
@@ -249,7 +249,7 @@ class ForeignDecisions : public ForeignClaims {
   /// A session whose call waits for an approval.
   void make_waiting() {
     begin({pay()}, asking());
-    must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
+    must(session->record_response(asks_for({{"pay", R"({"order":1})"}})));
     ASSERT_EQ(must(session->run_calls()).waiting->what, Waiting::For::approval);
     call = last_call();
   }
@@ -336,11 +336,11 @@ TEST_P(ForeignDecisions, AnApprovalInTheInboxAllowsNothing) {
 
 TEST_P(ForeignDecisions, AnApprovalAheadOfItsCallAllowsNothing) {
   begin({pay()}, asking());
-  must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
+  must(session->record_response(asks_for({{"pay", R"({"order":1})"}})));
   must(session->run_calls());
   const Digest digest = session->state().open_calls.at(last_call()).args_digest;
   must(session->cancel_calls("later", user_says("and now?")));
-  must(session->ask({}));
+  must(session->record_request({}));
   // The response, then its intent: at the second position from here.
   const Position next = must(store->sessions().read(id)).head + 3;
   const Lease& lease = session->lease();
@@ -353,7 +353,7 @@ TEST_P(ForeignDecisions, AnApprovalAheadOfItsCallAllowsNothing) {
                                .call = next, .args_digest = digest, .who = "stranger"}))}}}));
   session.reset();
   session = must(runtime->open(id));
-  must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
+  must(session->record_response(asks_for({{"pay", R"({"order":1})"}})));
   const auto report = must(session->run_calls());
   ASSERT_EQ(last_call(), next);
   ASSERT_TRUE(report.waiting);
@@ -379,7 +379,7 @@ TEST_P(ForeignDecisions, AnApprovalIsNotBroughtBackByAPrune) {
 TEST_P(ForeignDecisions, ADecisionToRunACallOnceMoreEndsWithItsSession) {
   begin({tool("pay")});
   behaviour["pay"] = [](const CallContext&) -> ToolOutcome { return Doubtful{"line cut"}; };
-  must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
+  must(session->record_response(asks_for({{"pay", R"({"order":1})"}})));
   ASSERT_TRUE(must(session->run_calls()).waiting);
   must(session->resolve(last_call(), {.as = Decision::As::retry, .who = "ann", .why = "try"}));
   must(session->set_status({.status = Status::cancelled}, "ann", "no"));
@@ -394,7 +394,7 @@ TEST_P(ForeignDecisions, ACallThatWasBegunThereIsNotMadeHere) {
   keyed.honours_key = true;
   begin({keyed});
   behaviour["pay"] = [](const CallContext&) -> ToolOutcome { return Doubtful{"line cut"}; };
-  must(session->answer(asks_for({{"pay", R"({"order":1})"}})));
+  must(session->record_response(asks_for({{"pay", R"({"order":1})"}})));
   session.reset();
   runs.clear();
   carry({}, {});

@@ -27,7 +27,7 @@ class ForesightTest : public TurnsTest {
   // A call of `with` is dispatched with the response that asks for it; then the process is gone.
   void leave(const Tool& with) {
     begin({with});
-    must(session->answer(asks_for({{with.name, "{}"}})));
+    must(session->record_response(asks_for({{with.name, "{}"}})));
     restart();
   }
 
@@ -138,13 +138,13 @@ TEST_P(ForesightTest, AReadWhoseToolIsGoneIsGivenUp) {
   tools = {tool("other")};
   EXPECT_EQ(foresee(), Prospect::refuse);
   EXPECT_FALSE(resume().waiting);
-  EXPECT_TRUE(session->ask());
+  EXPECT_TRUE(session->record_request());
 }
 
 TEST_P(ForesightTest, AnIntendedCallRunsUnlessSomebodyHasToAllowIt) {
   const Policy asks{.needs_approval = [](const Tool&, const Json&) { return true; }};
   begin({tool("pay")}, asks);
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   EXPECT_EQ(foresee(), Prospect::run);
   EXPECT_EQ(foresee(asks), Prospect::ask) << "also before anybody was asked";
   must(session->run_calls());
@@ -160,7 +160,7 @@ TEST_P(ForesightTest, WhatSomebodyAllowedRunsAndWhatNobodyAllowsDoesNot) {
   for (const bool is_allowed : {true, false}) {
     runs.clear();
     begin({tool("pay")}, asks);
-    must(session->answer(asks_for({{"pay", "{}"}})));
+    must(session->record_response(asks_for({{"pay", "{}"}})));
     must(session->run_calls());
     must(session->approve(call(), is_allowed, "ana", "seen"));
     EXPECT_EQ(foresee(asks), is_allowed ? Prospect::run : Prospect::refuse);
@@ -171,7 +171,7 @@ TEST_P(ForesightTest, WhatSomebodyAllowedRunsAndWhatNobodyAllowsDoesNot) {
 
 TEST_P(ForesightTest, WhatIsForbiddenSinceItWasAskedForIsRefused) {
   begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   const Policy forbids{.refuse = [](const State&, const ProposedCall&) {
     return std::optional<std::string>("not today");
   }};

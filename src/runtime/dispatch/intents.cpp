@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "dispatch/admission.hpp"
+#include "dispatch/calls.hpp"
 #include "dispatch/key.hpp"
-#include "dispatch/records.hpp"
-#include "dispatch/view.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/call_records.hpp"
@@ -25,9 +24,8 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/limits.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
-#include "session/row_words.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 namespace {
@@ -40,11 +38,11 @@ struct Reading {
   bool is_put_off = false;  ///< The policy threw: nobody allowed it, and nobody refused it.
 };
 
-Reading read_call(HeldSession& held, const Tool* tool, const ProposedCall& proposed,
+Reading read_call(SessionWriter& writer, const Tool* tool, const ProposedCall& proposed,
                   Position call) {
   Reading reading;
   const auto& block = std::get<ToolCallBlock>(proposed.response.blocks[proposed.block]);
-  auto why = ask_policy(held.world().policy, held.state(), proposed);
+  auto why = ask_policy(writer.deps().policy, writer.state(), proposed);
   reading.is_put_off = !why;
   if (why && *why) {
     reading.refusal = **std::move(why);
@@ -59,12 +57,12 @@ Reading read_call(HeldSession& held, const Tool* tool, const ProposedCall& propo
     reading.refusal = "The arguments are not a JSON object.";
     return reading;
   }
-  const auto& origin = held.state().origin;
+  const auto& origin = writer.state().origin;
   auto operation = operation_of(*tool, *args,
-                                {.session = held.lease().session.text(),
+                                {.session = writer.lease().session.text(),
                                  .call = call,
-                                 .nonce = held.nonce(),
-                                 .root = origin ? origin->root : held.lease().session.text(),
+                                 .nonce = writer.nonce(),
+                                 .root = origin ? origin->root : writer.lease().session.text(),
                                  .root_nonce = origin ? origin->nonce : ""});
   if (!operation) {
     reading.refusal = operation.error().message;
@@ -80,19 +78,19 @@ bool needs_key(const Tool& tool, EffectClass effect) {
   return effect != EffectClass::read_only || tool.repeat != Repeat::each_call;
 }
 
-CallView view_of(HeldSession& held, const ToolCallBlock& block, const Reading& reading,
+CallView view_of(SessionWriter& writer, const ToolCallBlock& block, const Reading& reading,
                  const Tool* tool) {
   CallView view{.tool = tool, .args = reading.args, .is_put_off = reading.is_put_off};
   view.open.tool = block.name;
   view.open.provider_id = block.id;
-  view.open.nonce = held.nonce();
+  view.open.nonce = writer.nonce();
   view.open.args_digest = reading.operation ? reading.operation->args : sha256(block.args);
   if (tool != nullptr) view.open.repeat = to_string(tool->repeat);
   if (reading.operation) {
     view.open.scope = reading.operation->scope;
     view.open.operation = reading.operation->name;
   }
-  view.row.session = held.lease().session;
+  view.row.session = writer.lease().session;
   view.row.tool = block.name;
   view.row.provider_id = block.id;
   view.row.effect = tool != nullptr ? effect_class_of(*tool) : EffectClass::unsafe;
@@ -127,16 +125,17 @@ void write_down(Draft& draft, CallView& view, Position message, std::uint64_t bl
              .key = view.row.key});
 }
 
-std::vector<CallView> intend(HeldSession& held, Draft& draft, Position message,
+std::vector<CallView> intend(SessionWriter& writer, Draft& draft, Position message,
                              const Message& response) {
   std::vector<CallView> calls;
   std::vector<std::pair<CallView, std::string>> refused;
   for (std::size_t i = 0; i < response.blocks.size(); ++i) {
     const auto* block = std::get_if<ToolCallBlock>(&response.blocks[i]);
     if (block == nullptr) continue;
-    const Tool* tool = held.world().tools.find(block->name);
-    const Reading reading = read_call(held, tool, {.response = response, .block = i}, draft.next());
-    CallView view = view_of(held, *block, reading, tool);
+    const Tool* tool = writer.deps().tools.find(block->name);
+    const Reading reading =
+        read_call(writer, tool, {.response = response, .block = i}, draft.next());
+    CallView view = view_of(writer, *block, reading, tool);
     write_down(draft, view, message, i);
     if (reading.refusal.empty()) {
       calls.push_back(std::move(view));
@@ -144,7 +143,7 @@ std::vector<CallView> intend(HeldSession& held, Draft& draft, Position message,
       refused.emplace_back(std::move(view), reading.refusal);
     }
   }
-  Records records(held, draft);
+  Records records(writer, draft);
   for (const auto& [view, why] : refused) {
     records.settle(view, CallState::denied, {.content = why, .is_error = true},
                    {.who = "dispatcher", .why = why});

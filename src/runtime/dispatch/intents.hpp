@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "dispatch/view.hpp"
+#include "dispatch/calls.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/store/entry.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 
@@ -17,7 +17,7 @@ namespace perdure::dispatch {
 /// One that must not be made (Policy::refuse) or cannot be (no such tool, arguments that are no JSON object or lack what names the
 /// operation) is refused at once, and the model told why. Returns the others, in order; where the
 /// policy threw, the call is only intended.
-[[nodiscard]] std::vector<CallView> intend(HeldSession& held, Draft& draft, Position message,
+[[nodiscard]] std::vector<CallView> intend(SessionWriter& writer, Draft& draft, Position message,
                                            const Message& response);
 
 /// Adds the intent of one call, and its row in the ledger: for that block of the message, otherwise

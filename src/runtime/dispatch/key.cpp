@@ -11,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include "dispatch/schema_defaults.hpp"
 #include "perdure/core/canonical_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -20,6 +19,18 @@
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure::dispatch {
+Json with_defaults(Json args, const Json& schema) {
+  const Json* properties = schema.find("properties");
+  if (properties == nullptr || !properties->is_object() || !args.is_object()) return args;
+  for (const auto& [key, property] : *properties->as_object()) {
+    const Json* given = args.find(key);
+    const Json* standard = property.find("default");
+    if (given == nullptr && standard == nullptr) continue;
+    args.set(key, with_defaults(given != nullptr ? *given : *standard, property));
+  }
+  return args;
+}
+
 namespace {
 
 constexpr std::uint64_t key_version = 3;

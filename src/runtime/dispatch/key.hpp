@@ -22,7 +22,6 @@
 #include "perdure/store/entry.hpp"
 
 namespace perdure::dispatch {
-
 /// Of what two calls must be in to be one operation.
 struct Place {
   std::string_view session{};  ///< The session of the call.
@@ -55,5 +54,8 @@ struct Operation {
 /// What a vendor gets as Idempotency-Key: the key, and how many attempts have failed, since a
 /// vendor may keep the answer to a failed one.
 [[nodiscard]] std::string vendor_key(const Digest& key, std::int64_t failures);
+
+/// Members of objects only, as deep as `properties` goes; `schema` may be any JSON.
+[[nodiscard]] Json with_defaults(Json args, const Json& schema);
 
 }  // namespace perdure::dispatch

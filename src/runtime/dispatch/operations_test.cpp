@@ -30,8 +30,8 @@ class OperationTest : public TurnsTest {
     return made;
   }
   CallsReport next(Session& where, const Message& response) {
-    if (!where.state().request) must(where.ask({}));
-    must(where.answer(response));
+    if (!where.state().request) must(where.record_request({}));
+    must(where.record_response(response));
     return must(where.run_calls());
   }
 };
@@ -129,7 +129,7 @@ TEST_P(OperationTest, IsToldFromItsTwinsByItsPlaceNotByTheProvidersId) {
 TEST_P(OperationTest, IsWhatItWasWhenItWasIntendedWhateverItsToolSaysNow) {
   begin({once("pay")});
   must(session->set_status({.status = Status::paused}));
-  must(session->answer(asks_for({{"pay", "{}"}, {"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}, {"pay", "{}"}})));
   must(session->set_status({.status = Status::active}));
   tools = {tool("pay")};
   restart();
@@ -159,7 +159,7 @@ TEST_P(OperationTest, ThatIsReadTwiceInOneResponseIsReadOnce) {
   Tool read = tool("read", {.read = true});
   read.repeat = Repeat::once_per_session;
   begin({std::move(read)});
-  must(session->answer(asks_for({{"read", "{}"}, {"read", "{}"}})));
+  must(session->record_response(asks_for({{"read", "{}"}, {"read", "{}"}})));
 
   const CallsReport report = must(session->run_calls());
 

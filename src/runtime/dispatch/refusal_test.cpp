@@ -37,7 +37,7 @@ class RefusalTest : public TurnsTest {
 TEST_P(RefusalTest, IsRecordedWithTheResponseInTheGivenWords) {
   begin({tool("pay"), tool("look", {.read = true})}, refusing("pay"));
 
-  must(session->answer(asks_for({{"pay", "{}"}, {"look", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}, {"look", "{}"}})));
   EXPECT_EQ(state_of(first_call()), CallState::denied);
   must(session->run_calls());
 
@@ -49,7 +49,7 @@ TEST_P(RefusalTest, IsRecordedWithTheResponseInTheGivenWords) {
 TEST_P(RefusalTest, IsAskedAboutToolsThatDoNotExistAndArgumentsThatAreNone) {
   begin({tool("pay")}, refusing("pya"));
 
-  must(session->answer(asks_for({{"pya", "{"}, {"pay", "{"}})));
+  must(session->record_response(asks_for({{"pya", "{"}, {"pay", "{"}})));
   must(session->run_calls());
 
   EXPECT_EQ(result_of(2, 0), "no pya");
@@ -59,7 +59,7 @@ TEST_P(RefusalTest, IsAskedAboutToolsThatDoNotExistAndArgumentsThatAreNone) {
 TEST_P(RefusalTest, ArgumentsThatWereNotWrittenAreNone) {
   begin({tool("pay")});
 
-  must(session->answer(asks_for({{"pay", ""}, {"pay", " \n"}})));
+  must(session->record_response(asks_for({{"pay", ""}, {"pay", " \n"}})));
   must(session->run_calls());
 
   EXPECT_EQ(runs["pay"], 2);
@@ -68,7 +68,7 @@ TEST_P(RefusalTest, ArgumentsThatWereNotWrittenAreNone) {
 TEST_P(RefusalTest, WhatIsRefusedSinceItWasIntendedIsNotMade) {
   begin({tool("pay"), tool("ship")});
   behaviour["pay"] = [](const CallContext&) -> ToolOutcome { return Doubtful{"line cut"}; };
-  must(session->answer(asks_for({{"pay", "{}"}, {"ship", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}, {"ship", "{}"}})));
   must(session->run_calls());
   const Position paid = first_call();
 
@@ -92,7 +92,7 @@ TEST_P(RefusalTest, KnowsWhetherTheResponseIsRecordedAlready) {
   begin({tool("pay")}, std::move(policy));
 
   const Position response =
-      must(session->answer(asks_for({{"pay", R"({"n":1})"}, {"pay", R"({"n":2})"}})));
+      must(session->record_response(asks_for({{"pay", R"({"n":1})"}, {"pay", R"({"n":2})"}})));
   EXPECT_EQ(asked, (std::vector<Position>{0, 0}));
   must(session->run_calls());
   EXPECT_EQ(asked.back(), response);
@@ -108,7 +108,7 @@ TEST_P(RefusalTest, NamesAndIdsThatAModelMadeUpLoseNoResponse) {
                                {" pay", "{}"},
                                {"\xed\xa0\x80", "{}"}});
   std::get<ToolCallBlock>(response.blocks.at(3)).id = std::string(10'000, 'i');
-  must(session->answer(response));
+  must(session->record_response(response));
   must(session->run_calls());
 
   EXPECT_EQ(runs["pay"], 0);
@@ -121,7 +121,7 @@ TEST_P(RefusalTest, LongAndOddWordsOfARefusalAreTold) {
   policy.refuse = [words](const State&, const ProposedCall&) { return std::optional(words); };
   begin({tool("pay")}, std::move(policy));
 
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   EXPECT_EQ(state_of(first_call()), CallState::denied);
   must(session->run_calls());
   EXPECT_EQ(result_of(2, 0), words);
@@ -131,7 +131,7 @@ TEST_P(RefusalTest, LongAndOddWordsOfAToolAreRecorded) {
   begin({tool("pay")});
   const std::string words = "\x1b[31mred\xff" + std::string(10'000, 'w');
   behaviour["pay"] = [words](const CallContext&) -> ToolOutcome { return Failed{words}; };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   EXPECT_EQ(state_of(first_call()), CallState::failed);
 }
@@ -139,7 +139,7 @@ TEST_P(RefusalTest, LongAndOddWordsOfAToolAreRecorded) {
 TEST_P(RefusalTest, ADecisionInLongWordsDoesNotBlockTheInbox) {
   begin({tool("pay")});
   behaviour["pay"] = [](const CallContext&) -> ToolOutcome { return Doubtful{"line cut"}; };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
 
   must(session->resolve(first_call(), {.as = Decision::As::failed,

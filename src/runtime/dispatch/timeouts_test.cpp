@@ -42,7 +42,7 @@ class TimeoutsTest : public TurnsTest {
 TEST_P(TimeoutsTest, AreWaitedForAndAskedAbout) {
   begin({hasty(tool("pay"))});
   behaviour["pay"] = until_stopped;
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
 
   const CallsReport report = must(session->run_calls());
 
@@ -57,7 +57,7 @@ TEST_P(TimeoutsTest, AreWaitedForAndAskedAbout) {
 TEST_P(TimeoutsTest, SayHowLongSomebodyWaited) {
   begin({hasty(tool("pay"))}, {.on_doubt = OnDoubt::tell_model});
   behaviour["pay"] = until_stopped;
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   EXPECT_EQ(session->state().open_calls.begin()->second.doubt,
             "no answer within 1 ms; it was ended");
@@ -70,7 +70,7 @@ TEST_P(TimeoutsTest, AreVerifiedAndRunAgainAtOnce) {
   behaviour["pay"] = [](const CallContext& call) -> ToolOutcome {
     return call.attempt == 1 ? until_stopped(call) : ToolOutcome(Succeeded{"paid"});
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
 
   EXPECT_FALSE(must(session->run_calls()).waiting);
 
@@ -94,7 +94,7 @@ TEST_P(TimeoutsTest, WhoeverIsAskedToStopWaitsForNoVerifyAndTheNextAsksAgain) {
   };
   begin({pay});
   behaviour["pay"] = until_stopped;
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
 
   EXPECT_FALSE(must(session->run_calls(stop.get_token())).waiting);
   EXPECT_EQ(session->status(), Status::active);
@@ -121,7 +121,7 @@ TEST_P(TimeoutsTest, EndEachAtItsOwnTime) {
     over.set_value();
     return outcome;
   };
-  must(session->answer(asks_for({{"slow", "{}"}, {"quick", "{}"}})));
+  must(session->record_response(asks_for({{"slow", "{}"}, {"quick", "{}"}})));
 
   EXPECT_FALSE(must(session->run_calls()).waiting);
 
@@ -136,7 +136,7 @@ TEST_P(TimeoutsTest, ThatComeBackBeforeTheSessionIsGivenUpAreRecorded) {
     goes_on.get_future().wait();
     return Succeeded{"paid"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   ASSERT_TRUE(must(session->run_calls()).waiting);
   EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
   goes_on.set_value();
@@ -166,7 +166,7 @@ TEST_P(TimeoutsTest, AVerifyThatWasAskedTooEarlyIsAskedAgain) {
     return Succeeded{"paid again"};
   };
   begin({pay});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   auto report = must(session->run_calls());
   while (report.waiting && report.waiting->until) {
     clock.advance(*report.waiting->until - clock.now() + Duration(1));

@@ -89,11 +89,11 @@ class TurnsTest : public testing::TestWithParam<Backend> {
     restart(std::move(policy));
     session = must(runtime->create());
     id = session->id();
-    must(session->ask({}, user_says("go")));
+    must(session->record_request({}, user_says("go")));
   }
 
   std::string result_of(std::size_t message, std::size_t block = 0) {
-    const auto history = well_formed(session->state());
+    const auto history = provider_messages(session->state());
     return std::get<ToolResultBlock>(history.at(message).blocks.at(block)).content;
   }
 

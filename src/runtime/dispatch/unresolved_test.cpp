@@ -204,8 +204,8 @@ class UnresolvedTest : public TurnsTest {
     restart();
     session.emplace(must(runtime->create()));
     id = session->id();
-    must(session->ask({}, user_says("go")));
-    must(session->answer(asks_for({{"pay", args}})));
+    must(session->record_request({}, user_says("go")));
+    must(session->record_response(asks_for({{"pay", args}})));
     const Call row = must(store->ledger().list({.session = id})).front();
     mishap = row.position;
     if (one.first == First::killed) {
@@ -234,8 +234,8 @@ class UnresolvedTest : public TurnsTest {
     }
     take_up({tool_for(one)});
     if (state_of(mishap) == CallState::succeeded) return;
-    must(session->ask({}));
-    must(session->answer(asks_for({{"pay", args}})));
+    must(session->record_request({}));
+    must(session->record_response(asks_for({{"pay", args}})));
     report = must(session->run_calls());
     run();
     EXPECT_FALSE(report.waiting);
@@ -275,7 +275,7 @@ TEST_P(UnresolvedTest, AVerifySpeaksOfTheAttemptsBeforeItAndOfNoLaterOne) {
     if (call.attempt < 3) return Doubtful{"line cut"};
     return Failed{"the program did not start"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   ASSERT_TRUE(must(session->run_calls()).waiting);
   must(session->resolve(first_call(), {.as = Decision::As::retry, .who = "ann"}));
 
@@ -293,7 +293,7 @@ TEST_P(UnresolvedTest, AVerifyIsRememberedThroughADeath) {
     if (call.attempt == 1) return Doubtful{"line cut"};
     return Failed{"no such account"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   EXPECT_FALSE(must(session->run_calls()).waiting);
   EXPECT_EQ(state_of(first_call()), CallState::failed);
   for (const Entry& entry : must(store->log().read(id, {.channel = "calls"}))) {
@@ -313,7 +313,7 @@ TEST_P(UnresolvedTest, WhatWasNotBegunSaysNothingOfAnEarlierAttempt) {
   };
   begin({pay});
   behaviour["pay"] = [](const CallContext&) { return Doubtful{"line cut"}; };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
 
   must(session->run_calls(stop.get_token()));
 
@@ -329,7 +329,7 @@ TEST_P(UnresolvedTest, AllAttemptsHaveOneKeyOfTheVendorThoughASessionIsRemovedMe
   pay.repeat = Repeat::once_per_store;
   begin({pay});
   behaviour["pay"] = [](const CallContext&) { return Failed{"no funds"}; };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   const SessionId first = id;
   begin({pay});
@@ -338,7 +338,7 @@ TEST_P(UnresolvedTest, AllAttemptsHaveOneKeyOfTheVendorThoughASessionIsRemovedMe
     must(store->retention().remove(first));
     return Doubtful{"line cut"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
 
   EXPECT_FALSE(must(session->run_calls()).waiting);
 
@@ -356,20 +356,20 @@ TEST_P(UnresolvedTest, AReadThatDoesNotStopIsAnErrorForTheModelAndHoldsNothingUp
     opened.wait();
     return Succeeded{"too late"};
   };
-  must(session->answer(asks_for({{"look", "{}"}})));
+  must(session->record_response(asks_for({{"look", "{}"}})));
 
   EXPECT_FALSE(must(session->run_calls()).waiting);
 
   EXPECT_EQ(result_of(2), "no answer within 1 ms; it was asked to stop, and did not");
   EXPECT_EQ(must(store->sessions().read(id)).attention, 0);
-  EXPECT_TRUE(session->ask());
+  EXPECT_TRUE(session->record_request());
   goes_on.set_value();
 }
 
 TEST_P(UnresolvedTest, ACallThatWasAReadIsNotMadeByAToolThatNoLongerOnlyReads) {
   begin({tool("look", {.read = true}), tool("pay")},
         {.needs_approval = [](const Tool& tool, const Json&) { return tool.name == "look"; }});
-  must(session->answer(asks_for({{"look", "{}"}})));
+  must(session->record_response(asks_for({{"look", "{}"}})));
   must(session->run_calls());
   tools = {tool("look")};
   restart();

@@ -27,8 +27,8 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/turn.hpp"
-#include "session/commit_surely.hpp"
 #include "values/fields.hpp"
+#include "writer/commit_surely.hpp"
 
 namespace perdure::saver {
 namespace {

@@ -35,7 +35,7 @@
 #include "saver/steps.hpp"
 #include "saver/thread_log.hpp"
 #include "saver/turn.hpp"
-#include "session/commit_surely.hpp"
+#include "writer/commit_surely.hpp"
 
 namespace perdure {
 namespace {

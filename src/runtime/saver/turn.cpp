@@ -16,7 +16,7 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/name_holder.hpp"
+#include "writer/worker.hpp"
 
 namespace perdure::saver {
 namespace {

@@ -22,23 +22,25 @@ class AskedAheadTest : public TurnsTest {
 
 TEST_P(AskedAheadTest, IsWrittenWithTheLastOutcomeAndOnceMoreWhenItIsSent) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}}), {}, {.then = RequestSpec{.model = "m"}}));
+  must(session->record_response(asks_for({{"pay", "{}"}}), {},
+                                {.next_request = RequestSpec{.model = "m"}}));
   EXPECT_FALSE(session->state().request);
   must(session->run_calls());
   ASSERT_TRUE(session->state().request);
   EXPECT_EQ(requests(), 2U);
-  must(session->ask({.model = "m"}));
+  must(session->record_request({.model = "m"}));
   EXPECT_EQ(requests(), 3U) << "what is really sent";
-  EXPECT_TRUE(session->answer(assistant_says("paid")));
+  EXPECT_TRUE(session->record_response(assistant_says("paid")));
 }
 
 TEST_P(AskedAheadTest, IsWrittenWithCallsThatOnlyRead) {
   begin({tool("look", {.read = true})});
-  must(session->answer(asks_for({{"look", "{}"}}), {}, {.then = RequestSpec{.model = "m"}}));
-  EXPECT_FALSE(session->ask({.model = "m"})) << "there is nothing to ask with yet";
+  must(session->record_response(asks_for({{"look", "{}"}}), {},
+                                {.next_request = RequestSpec{.model = "m"}}));
+  EXPECT_FALSE(session->record_request({.model = "m"})) << "there is nothing to ask with yet";
   must(session->run_calls());
   EXPECT_EQ(requests(), 2U);
-  must(session->ask({.model = "m"}));
+  must(session->record_request({.model = "m"}));
   EXPECT_EQ(requests(), 3U);
 }
 
@@ -48,11 +50,12 @@ TEST_P(AskedAheadTest, FollowsItsOwnCallsOnly) {
     if (runs["pay"] == 1) return Doubtful{"connection lost"};
     return Succeeded{"paid"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}}), {}, {.then = RequestSpec{.model = "old"}}));
+  must(session->record_response(asks_for({{"pay", "{}"}}), {},
+                                {.next_request = RequestSpec{.model = "old"}}));
   must(session->run_calls());
   must(session->resolve(first_call(), {.as = Decision::As::failed, .who = "ann"}));
-  must(session->ask({}));
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_request({}));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
 
   must(session->run_calls());
 

@@ -28,16 +28,17 @@ class CadenceTest : public TurnsTest {
     end_turn();
   }
   void end_turn() {
-    must(session->answer({.role = Role::assistant, .blocks = {TextBlock{.text = "done"}}}));
+    must(
+        session->record_response({.role = Role::assistant, .blocks = {TextBlock{.text = "done"}}}));
   }
   void take_turn() {
-    must(session->ask({}, user_says("more")));
+    must(session->record_request({}, user_says("more")));
     end_turn();
   }
   void make_call() {
-    must(session->answer(asks_for({{"one", "{}"}})));
+    must(session->record_response(asks_for({{"one", "{}"}})));
     must(session->run_calls());
-    must(session->ask());
+    must(session->record_request());
   }
   void die_and_resume() {
     restart(policy);
@@ -56,7 +57,7 @@ class CadenceTest : public TurnsTest {
 
 TEST_P(CadenceTest, TurnNamesTheEndOfEveryTurn) {
   start({.at = Cadence::At::turn});
-  must(session->ask({}, user_says("more")));
+  must(session->record_request({}, user_says("more")));
   make_call();
   EXPECT_EQ(reasons(), Reasons{"turn"});
   end_turn();
@@ -68,7 +69,7 @@ TEST_P(CadenceTest, TurnNamesTheEndOfEveryTurn) {
 
 TEST_P(CadenceTest, CallNamesEveryCallAsWell) {
   start({.at = Cadence::At::call});
-  must(session->ask({}, user_says("more")));
+  must(session->record_request({}, user_says("more")));
   make_call();
   make_call();
   EXPECT_EQ(reasons(), (Reasons{"turn", "call", "call"}));

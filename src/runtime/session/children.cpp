@@ -1,8 +1,6 @@
 // A grant and the session it is for are one commit. An end is committed by the child before its
 // parent is told, so that nothing is spent after what was not spent has gone back.
 
-#include "session/children.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "dispatch/view.hpp"
+#include "dispatch/calls.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
@@ -31,20 +29,12 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
 #include "session/parts.hpp"
-#include "session/row_words.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure {
 namespace {
-
-Result<void> add_change_of(Budget& budget, Draft& draft, BudgetEntry wanted) {
-  auto entered = enter(budget, std::move(wanted));
-  if (!entered) return forward(entered);
-  draft.add(appending("budget", std::string(to_string(entered->change)), to_json(*entered)));
-  return {};
-}
 
 // Of an entry whose row was zeroed, not even the channel is known.
 bool has_lost_origin(const State& state) {
@@ -72,10 +62,10 @@ bool may_pass(const Error& error) {
 }
 
 // The parent's log no longer says what the child may spend: it may spend nothing.
-Result<ChildSpawn> without_record(const HeldSession& held, const Parent& parent) {
+Result<ChildSpawn> without_record(const SessionWriter& writer, const Parent& parent) {
   ChildSpawn spawn{
-      .child = held.lease().session.text(), .root = parent.session.text(), .limit_micros = 0};
-  auto value = held.world().store.log().find_value(parent.session, "origin", Point::head());
+      .child = writer.lease().session.text(), .root = parent.session.text(), .limit_micros = 0};
+  auto value = writer.deps().store.log().find_value(parent.session, "origin", Point::head());
   if (!value && !is_missing(value.error())) return forward(value);
   if (value && *value && (*value)->condition == Condition::intact) {
     if (const auto origin = origin_from_json((*value)->body.bytes())) {
@@ -86,25 +76,26 @@ Result<ChildSpawn> without_record(const HeldSession& held, const Parent& parent)
   return spawn;
 }
 
-Result<std::string> text_of_body(const HeldSession& held, const Body& body) {
+Result<std::string> text_of_body(const SessionWriter& writer, const Body& body) {
   const auto ref = body.blob();
   if (!ref) return body.bytes();
-  return held.world().store.blobs().get(*ref);
+  return writer.deps().store.blobs().get(*ref);
 }
 
-Result<ChildSpawn> read_spawn(const HeldSession& held, const Parent& parent) {
+Result<ChildSpawn> read_spawn(const SessionWriter& writer, const Parent& parent) {
   auto entries =
-      held.world().store.log().read(parent.session, {.as_of = Point::position(parent.position),
-                                                     .from = parent.position,
-                                                     .to = parent.position,
-                                                     .channel = "children"});
+      writer.deps().store.log().read(parent.session, {.as_of = Point::position(parent.position),
+                                                      .from = parent.position,
+                                                      .to = parent.position,
+                                                      .channel = "children"});
   if (!entries && !is_missing(entries.error())) return forward(entries);
-  if (!entries || entries->empty()) return without_record(held, parent);
-  auto text = text_of_body(held, entries->front().body);
+  if (!entries || entries->empty()) return without_record(writer, parent);
+  auto text = text_of_body(writer, entries->front().body);
   if (!text && may_pass(text.error())) return forward(text);
-  if (!text) return without_record(held, parent);
+  if (!text) return without_record(writer, parent);
   auto spawn = child_spawn_from_json(*text);
-  if (!spawn || spawn->child != held.lease().session.text()) return without_record(held, parent);
+  if (!spawn || spawn->child != writer.lease().session.text())
+    return without_record(writer, parent);
   return spawn;
 }
 
@@ -126,28 +117,28 @@ Result<std::optional<ChildEnd>> read_end(Store& store, const SessionId& child) {
 
 }  // namespace
 
-Accounts accounts_of(const HeldSession& held) {
-  return {.budget = held.state().budget, .children = held.state().children};
+Accounts accounts_of(const SessionWriter& writer) {
+  return {.budget = writer.state().budget, .children = writer.state().children};
 }
 
-Result<void> check_all_settled(HeldSession& held) {
-  auto open = dispatch::open_calls(held);
+Result<void> check_all_settled(SessionWriter& writer) {
+  auto open = dispatch::open_calls(writer);
   if (!open) return forward(open);
   if (open->empty()) return {};
   return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
-              call_name(held.lease().session, open->front().call()));
+              call_name(writer.lease().session, open->front().call()));
 }
 
-Result<void> add_beginning(const HeldSession& held, const std::optional<Parent>& parent,
+Result<void> add_beginning(const SessionWriter& writer, const std::optional<Parent>& parent,
                            Draft& draft) {
   if (!parent || parent->lineage != Lineage::child) {
-    Origin origin = root_origin(held.lease().session, held.world().ids);
+    Origin origin = root_origin(writer.lease().session, writer.deps().ids);
     // What cannot be read any more must not be done once more under a nonce of its own.
-    if (has_lost_origin(held.state())) origin.nonce.clear();
+    if (has_lost_origin(writer.state())) origin.nonce.clear();
     draft.add(replacing("origin", "origin", to_json(origin)));
     return {};
   }
-  auto spawn = read_spawn(held, *parent);
+  auto spawn = read_spawn(writer, *parent);
   if (!spawn) return forward(spawn);
   draft.add(replacing(
       "origin", "origin",
@@ -156,19 +147,19 @@ Result<void> add_beginning(const HeldSession& held, const std::optional<Parent>&
   if (spawn->setup) draft.add(replacing("setup", "setup", to_json(*spawn->setup)));
   if (!spawn->limit_micros) return {};
   Budget budget;
-  return add_change_of(budget, draft,
-                       {.change = BudgetChange::limit, .micros = spawn->limit_micros});
+  return add_budget_change(draft, budget,
+                           {.change = BudgetChange::limit, .micros = spawn->limit_micros});
 }
 
 Result<void> add_end(const SessionParts& parts, Draft& draft, Budget& budget,
                      const Ending& ending) {
   if (!draft.batch.status) {
-    const std::string words = row_words(ending.result, title_bytes_max);
+    const std::string words = row_text(ending.result, title_bytes_max);
     draft.stand(ending.change, {.why = words.empty() ? "it has finished" : words});
   }
-  const auto& before = parts.held.state().end;
+  const auto& before = parts.writer.state().end;
   const std::int64_t recorded = budget.totals.recorded();
-  const ChildEnd end{.child = parts.held.lease().session.text(),
+  const ChildEnd end{.child = parts.writer.lease().session.text(),
                      .number = before ? before->number + 1 : 1,
                      .status = ending.change.status,
                      .spent_micros = recorded,
@@ -176,16 +167,16 @@ Result<void> add_end(const SessionParts& parts, Draft& draft, Budget& budget,
                      .result = ending.result};
   draft.add(appending("children", "end", to_json(end)));
   if (!parts.parent || !budget.totals.limit) return {};
-  return add_change_of(
-      budget, draft,
+  return add_budget_change(
+      draft, budget,
       {.change = BudgetChange::limit, .micros = recorded, .what = "the rest goes back"});
 }
 
 Result<void> tell_parent(const SessionParts& parts) {
-  const auto& end = parts.held.state().end;
-  if (!parts.parent || !end || !parts.held.has_ended()) return {};
+  const auto& end = parts.writer.state().end;
+  if (!parts.parent || !end || !parts.writer.has_ended()) return {};
   auto told =
-      Mail(parts.held.world().store, parts.parent->session).child_result(end_id(*end), *end);
+      Mail(parts.writer.deps().store, parts.parent->session).child_result(end_id(*end), *end);
   if (!told && is_missing(told.error())) return {};
   return told;
 }
@@ -200,88 +191,37 @@ void add_result(Draft& draft, Accounts& accounts, const ChildEnd& end) {
   if (const auto grant = budget.grants.find(end.child); grant != budget.grants.end()) {
     known = std::max(known, grant->second);
     const std::int64_t rest = std::max<std::int64_t>(0, grant->second - spent);
-    [[maybe_unused]] const auto returned = add_change_of(
-        budget, draft, {.change = BudgetChange::give_back, .subject = end.child, .micros = rest});
+    [[maybe_unused]] const auto returned = add_budget_change(
+        draft, budget, {.change = BudgetChange::give_back, .subject = end.child, .micros = rest});
   }
   // What nobody knows of the child's is not known here either, once.
   const std::int64_t unsure = end.spent_micros - spent;
   if (unsure > 0) add_unconfirmed(budget, draft, end.child, unsure);
   if (spent > known) {
     [[maybe_unused]] const auto recorded =
-        add_change_of(budget, draft,
-                      {.change = BudgetChange::spend,
-                       .micros = spent - known,
-                       .what = "beyond the grant of " + end.child});
+        add_budget_change(draft, budget,
+                          {.change = BudgetChange::spend,
+                           .micros = spent - known,
+                           .what = "beyond the grant of " + end.child});
   }
   draft.add(appending("children", "result", to_json(end)));
   child->second.end = end;
 }
 
 Result<void> ask_children(SessionParts& parts) {
-  Draft draft = parts.held.draft();
-  Accounts accounts = accounts_of(parts.held);
-  for (const auto& [id, child] : parts.held.state().children) {
+  Draft draft = parts.writer.draft();
+  Accounts accounts = accounts_of(parts.writer);
+  for (const auto& [id, child] : parts.writer.state().children) {
     if (child.end) continue;
     auto session = SessionId::parse(id);
     if (!session) continue;
-    auto end = read_end(parts.held.world().store, *session);
+    auto end = read_end(parts.writer.deps().store, *session);
     if (!end) return forward(end);
     if (*end) add_result(draft, accounts, **end);
   }
   if (draft.batch.entries.empty()) return {};
-  if (auto receipt = parts.held.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = parts.writer.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
-}
-
-Result<SessionId> Session::spawn(const ChildSpec& spec) {
-  HeldSession& held = parts_->held;
-  if (auto known = held.find_out(); !known) return forward(known);
-  SessionId child = spec.id ? *spec.id : mint<SessionTag>(held.world().ids);
-  if (state().children.contains(child.text())) return child;
-  if (auto goes_on = held.check_goes_on(); !goes_on) return forward(goes_on);
-  Draft draft = held.draft();
-  Budget budget = state().budget;
-  ChildSpawn record{.child = child.text(),
-                    .root = state().origin ? state().origin->root : id().text(),
-                    .nonce = state().origin ? state().origin->nonce : "",
-                    .agent_digest = spec.agent_digest,
-                    .limit_micros = spec.grant_micros,
-                    .setup = spec.setup};
-  if (!spec.grant_micros && budget.totals.limit) record.limit_micros = 0;
-  if (spec.grant_micros) {
-    auto granted = add_change_of(
-        budget, draft,
-        {.change = BudgetChange::grant, .subject = child.text(), .micros = spec.grant_micros});
-    if (!granted) return forward(granted);
-  }
-  // Last: the child's row names its position.
-  draft.add(appending("children", "spawn", to_json(record)));
-  draft.batch.children.push_back(
-      {.id = child,
-       .annotation = spec.annotation,
-       .origin =
-           NewSession::Origin{.session = id(), .at = Point::head(), .lineage = Lineage::child}});
-  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  return child;
-}
-
-Result<void> Session::finish(const std::string& result, Status as) {
-  if (!has_ended(as)) {
-    return fail(ErrorCode::invalid_argument, fmt::format("{} is no end", to_string(as)));
-  }
-  if (auto known = parts_->held.find_out(); !known) return known;
-  if (parts_->held.has_ended() && as != status()) {
-    return fail(ErrorCode::conflict,
-                fmt::format("the session is {}: reopen it first", to_string(status())));
-  }
-  if (parts_->held.has_ended() && state().end) return tell_parent(*parts_);
-  if (auto settled = check_all_settled(parts_->held); !settled) return settled;
-  Draft draft = parts_->held.draft();
-  Budget budget = state().budget;
-  auto added = add_end(*parts_, draft, budget, {.change = {.status = as}, .result = result});
-  if (!added) return added;
-  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
-  return tell_parent(*parts_);
 }
 
 }  // namespace perdure

@@ -105,8 +105,8 @@ class ChildrenTest : public testing::TestWithParam<Backend> {
   }
   /// One request and its response.
   static void spend(Session& session, std::int64_t reserve, std::int64_t cost) {
-    must(session.ask({.reserve_micros = reserve}, user_says("go")));
-    must(session.answer({.blocks = {TextBlock{.text = "done"}}}, {.cost_micros = cost}));
+    must(session.record_request({.reserve_micros = reserve}, user_says("go")));
+    must(session.record_response({.blocks = {TextBlock{.text = "done"}}}, {.cost_micros = cost}));
   }
   std::size_t mails(const char* const session) {
     return must(behind->inbox().list(named(session), 100)).size();
@@ -194,7 +194,7 @@ TEST_P(ChildrenTest, WithoutAGrantSpendNothing) {
   Session p = parent();
   must(p.spawn({.id = named("c")}));
   Session c = must(runtime->open(named("c")));
-  EXPECT_EQ(refused_about(c.ask({.reserve_micros = 1})), "budget");
+  EXPECT_EQ(refused_about(c.record_request({.reserve_micros = 1})), "budget");
 }
 
 TEST_P(ChildrenTest, WhoseParentDiedRightAfterItSpawnedThemAreResumed) {
@@ -220,7 +220,7 @@ TEST_P(ChildrenTest, WhoseRecordIsGoneSpendNothing) {
        .origin = NewSession::Origin{.session = p.id(), .lineage = Lineage::child}}));
   Session c = must(runtime->open(named("c")));
   EXPECT_EQ(c.state().origin->root, "p");
-  EXPECT_EQ(refused_about(c.ask({.reserve_micros = 1})), "budget");
+  EXPECT_EQ(refused_about(c.record_request({.reserve_micros = 1})), "budget");
 }
 
 TEST_P(ChildrenTest, OfASessionWithoutALimitHaveNone) {
@@ -256,8 +256,8 @@ TEST_P(ChildrenTest, WhatNobodyKnowsOfTheirsIsNotKnownOfTheParentsEither) {
   Session p = parent();
   Session c = must(runtime->open(must(p.spawn({.id = named("c"), .grant_micros = 300}))));
   spend(c, 100, 60);
-  must(c.ask({.reserve_micros = 100}, user_says("and?")));
-  must(c.give_up("the connection broke", true));
+  must(c.record_request({.reserve_micros = 100}, user_says("and?")));
+  must(c.abandon_request("the connection broke", true));
   must(c.finish("done"));
   must(p.set_budget(10, "ann", "too much"));
 
@@ -297,7 +297,7 @@ TEST_P(ChildrenTest, ThatDiedKeepTheirGrant) {
   must(p.spawn({.id = named("c"), .grant_micros = 300}));
   {
     Session c = must(runtime->open(named("c")));
-    must(c.ask({.reserve_micros = 100}, user_says("go")));
+    must(c.record_request({.reserve_micros = 100}, user_says("go")));
   }
   must(p.take_inbox());
   EXPECT_EQ(p.state().budget.available(), 700);
@@ -328,7 +328,7 @@ TEST_P(ChildrenTest, ThatHaveEndedSpendNothingMore) {
   spend(c, 100, 80);
   must(c.finish("done"));
   must(c.reopen("ann", "once more"));
-  EXPECT_EQ(refused_about(c.ask({.reserve_micros = 1}, user_says("go"))), "budget");
+  EXPECT_EQ(refused_about(c.record_request({.reserve_micros = 1}, user_says("go"))), "budget");
   // Nobody reserved it, and it was paid all the same.
   spend(c, 0, 5);
   must(c.finish("done again"));
@@ -368,8 +368,8 @@ TEST_P(ChildrenTest, DoNotEndWhileACallIsOpenNorInAStatusThatIsNoEnd) {
   const auto paused = p.finish("x", Status::paused);
   ASSERT_FALSE(paused);
   EXPECT_EQ(paused.error().code, ErrorCode::invalid_argument);
-  must(p.ask({}, user_says("go")));
-  must(p.answer({.blocks = {ToolCallBlock{.id = "c1", .name = "pay", .args = "{}"}}}));
+  must(p.record_request({}, user_says("go")));
+  must(p.record_response({.blocks = {ToolCallBlock{.id = "c1", .name = "pay", .args = "{}"}}}));
   const auto open = p.finish("x");
   ASSERT_FALSE(open);
   EXPECT_EQ(open.error().code, ErrorCode::conflict);
@@ -384,11 +384,11 @@ class ChildrenSweep : public ChildrenTest {
         session.state().transcript.back().message.role == Role::assistant) {
       return true;
     }
-    const auto asked = session.ask({.reserve_micros = reserve}, user_says("go"));
+    const auto asked = session.record_request({.reserve_micros = reserve}, user_says("go"));
     if (!asked && asked.error().subject == "budget") return true;
     if (!asked) return false;
     paid += cost;
-    return session.answer({.blocks = {TextBlock{.text = "done"}}}, {.cost_micros = cost})
+    return session.record_response({.blocks = {TextBlock{.text = "done"}}}, {.cost_micros = cost})
         .has_value();
   }
   bool run_grandchild() {

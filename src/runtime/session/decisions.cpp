@@ -1,4 +1,5 @@
-// What people decide: about calls, allowed or not, how one in doubt ends; and about money.
+// What people decide about calls, and what a tool says when it is asked about one. That a call took
+// effect settles it; any other answer of verify is only evidence.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,24 +8,24 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "dispatch/admission.hpp"
-#include "dispatch/records.hpp"
-#include "dispatch/view.hpp"
+#include "dispatch/calls.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/runtime/verify.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
-#include "session/decide_calls.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
-#include "session/open_call.hpp"
 #include "session/parts.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure {
 namespace {
@@ -75,24 +76,24 @@ std::optional<Decision::As> decision_from(std::string_view text) {
   return std::nullopt;
 }
 
-Result<CallView> find_open(HeldSession& held, Position call) {
-  auto calls = dispatch::open_calls(held);
+Result<CallView> find_open(SessionWriter& writer, Position call) {
+  auto calls = dispatch::open_calls(writer);
   if (!calls) return forward(calls);
   for (CallView& view : *calls) {
     if (view.call() == call) return std::move(view);
   }
   return fail(ErrorCode::not_found,
-              fmt::format("no call {} is open", call_name(held.lease().session, call)));
+              fmt::format("no call {} is open", call_name(writer.lease().session, call)));
 }
 
 Result<CallView> find_in_doubt(SessionParts& parts, Position call) {
-  auto view = find_open(parts.held, call);
+  auto view = find_open(parts.writer, call);
   if (!view) return view;
   const bool is_unresolved =
       view->row.state == CallState::dispatched || view->row.state == CallState::in_doubt;
   if (is_unresolved && !parts.dispatcher.is_running(call)) return view;
-  return fail(ErrorCode::conflict,
-              fmt::format("call {} is not in doubt", call_name(parts.held.lease().session, call)));
+  return fail(ErrorCode::conflict, fmt::format("call {} is not in doubt",
+                                               call_name(parts.writer.lease().session, call)));
 }
 
 namespace {
@@ -101,7 +102,7 @@ namespace {
 // result and the key, as if it had been made here.
 Result<void> add_decision_on_claim(SessionParts& parts, Draft& draft, const CallView& view,
                                    const Decision& decision) {
-  Store& store = parts.held.world().store;
+  Store& store = parts.writer.deps().store;
   const std::string name = call_name(view.row.session, view.call());
   if (decision.as == Decision::As::abandoned) {
     return fail(ErrorCode::invalid_argument,
@@ -125,7 +126,7 @@ Result<void> add_decision_on_claim(SessionParts& parts, Draft& draft, const Call
   auto claimed = dispatch::claimed_result(store, view.row);
   if (!claimed) return forward(claimed);
   const Reason reason{.who = decision.who, .why = decision.why};
-  Records records(parts.held, draft);
+  Records records(parts.writer, draft);
   records.resolution(view, to_string(decision.as), reason);
   if (decision.as == Decision::As::failed) {
     records.settle(view, CallState::denied, {.content = decision.result, .is_error = true}, reason);
@@ -144,7 +145,7 @@ Result<void> add_decision_on_claim(SessionParts& parts, Draft& draft, const Call
 
 Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
                           const Decision& decision) {
-  auto open = find_open(parts.held, call);
+  auto open = find_open(parts.writer, call);
   if (!open) return forward(open);
   if (open->row.state == CallState::intended && open->open.doubt) {
     return add_decision_on_claim(parts, draft, *open, decision);
@@ -154,7 +155,7 @@ Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
   // Whoever decides must not be overtaken by what they decided about.
   auto left = parts.dispatcher.end_leftovers(*view);
   if (!left) return forward(left);
-  Records records(parts.held, draft);
+  Records records(parts.writer, draft);
   if (*left) records.evidence(*view, fmt::format("something of it may still run: {}", **left));
   records.resolution(*view, to_string(decision.as), {.who = decision.who, .why = decision.why});
   if (view->row.state == CallState::dispatched) {
@@ -164,19 +165,20 @@ Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
   return {};
 }
 
-Result<void> add_approval(SessionParts& parts, Draft& draft, Position call, const Word& word) {
-  auto view = find_open(parts.held, call);
+Result<void> add_approval(SessionParts& parts, Draft& draft, Position call,
+                          const CallApproval& word) {
+  auto view = find_open(parts.writer, call);
   if (!view) return forward(view);
   if (view->row.state != CallState::intended) {
     return fail(ErrorCode::conflict, fmt::format("call {} was made already",
-                                                 call_name(parts.held.lease().session, call)));
+                                                 call_name(parts.writer.lease().session, call)));
   }
-  const Approval* const before = parts.held.state().approvals.find(call, view->open.args_digest);
+  const Approval* const before = parts.writer.state().approvals.find(call, view->open.args_digest);
   const bool is_denied = before != nullptr && before->decision == ApprovalDecision::refused;
   if (is_denied && word.allow && !word.overrules) {
     return fail(ErrorCode::conflict,
-                fmt::format("call {} was denied by {}", call_name(parts.held.lease().session, call),
-                            before->who),
+                fmt::format("call {} was denied by {}",
+                            call_name(parts.writer.lease().session, call), before->who),
                 "call_denied");
   }
   const Approval approval{
@@ -185,57 +187,72 @@ Result<void> add_approval(SessionParts& parts, Draft& draft, Position call, cons
       .decision = word.allow ? ApprovalDecision::given : ApprovalDecision::refused,
       .who = word.who,
       .why = word.why,
-      .at = parts.held.world().clock.now()};
-  Approvals approvals = parts.held.state().approvals;
+      .at = parts.writer.deps().clock.now()};
+  Approvals approvals = parts.writer.state().approvals;
   if (auto applied = approvals.apply(approval); !applied) return forward(applied);
   draft.add(appending("approvals", std::string(to_string(approval.decision)), to_json(approval)));
   return {};
 }
 
-Result<void> Session::resolve(Position call, const Decision& decision) {
-  if (auto known = parts_->held.find_out(); !known) return forward(known);
-  Draft draft = parts_->held.draft();
-  if (auto added = add_decision(*parts_, draft, call, decision); !added) return forward(added);
-  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
-}
+namespace {
 
-Result<std::size_t> Session::cancel_calls(const std::string& why, std::optional<Message> input) {
-  HeldSession& held = parts_->held;
-  if (auto known = held.find_out(); !known) return forward(known);
-  Draft draft = held.draft();
-  auto cancelled = parts_->dispatcher.cancel_unbegun(draft, why);
-  if (!cancelled || *cancelled == 0) return cancelled;
-  if (input) {
-    complete(*input, held);
-    draft.add(appending("transcript", "message", to_json(*input)));
+using dispatch::CallView;
+using dispatch::Records;
+
+Result<void> check_can_be_asked(const CallView& view) {
+  if (view.tool == nullptr) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("the agent has no tool {} any more", view.open.tool));
   }
-  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
-  return cancelled;
-}
-
-Result<void> Session::set_budget(std::optional<std::int64_t> micros, const std::string& who,
-                                 const std::string& why) {
-  if (auto known = parts_->held.find_out(); !known) return forward(known);
-  Budget budget = state().budget;
-  auto limit = enter(
-      budget,
-      {.change = BudgetChange::limit, .micros = micros, .what = fmt::format("{}: {}", who, why)});
-  if (!limit) return forward(limit);
-  Draft draft = parts_->held.draft();
-  draft.add(appending("budget", std::string(to_string(limit->change)), to_json(*limit)));
-  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (!view.tool->verify) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("{} has no way to tell whether a call took effect", view.open.tool));
+  }
+  if (!view.args) {
+    return fail(ErrorCode::unsupported, "the arguments of the call cannot be read any more");
+  }
   return {};
 }
 
-Result<void> Session::approve(Position call, bool allow, const std::string& who,
-                              const std::string& why) {
-  if (auto known = parts_->held.find_out(); !known) return forward(known);
-  Draft draft = parts_->held.draft();
-  const Word word{.allow = allow, .who = who, .why = why, .overrules = true};
-  if (auto added = add_approval(*parts_, draft, call, word); !added) return forward(added);
-  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+void note_answer(Records& records, const CallView& view, const std::string& said) {
+  if (view.row.state == CallState::dispatched) {
+    records.doubt(view, "its outcome was never recorded", view.open.ended_at.has_value());
+  }
+  records.evidence(view, said);
+}
+
+void write_verdict(Records& records, const CallView& view, const Verdict& verdict) {
+  if (const auto* landed = std::get_if<Landed>(&verdict)) {
+    records.settle(view, CallState::succeeded,
+                   {.content = landed->content, .is_error = landed->is_error},
+                   {.who = "verify", .why = "it took effect"});
+  } else if (const auto* unknown = std::get_if<CannotTell>(&verdict)) {
+    note_answer(records, view, fmt::format("verify cannot tell: {}", unknown->why));
+  } else {
+    note_answer(records, view, "verify: it did not take effect");
+  }
+}
+
+}  // namespace
+
+Result<Verdict> verify_call(Session& session, Position call) {
+  SessionParts& parts = session.parts();
+  if (auto known = parts.writer.settle_unknown_commit(); !known) return forward(known);
+  auto view = find_in_doubt(parts, call);
+  if (!view) return forward(view);
+  if (auto can = check_can_be_asked(*view); !can) return forward(can);
+  // What still runs of it could take effect after the answer.
+  auto left = parts.dispatcher.end_leftovers(*view);
+  if (!left) return forward(left);
+  Result<Verdict> verdict =
+      *left ? CannotTell{fmt::format("something of it may still run: {}", **left)}
+            : parts.dispatcher.verify(*view);
+  if (!verdict) return verdict;
+  Draft draft = parts.writer.draft();
+  Records records(parts.writer, draft);
+  write_verdict(records, *view, *verdict);
+  if (auto receipt = parts.writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return verdict;
 }
 
 }  // namespace perdure

@@ -1,7 +1,5 @@
 // What is known of a process that ended is not forgotten with the one that knew it.
 
-#include "session/ended_worker.hpp"
-
 #include <chrono>
 #include <future>
 #include <gtest/gtest.h>
@@ -18,6 +16,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/ledger.hpp"
+#include "session/parts.hpp"
 
 namespace perdure {
 namespace {
@@ -29,7 +28,7 @@ class EndedWorkerTest : public TurnsTest {
     Tool pay = tool("pay", effects);
     pay.verify = [this](const VerifyContext&) { return verdict; };
     begin({pay});
-    must(session->answer(asks_for({{"pay", "{}"}})));
+    must(session->record_response(asks_for({{"pay", "{}"}})));
     worker = session->lease().worker.text();
     restart();
   }
@@ -101,7 +100,7 @@ TEST_P(EndedWorkerTest, NorCouldALateAttemptSendAfterItCameBack) {
     opened.wait();
     return Doubtful{"connection lost"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   ASSERT_TRUE(must(session->run_calls()).waiting);
   clock.advance(pay.in_flight_max + Duration(1));
   must(runtime->renew());

@@ -38,7 +38,7 @@ class ForkCallsTest : public TurnsTest {
   void TearDown() override {
     EXPECT_TRUE(must(store->upkeep().check()).is_sound());
     for (const SessionSummary& row : must(store->sessions().list({})).sessions) {
-      for (const Message& message : well_formed(must(read_state(*store, row.id, {})))) {
+      for (const Message& message : provider_messages(must(read_state(*store, row.id, {})))) {
         EXPECT_EQ(to_json(message).find("process stopped"), std::string::npos);
       }
     }
@@ -52,7 +52,7 @@ class ForkCallsTest : public TurnsTest {
 
   // The response, and with it the intents; where its entry is.
   Position respond(const std::vector<std::pair<std::string, std::string>>& calls) {
-    return must(session->answer(asks_for(calls)));
+    return must(session->record_response(asks_for(calls)));
   }
 
   Forked fork_at(Point at, const ForkSpec& spec = {}) { return must(runtime->fork(id, at, spec)); }
@@ -63,7 +63,7 @@ class ForkCallsTest : public TurnsTest {
 
   static std::vector<std::string> results_in(const State& state) {
     std::vector<std::string> results;
-    for (const Message& message : well_formed(state)) {
+    for (const Message& message : provider_messages(state)) {
       for (const Block& block : message.blocks) {
         if (const auto* result = std::get_if<ToolResultBlock>(&block)) {
           results.push_back(result->content);
@@ -99,14 +99,14 @@ TEST_P(ForkCallsTest, ACallThatCameToAnEndAfterThePointIsMadeByTheForkAsItsOwn) 
   EXPECT_NE(keys["send"][0], keys["send"][1]) << "another operation";
   EXPECT_EQ(call_in(forked).state, CallState::succeeded);
   EXPECT_EQ(results_in(fork.state()), Results{"send done"});
-  EXPECT_TRUE(fork.ask());
+  EXPECT_TRUE(fork.record_request());
 }
 
 TEST_P(ForkCallsTest, WhatItWillDoFirstIsForeseenAndNothingIsDone) {
   begin({tool("look", {.read = true}), tool("send"), once("pay")});
   const Position response = respond({{"look", args}, {"send", args}, {"pay", args}});
   must(session->run_calls());
-  must(session->ask());
+  must(session->record_request());
   respond({{"send", args}});
   must(session->run_calls());
 
@@ -184,7 +184,7 @@ TEST_P(ForkCallsTest, ACallThatIsUnderWayInItsSessionIsToldOfAndNeverRun) {
                   "there when this was written. It may have taken effect: do not make it "
                   "again.]");
     EXPECT_EQ(results.at(1), "mail done");
-    EXPECT_TRUE(fork.ask());
+    EXPECT_TRUE(fork.record_request());
     EXPECT_EQ(state_of(first_call()), CallState::dispatched);
   }
 }
@@ -228,8 +228,8 @@ TEST_P(ForkCallsTest, AReadThatIsUnderWayIsToldOfAsOneThatChangesNothing) {
 
   EXPECT_EQ(runs["look"], 0);
   EXPECT_NE(results_in(fork.state()).at(0).find("It only reads"), std::string::npos);
-  must(fork.ask());
-  must(fork.answer(asks_for({{"look", args}})));
+  must(fork.record_request());
+  must(fork.record_response(asks_for({{"look", args}})));
   EXPECT_EQ(must(fork.run_calls()).run, 1U) << "nothing blocks it";
 }
 
@@ -296,8 +296,8 @@ TEST_P(ForkCallsTest, FreshEffectsMakeItOnceMoreInTheForkAndOnlyOnce) {
   EXPECT_EQ(forked.calls.at(0).as, Carried::runs);
   Session fork = must(runtime->resume(forked.id)).session;
   EXPECT_EQ(runs["pay"], 2);
-  must(fork.ask());
-  must(fork.answer(asks_for({{"pay", args}})));
+  must(fork.record_request());
+  must(fork.record_response(asks_for({{"pay", args}})));
 
   EXPECT_EQ(must(fork.run_calls()).replayed, 1U) << "asked for again, it is the same operation";
   EXPECT_EQ(runs["pay"], 2);
@@ -354,7 +354,7 @@ TEST_P(ForkCallsTest, WhatWasRefusedAtOnceIsRefusedForTheSameReason) {
   const Results after = results_in(fork.state());
   ASSERT_EQ(after.size(), 4U);
   EXPECT_EQ(Results(after.begin(), after.begin() + 3), Results(before.begin(), before.begin() + 3));
-  EXPECT_TRUE(fork.ask());
+  EXPECT_TRUE(fork.record_request());
 }
 
 TEST_P(ForkCallsTest, ThatIsNeverTakenUpKeepsItsCallsThroughARestart) {
@@ -414,7 +414,7 @@ TEST_P(ForkCallsTest, ARewindToAResponseTellsWhatItsCallsCameToSince) {
 
   EXPECT_EQ(runs["send"], 1);
   EXPECT_EQ(results_in(session->state()), Results{"send done"});
-  EXPECT_TRUE(session->ask());
+  EXPECT_TRUE(session->record_request());
 }
 
 TEST_P(ForkCallsTest, ARewindOfAForkIntoAStepOfItsParentTellsWhatThatCameTo) {
@@ -430,7 +430,7 @@ TEST_P(ForkCallsTest, ARewindOfAForkIntoAStepOfItsParentTellsWhatThatCameTo) {
   EXPECT_EQ(runs["one"], 1);
   EXPECT_EQ(runs["two"], 1);
   EXPECT_EQ(results_in(fork.state()), (Results{"one done", "two done"}));
-  EXPECT_TRUE(fork.ask());
+  EXPECT_TRUE(fork.record_request());
 }
 
 TEST_P(ForkCallsTest, ARewindOfAForkToItsBeginningTellsWhatItsOwnCallCameTo) {

@@ -31,7 +31,8 @@ TEST_P(ForkTest, IsToldOfEffectsAfterThePointThatItWouldMakeAgain) {
   begin({tool("look", {.read = true}), tool("send"), once("pay"), tool("fail")});
   behaviour["fail"] = [](const CallContext&) { return Failed{"no such account"}; };
   const Position before = session->state().head;
-  must(session->answer(asks_for({{"look", args}, {"send", args}, {"pay", args}, {"fail", args}})));
+  must(session->record_response(
+      asks_for({{"look", args}, {"send", args}, {"pay", args}, {"fail", args}})));
   must(session->run_calls());
   const State untouched = session->state();
 
@@ -46,7 +47,7 @@ TEST_P(ForkTest, IsToldOfEffectsAfterThePointThatItWouldMakeAgain) {
 
 TEST_P(ForkTest, MakesACallThatWasIntendedBeforeThePointAndMadeAfterIt) {
   begin({tool("one"), tool("two")}, {.cadence = {.at = Cadence::At::call}});
-  must(session->answer(asks_for({{"one", args}, {"two", args}})));
+  must(session->record_response(asks_for({{"one", args}, {"two", args}})));
   must(session->run_calls());
 
   const Forked forked = must(runtime->fork(id, Point::version(1)));
@@ -58,10 +59,10 @@ TEST_P(ForkTest, MakesACallThatWasIntendedBeforeThePointAndMadeAfterIt) {
 
 TEST_P(ForkTest, OfAForkMakesWhatIsOpenInBoth) {
   begin({tool("one"), tool("two")}, {.cadence = {.at = Cadence::At::call}});
-  must(session->answer(asks_for({{"one", args}, {"two", args}})));
+  must(session->record_response(asks_for({{"one", args}, {"two", args}})));
   must(session->run_calls());
-  must(session->ask({}, user_says("and again")));
-  must(session->answer(asks_for({{"one", args}})));
+  must(session->record_request({}, user_says("and again")));
+  must(session->record_response(asks_for({{"one", args}})));
   must(session->run_calls());
   const SessionId fork = must(runtime->fork(id, Point::version(1))).id;
 
@@ -94,12 +95,12 @@ TEST_P(ForkTest, IsToldOfTheLastOfManyEffects) {
 TEST_P(ForkTest, GetsTheResultOfWhatIsDoneOnceInTheTree) {
   begin({once("pay")});
   const Position before = session->state().head;
-  must(session->answer(asks_for({{"pay", args}})));
+  must(session->record_response(asks_for({{"pay", args}})));
   must(session->run_calls());
 
   session = must(runtime->resume(must(runtime->fork(id, Point::position(before))).id)).session;
-  must(session->ask());
-  must(session->answer(asks_for({{"pay", args}})));
+  must(session->record_request());
+  must(session->record_response(asks_for({{"pay", args}})));
 
   EXPECT_EQ(must(session->run_calls()).replayed, 1U);
   EXPECT_EQ(runs["pay"], 1);
@@ -108,13 +109,13 @@ TEST_P(ForkTest, GetsTheResultOfWhatIsDoneOnceInTheTree) {
 TEST_P(ForkTest, DoesItAgainIfItsEffectsAreFresh) {
   begin({once("pay")});
   const Position before = session->state().head;
-  must(session->answer(asks_for({{"pay", args}})));
+  must(session->record_response(asks_for({{"pay", args}})));
   must(session->run_calls());
 
   const Forked forked = must(runtime->fork(id, Point::position(before), {.fresh_effects = true}));
   session = must(runtime->resume(forked.id)).session;
-  must(session->ask());
-  must(session->answer(asks_for({{"pay", args}})));
+  must(session->record_request());
+  must(session->record_response(asks_for({{"pay", args}})));
 
   EXPECT_EQ(must(session->run_calls()).run, 1U);
   EXPECT_EQ(runs["pay"], 2);
@@ -123,28 +124,28 @@ TEST_P(ForkTest, DoesItAgainIfItsEffectsAreFresh) {
 TEST_P(ForkTest, LeavesACallInDoubtToTheSessionThatMadeItAndGoesOn) {
   begin({tool("send")});
   behaviour["send"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
-  must(session->answer(asks_for({{"send", args}})));
+  must(session->record_response(asks_for({{"send", args}})));
   const Position call = must(session->run_calls()).waiting->call;
 
   Session fork = must(runtime->resume(must(runtime->fork(id, Point::head())).id)).session;
 
   EXPECT_EQ(runs["send"], 1);
   EXPECT_FALSE(fork.resolve(call, {.as = Decision::As::retry}));
-  const auto asked = fork.ask({}, user_says("do something else"));
+  const auto asked = fork.record_request({}, user_says("do something else"));
   ASSERT_TRUE(asked) << asked.error().message;
-  must(fork.answer(assistant_says("done")));
+  must(fork.record_response(assistant_says("done")));
   EXPECT_TRUE(fork.rewind(Point::version(1)));
   EXPECT_EQ(runs["send"], 1);
   EXPECT_EQ(state_of(call), CallState::in_doubt);
-  EXPECT_FALSE(session->ask());
+  EXPECT_FALSE(session->record_request());
 }
 
 TEST_P(ForkTest, ARewindIntoATurnTellsWhatItsCallsCameToSince) {
   begin({tool("one"), tool("two")}, {.cadence = {.at = Cadence::At::call}});
-  must(session->answer(asks_for({{"one", args}, {"two", args}})));
+  must(session->record_response(asks_for({{"one", args}, {"two", args}})));
   must(session->run_calls());
-  must(session->ask());
-  must(session->answer(assistant_says("done")));
+  must(session->record_request());
+  must(session->record_response(assistant_says("done")));
 
   must(session->rewind(Point::version(1)));  // After the first call; the second had begun.
   ASSERT_EQ(session->state().open_calls.size(), 1U);
@@ -154,7 +155,7 @@ TEST_P(ForkTest, ARewindIntoATurnTellsWhatItsCallsCameToSince) {
   EXPECT_EQ(report.run, 0U);
   EXPECT_EQ(runs["two"], 1);
   EXPECT_EQ(result_of(2, 1), "two done");
-  EXPECT_TRUE(session->ask({}, user_says("go on")));
+  EXPECT_TRUE(session->record_request({}, user_says("go on")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, ForkTest, testing::ValuesIn(every_backend()),

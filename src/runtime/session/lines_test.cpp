@@ -18,9 +18,9 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
 #include "session/parts.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure {
 namespace {
@@ -28,51 +28,51 @@ namespace {
 class LinesTest : public TurnsTest {
  protected:
   std::string last_result(const Session& of) {
-    const auto history = well_formed(of.state());
+    const auto history = provider_messages(of.state());
     return std::get<ToolResultBlock>(history.back().blocks.back()).content;
   }
 };
 
 TEST_P(LinesTest, AForkGoesOnWithoutTheCallThatIsInDoubtInItsParent) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   restart();
   session = must(runtime->resume(id)).session;
   const auto forked = must(runtime->fork(id, Point::head()));
 
   Session fork = must(runtime->resume(forked.id)).session;
-  const auto asked = fork.ask({});
+  const auto asked = fork.record_request({});
 
   EXPECT_TRUE(asked) << asked.error().message;
   EXPECT_NE(last_result(fork).find("unknown"), std::string::npos) << last_result(fork);
   EXPECT_EQ(runs["pay"], 0);
   EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
-  EXPECT_FALSE(session->ask({})) << "its parent still waits";
+  EXPECT_FALSE(session->record_request({})) << "its parent still waits";
 }
 
 TEST_P(LinesTest, ADoubtOfItsParentBlocksTheToolInAForkUntilItsParentKnows) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   restart();
   session = must(runtime->resume(id)).session;
   const auto forked = must(runtime->fork(id, Point::head()));
   Session fork = must(runtime->resume(forked.id)).session;
-  must(fork.ask({}));
-  must(fork.answer(asks_for({{"pay", R"({"to":"ann"})"}})));
+  must(fork.record_request({}));
+  must(fork.record_response(asks_for({{"pay", R"({"to":"ann"})"}})));
 
   EXPECT_EQ(must(fork.run_calls()).refused, 1U);
   EXPECT_EQ(runs["pay"], 0);
 
   must(session->resolve(first_call(), {.as = Decision::As::failed, .who = "ann"}));
-  must(fork.ask({}));
-  must(fork.answer(asks_for({{"pay", R"({"to":"ann"})"}})));
+  must(fork.record_request({}));
+  must(fork.record_response(asks_for({{"pay", R"({"to":"ann"})"}})));
   EXPECT_EQ(must(fork.run_calls()).refused, 0U);
   EXPECT_EQ(runs["pay"], 1);
 }
 
 TEST_P(LinesTest, ARewindIntoATurnDoesNotForgetWhatItsCallsCameTo) {
   begin({tool("pay"), tool("mail")}, {.cadence = {.at = Cadence::At::call}});
-  must(session->answer(asks_for({{"pay", "{}"}, {"mail", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}, {"mail", "{}"}})));
   must(session->run_calls());
   const auto versions = must(session->versions());
   ASSERT_EQ(versions.size(), 2U);
@@ -85,13 +85,13 @@ TEST_P(LinesTest, ARewindIntoATurnDoesNotForgetWhatItsCallsCameTo) {
   EXPECT_EQ(runs["pay"], 1);
   EXPECT_EQ(runs["mail"], 1);
   EXPECT_EQ(last_result(*session), "mail done");
-  EXPECT_TRUE(session->ask({}));
+  EXPECT_TRUE(session->record_request({}));
 }
 
 TEST_P(LinesTest, ARewindToADoubtTellsWhatWasDecidedSince) {
   begin({tool("one")}, {.on_doubt = OnDoubt::tell_model});
   behaviour["one"] = [](const CallContext&) { return Doubtful{"connection lost"}; };
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
   must(session->run_calls());
   const Version doubtful = must(session->checkpoint());
   must(session->resolve(first_call(), {.as = Decision::As::succeeded, .result = "it came"}));
@@ -109,8 +109,8 @@ TEST_P(LinesTest, ARewindGivesNoMoneyBack) {
   session.reset();
   session = must(runtime->create({.budget_micros = 1'000}));
   for (int turn = 0; turn < 3; ++turn) {
-    must(session->ask({.reserve_micros = 250}, user_says("go")));
-    must(session->answer(assistant_says("done"), {.cost_micros = 200}));
+    must(session->record_request({.reserve_micros = 250}, user_says("go")));
+    must(session->record_response(assistant_says("done"), {.cost_micros = 200}));
   }
 
   must(session->rewind(Point::version(1)));
@@ -130,8 +130,8 @@ TEST_P(LinesTest, ARewindDoesNotBringAGrantBackTwice) {
   const SessionId child_id = must(session->spawn({.grant_micros = 400}));
   const Version granted = must(session->checkpoint());
   Session child = must(runtime->open(child_id));
-  must(child.ask({.reserve_micros = 100}, user_says("go")));
-  must(child.answer(assistant_says("done"), {.cost_micros = 100}));
+  must(child.record_request({.reserve_micros = 100}, user_says("go")));
+  must(child.record_response(assistant_says("done"), {.cost_micros = 100}));
   must(child.finish("done"));
   must(session->take_inbox());
   must(session->spawn({.grant_micros = 500}));
@@ -148,8 +148,8 @@ TEST_P(LinesTest, ARewindDoesNotBringAGrantBackTwice) {
 TEST_P(LinesTest, AForkOfALongSessionListsAllThatItWouldDoAgain) {
   begin({});
   const Position before = session->state().head;
-  HeldSession& held = session->parts().held;
-  Draft draft = held.draft();
+  SessionWriter& writer = session->parts().writer;
+  Draft draft = writer.draft();
   for (int i = 0; i < 1'200; ++i) {
     const Intent intent{.tool = "pay", .repeat = std::string(to_string(Repeat::each_call))};
     const Position call = draft.add(appending("calls", "intent", to_json(intent)));
@@ -157,7 +157,7 @@ TEST_P(LinesTest, AForkOfALongSessionListsAllThatItWouldDoAgain) {
     draft.batch.calls.emplace_back(Dispatch{.call = call});
     draft.batch.calls.emplace_back(Settle{.call = call, .state = CallState::succeeded});
   }
-  must(held.commit(std::move(draft)));
+  must(writer.commit(std::move(draft)));
   EXPECT_EQ(must(runtime->fork(id, Point::position(before))).effects_after.size(), 1'200U);
 }
 

@@ -12,8 +12,11 @@
 #include <variant>
 #include <vector>
 
+#include "dispatch/calls.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/runtime/child.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
@@ -21,20 +24,15 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/children.hpp"
-#include "session/decide_calls.hpp"
-#include "session/draft.hpp"
-#include "session/ended_worker.hpp"
-#include "session/held_session.hpp"
 #include "session/parts.hpp"
-#include "session/status_entry.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure {
 namespace {
-
-constexpr std::size_t mails_max = 100;  // In one commit.
 
 std::string text_at(const Json& body, std::string_view key) {
   const Json* found = body.find(key);
@@ -48,9 +46,10 @@ Position call_at(const Json& body) {
   return number && *number > 0 ? static_cast<Position>(*number) : 0;
 }
 
-// What a mail does besides being moved; nothing where it makes no sense or comes too late.
-// Fails: as the ledger's readers.
-Result<void> take(SessionParts& parts, Draft& draft, Accounts& accounts, const InboxMessage& mail) {
+}  // namespace
+
+Result<void> take_mail(SessionParts& parts, Draft& draft, Accounts& accounts,
+                       const InboxMessage& mail) {
   if (mail.kind == "child_result") {
     if (const auto end = child_end_from_json(mail.body.bytes())) add_result(draft, accounts, *end);
     return {};
@@ -69,7 +68,7 @@ Result<void> take(SessionParts& parts, Draft& draft, Accounts& accounts, const I
     return {};
   }
   if (mail.kind == ended_worker_kind) {
-    return add_ended_worker(parts.held, draft, mail.body.bytes());
+    return add_ended_worker(parts.writer, draft, mail.body.bytes());
   }
   const auto body = parse_json(mail.body.bytes());
   if (!body || !body->is_object()) return {};
@@ -79,19 +78,19 @@ Result<void> take(SessionParts& parts, Draft& draft, Accounts& accounts, const I
   if (mail.kind == "approve") {
     const Json* allow = body->find("allow");
     const Json* overrules = body->find("overrules");
-    const Word word{.allow = allow != nullptr && *allow == Json(true),
-                    .who = who,
-                    .why = why,
-                    .overrules = overrules != nullptr && *overrules == Json(true)};
+    const CallApproval word{.allow = allow != nullptr && *allow == Json(true),
+                            .who = who,
+                            .why = why,
+                            .overrules = overrules != nullptr && *overrules == Json(true)};
     [[maybe_unused]] const auto late = add_approval(parts, draft, call_at(*body), word);
   } else if (mail.kind == "resolve") {
     const auto as = decision_from(text_at(*body, "decision"));
     if (!as) return {};
     const Decision decision{.as = *as, .result = text_at(*body, "result"), .who = who, .why = why};
     [[maybe_unused]] const auto late = add_decision(parts, draft, call_at(*body), decision);
-  } else if (mail.kind == "pause" && !parts.held.has_ended()) {
+  } else if (mail.kind == "pause" && !parts.writer.has_ended()) {
     draft.stand({.status = Status::paused, .wait_reason = why}, by_mail);
-  } else if (mail.kind == "cancel" && !parts.held.has_ended()) {
+  } else if (mail.kind == "cancel" && !parts.writer.has_ended()) {
     const StatusChange change{.status = Status::cancelled, .wait_reason = why};
     draft.stand(change, by_mail);
     auto cancelled = parts.dispatcher.cancel_unbegun(draft, of_cancelled_session);
@@ -101,31 +100,6 @@ Result<void> take(SessionParts& parts, Draft& draft, Accounts& accounts, const I
         add_end(parts, draft, accounts.budget, {.change = change, .result = why});
   }
   return {};
-}
-
-}  // namespace
-
-Result<std::size_t> Session::take_inbox() {
-  if (auto known = parts_->held.find_out(); !known) return forward(known);
-  std::size_t taken = 0;
-  for (;;) {
-    auto mails = parts_->held.world().store.inbox().list(id(), mails_max);
-    if (!mails) return forward(mails);
-    if (mails->empty()) return taken;
-    Draft draft = parts_->held.draft();
-    Accounts accounts = accounts_of(parts_->held);
-    for (const InboxMessage& mail : *mails) {
-      draft.add({.channel = "inbox", .kind = mail.kind, .body = mail.body});
-      if (auto done = take(*parts_, draft, accounts, mail); !done) return forward(done);
-      draft.batch.consumed.push_back(mail.id);
-      // What it does depends on the state: the next one must see what this one did.
-      if (mail.kind != "message") break;
-    }
-    const std::size_t moved = draft.batch.consumed.size();
-    if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
-    taken += moved;
-    if (auto told = tell_parent(*parts_); !told) return forward(told);
-  }
 }
 
 bool stops_a_turn(const InboxMessage& mail) {
@@ -176,6 +150,38 @@ Result<void> Mail::pause(const MessageId& id, const std::string& who, const std:
 
 Result<void> Mail::cancel(const MessageId& id, const std::string& who, const std::string& why) {
   return post(id, "cancel", Json::Object{{"who", who}, {"why", why}});
+}
+
+Result<void> note_ended_worker(Store& store, const SessionSummary& row) {
+  if (!row.moved_to.empty() || !row.holder || !row.holder->gone) return {};
+  auto calls = store.ledger().list(
+      {.session = row.id, .states = {CallState::dispatched, CallState::in_doubt}, .limit = 1});
+  if (!calls) return forward(calls);
+  if (calls->empty()) return {};
+  constexpr std::size_t digits = 32;
+  const std::string& worker = row.holder->worker.text();
+  auto id = MessageId::parse("ended-" + to_hex(sha256(worker)).substr(0, digits));
+  if (!id) return forward(id);
+  return store.inbox().post({.session = row.id,
+                             .id = *std::move(id),
+                             .kind = std::string(ended_worker_kind),
+                             .body = Body::from_text(Json(worker).text())});
+}
+
+Result<void> add_ended_worker(SessionWriter& writer, Draft& draft, std::string_view note) {
+  const auto worker = parse_json(note);
+  if (!worker || !worker->is_string()) return {};
+  auto calls = dispatch::open_calls(writer);
+  if (!calls) return forward(calls);
+  for (const dispatch::CallView& call : *calls) {
+    const bool is_unresolved =
+        call.row.state == CallState::dispatched || call.row.state == CallState::in_doubt;
+    const bool is_theirs = call.open.worker == *worker->as_string();
+    if (!is_unresolved || !is_theirs || call.open.ended_at || call.is_read_only()) continue;
+    const std::string why = "the process that ran it has ended";
+    dispatch::Records(writer, draft).doubt(call, call.open.doubt.value_or(why), true);
+  }
+  return {};
 }
 
 }  // namespace perdure

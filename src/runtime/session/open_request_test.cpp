@@ -21,9 +21,9 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
 #include "session/parts.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure {
 namespace {
@@ -35,18 +35,18 @@ class OpenRequestTest : public TurnsTest {
 
 TEST_P(OpenRequestTest, OneThatMayBePaidCountsAndOneThatWasNotMadeIsFree) {
   begin({tool("pay")});
-  must(session->give_up("not made", false));
+  must(session->abandon_request("not made", false));
   must(session->set_budget(1'000, "ann", "enough"));
 
-  must(session->ask({.reserve_micros = 300}));
-  must(session->give_up("refused", false));
+  must(session->record_request({.reserve_micros = 300}));
+  must(session->abandon_request("refused", false));
   EXPECT_EQ(money().recorded(), 0);
   EXPECT_FALSE(session->state().request);
 
-  must(session->ask({.reserve_micros = 300}));
-  must(session->give_up("timed out", true));
+  must(session->record_request({.reserve_micros = 300}));
+  must(session->abandon_request("timed out", true));
   EXPECT_EQ(money().unconfirmed, 300);
-  EXPECT_FALSE(session->give_up("again", false)) << "none is open";
+  EXPECT_FALSE(session->abandon_request("again", false)) << "none is open";
 
   restart();
   auto resumed = must(runtime->resume(id));
@@ -56,27 +56,27 @@ TEST_P(OpenRequestTest, OneThatMayBePaidCountsAndOneThatWasNotMadeIsFree) {
 
 TEST_P(OpenRequestTest, OneThatWasWrittenAheadIsWrittenAnewForMoreOrWithInput) {
   begin({tool("pay")});
-  const AnswerExtras extras{.then = RequestSpec{.reserve_micros = 100}};
-  must(session->answer(asks_for({{"pay", "{}"}}), {}, extras));
+  const ResponseExtras extras{.next_request = RequestSpec{.reserve_micros = 100}};
+  must(session->record_response(asks_for({{"pay", "{}"}}), {}, extras));
   must(session->run_calls());
   EXPECT_EQ(money().reserved, 100);
 
-  must(session->ask({.reserve_micros = 250}));
+  must(session->record_request({.reserve_micros = 250}));
   EXPECT_EQ(money().reserved, 250);
-  EXPECT_FALSE(session->ask({.reserve_micros = 250})) << "it is made already";
+  EXPECT_FALSE(session->record_request({.reserve_micros = 250})) << "it is made already";
 
-  must(session->answer(asks_for({{"pay", R"({"n":2})"}}), {.cost_micros = 7}, extras));
+  must(session->record_response(asks_for({{"pay", R"({"n":2})"}}), {.cost_micros = 7}, extras));
   must(session->run_calls());
-  must(session->ask({.reserve_micros = 50}, user_says("and hurry")));
+  must(session->record_request({.reserve_micros = 50}, user_says("and hurry")));
   EXPECT_EQ(money().reserved, 50);
-  must(session->answer(assistant_says("done"), {.cost_micros = 5}));
+  must(session->record_response(assistant_says("done"), {.cost_micros = 5}));
   EXPECT_EQ(money().recorded(), 12);
 }
 
 TEST_P(OpenRequestTest, OneThatWasWrittenAheadOfACallThatWasCutOffWasNotMade) {
   begin({tool("look", {.read = true})});
-  must(session->answer(asks_for({{"look", "{}"}}), {.cost_micros = 7},
-                       {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->record_response(asks_for({{"look", "{}"}}), {.cost_micros = 7},
+                                {.next_request = RequestSpec{.reserve_micros = 100}}));
   EXPECT_EQ(money().reserved, 100);
 
   restart();
@@ -91,14 +91,14 @@ TEST_P(OpenRequestTest, OneThatWasWrittenAheadOfACallThatWasCutOffWasNotMade) {
 // Its calls are answered, or not: the log says that it was not sent. But is that all that was written?
 TEST_P(OpenRequestTest, OneThatAForgetfulStoreMayHaveSeenSentCounts) {
   begin({tool("look", {.read = true})});
-  must(session->answer(asks_for({{"look", "{}"}}), {.cost_micros = 7},
-                       {.then = RequestSpec{.reserve_micros = 100}}));
-  HeldSession& held = session->parts().held;
-  Draft draft = held.draft();
+  must(session->record_response(asks_for({{"look", "{}"}}), {.cost_micros = 7},
+                                {.next_request = RequestSpec{.reserve_micros = 100}}));
+  SessionWriter& writer = session->parts().writer;
+  Draft draft = writer.draft();
   Request forgotten = session->state().request->request;
   forgotten.loss_token = "of another life";
   draft.add(appending("requests", "request", to_json(forgotten)));
-  must(held.commit(std::move(draft)));
+  must(writer.commit(std::move(draft)));
 
   restart();
   auto resumed = must(runtime->resume(id));
@@ -110,8 +110,8 @@ TEST_P(OpenRequestTest, OneThatAForgetfulStoreMayHaveSeenSentCounts) {
 
 TEST_P(OpenRequestTest, OneThatWasWrittenAheadOfCallsThatAreAnsweredWasNotMade) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}}), {.cost_micros = 7},
-                       {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->record_response(asks_for({{"pay", "{}"}}), {.cost_micros = 7},
+                                {.next_request = RequestSpec{.reserve_micros = 100}}));
   must(session->run_calls());
   EXPECT_EQ(money().reserved, 100);
 
@@ -124,24 +124,24 @@ TEST_P(OpenRequestTest, OneThatWasWrittenAheadOfCallsThatAreAnsweredWasNotMade) 
 
 TEST_P(OpenRequestTest, OneThatIsOpenWhereASessionGoesBackToIsNotMadeThere) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}}), {.cost_micros = 7},
-                       {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->record_response(asks_for({{"pay", "{}"}}), {.cost_micros = 7},
+                                {.next_request = RequestSpec{.reserve_micros = 100}}));
   must(session->run_calls());
   const Version before = must(session->checkpoint());
-  must(session->ask({.reserve_micros = 60}));
-  must(session->answer(assistant_says("done"), {.cost_micros = 5}));
+  must(session->record_request({.reserve_micros = 60}));
+  must(session->record_response(assistant_says("done"), {.cost_micros = 5}));
 
   must(session->rewind(Point::version(before)));
 
   EXPECT_FALSE(session->state().request);
   EXPECT_EQ(money().recorded(), 12);
-  EXPECT_TRUE(session->ask({.reserve_micros = 60}));
+  EXPECT_TRUE(session->record_request({.reserve_micros = 60}));
 }
 
 TEST_P(OpenRequestTest, OneThatAForkHasOfItsParentWasNotMadeByTheFork) {
   begin({tool("look", {.read = true})});
-  must(session->answer(asks_for({{"look", "{}"}}), {.cost_micros = 7},
-                       {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->record_response(asks_for({{"look", "{}"}}), {.cost_micros = 7},
+                                {.next_request = RequestSpec{.reserve_micros = 100}}));
   must(session->run_calls());
   const auto forked = must(runtime->fork(id, Point::position(session->state().request->position)));
 
@@ -154,26 +154,26 @@ TEST_P(OpenRequestTest, OneThatAForkHasOfItsParentWasNotMadeByTheFork) {
 
 TEST_P(OpenRequestTest, OneThatWasOnlyWrittenAheadIsGivenUpForNothing) {
   begin({tool("pay")});
-  const AnswerExtras extras{.then = RequestSpec{.reserve_micros = 100}};
-  must(session->answer(asks_for({{"pay", R"({"n":1})"}}), {.cost_micros = 7}, extras));
+  const ResponseExtras extras{.next_request = RequestSpec{.reserve_micros = 100}};
+  must(session->record_response(asks_for({{"pay", R"({"n":1})"}}), {.cost_micros = 7}, extras));
   must(session->run_calls());
-  must(session->give_up("its response was not recorded", true));
+  must(session->abandon_request("its response was not recorded", true));
   EXPECT_EQ(money().recorded(), 7);
 
-  must(session->ask({}));
-  must(session->answer(asks_for({{"pay", R"({"n":2})"}}), {}, extras));
+  must(session->record_request({}));
+  must(session->record_response(asks_for({{"pay", R"({"n":2})"}}), {}, extras));
   must(session->run_calls());
-  must(session->ask({.reserve_micros = 50}));
-  must(session->give_up("timed out", true));
+  must(session->record_request({.reserve_micros = 50}));
+  must(session->abandon_request("timed out", true));
   EXPECT_EQ(money().unconfirmed, 50) << "this one was asked, and could cost no more";
 }
 
 TEST_P(OpenRequestTest, OneThatWasWrittenAheadIsSentWithWhatItCanCost) {
   begin({tool("look", {.read = true})});
-  must(session->answer(asks_for({{"look", "{}"}}), {.cost_micros = 7},
-                       {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->record_response(asks_for({{"look", "{}"}}), {.cost_micros = 7},
+                                {.next_request = RequestSpec{.reserve_micros = 100}}));
   must(session->run_calls());
-  must(session->ask({.model = "m", .digest = sha256("body"), .reserve_micros = 60}));
+  must(session->record_request({.model = "m", .digest = sha256("body"), .reserve_micros = 60}));
   EXPECT_EQ(money().reserved, 60);
   EXPECT_EQ(session->state().request->request.digest, sha256("body"));
 
@@ -187,23 +187,24 @@ TEST_P(OpenRequestTest, OneThatWasWrittenAheadIsSentWithWhatItCanCost) {
 
 TEST_P(OpenRequestTest, OneThatWasWrittenAheadIsSentForLessBeyondALimitThatWasLowered) {
   begin({tool("pay")});
-  must(
-      session->answer(asks_for({{"pay", "{}"}}), {}, {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->record_response(asks_for({{"pay", "{}"}}), {},
+                                {.next_request = RequestSpec{.reserve_micros = 100}}));
   must(session->run_calls());
   must(session->set_budget(50, "ann", "enough"));
 
-  EXPECT_EQ(session->ask({.reserve_micros = 101}).error().subject, "budget");
-  must(session->ask({.reserve_micros = 60}));
+  EXPECT_EQ(session->record_request({.reserve_micros = 101}).error().subject, "budget");
+  must(session->record_request({.reserve_micros = 60}));
 
   EXPECT_EQ(money().reserved, 60);
 }
 
 TEST_P(OpenRequestTest, WhatNobodyKnowsOfACostStaysUnconfirmed) {
   begin({tool("pay")});
-  must(session->give_up("not made", false));
-  must(session->ask({.reserve_micros = 100}));
+  must(session->abandon_request("not made", false));
+  must(session->record_request({.reserve_micros = 100}));
 
-  must(session->answer(assistant_says("done"), {.cost_micros = 30, .unconfirmed_micros = 50}));
+  must(session->record_response(assistant_says("done"),
+                                {.cost_micros = 30, .unconfirmed_micros = 50}));
 
   EXPECT_EQ(money().spent, 30);
   EXPECT_EQ(money().unconfirmed, 50);
@@ -215,28 +216,29 @@ TEST_P(OpenRequestTest, WhatNobodyKnowsOfACostStaysUnconfirmed) {
 TEST_P(OpenRequestTest, BeyondTheBudgetItIsNotWrittenAnewAndStaysAsItWas) {
   begin({tool("pay")});
   must(session->set_budget(200, "ann", "enough"));
-  must(
-      session->answer(asks_for({{"pay", "{}"}}), {}, {.then = RequestSpec{.reserve_micros = 100}}));
+  must(session->record_response(asks_for({{"pay", "{}"}}), {},
+                                {.next_request = RequestSpec{.reserve_micros = 100}}));
   must(session->run_calls());
 
-  const auto asked = session->ask({.reserve_micros = 250});
+  const auto asked = session->record_request({.reserve_micros = 250});
 
   ASSERT_FALSE(asked);
   EXPECT_EQ(asked.error().subject, "budget");
   EXPECT_EQ(money().reserved, 100);
   must(session->set_budget(std::nullopt, "ann", "worth it"));
-  EXPECT_TRUE(session->ask({.reserve_micros = 250}));
+  EXPECT_TRUE(session->record_request({.reserve_micros = 250}));
 }
 
 TEST_P(OpenRequestTest, AResponseAfterWhichTheModelIsAskedAgainEndsNoTurn) {
   begin({tool("pay")});
-  must(session->answer(assistant_says("hm"), {}, {.goes_on = true}));
+  must(session->record_response(assistant_says("hm"), {}, {.goes_on = true}));
   EXPECT_EQ(must(store->sessions().read(id)).tally.turns, 0);
   EXPECT_TRUE(must(session->versions()).empty());
 
-  must(session->ask({}));
-  must(session->answer(assistant_says("done"), {},
-                       {.rests = StatusChange{.status = Status::waiting, .wait_reason = "you"}}));
+  must(session->record_request({}));
+  must(session->record_response(
+      assistant_says("done"), {},
+      {.rests = StatusChange{.status = Status::waiting, .wait_reason = "you"}}));
   EXPECT_EQ(must(store->sessions().read(id)).tally.turns, 1);
   EXPECT_EQ(must(store->sessions().read(id)).wait_reason, "you");
 }
@@ -248,7 +250,7 @@ TEST_P(OpenRequestTest, AStopEndsWhatRunsAndStartsNothingElse) {
     stop.request_stop();
     return was_stopped(call.stop) ? ToolOutcome(Failed{"stopped"}) : Succeeded{"paid"};
   };
-  must(session->answer(asks_for({{"pay", R"({"n":1})"}, {"pay", R"({"n":2})"}})));
+  must(session->record_response(asks_for({{"pay", R"({"n":1})"}, {"pay", R"({"n":2})"}})));
 
   must(session->run_calls(stop.get_token()));
 
@@ -262,7 +264,7 @@ TEST_P(OpenRequestTest, AStopEndsWhatRunsAndStartsNothingElse) {
 
 TEST_P(OpenRequestTest, AStopBeforeTheFirstAttemptMeansThatNothingHappened) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   std::stop_source stop;
   stop.request_stop();
 

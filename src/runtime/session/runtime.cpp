@@ -6,6 +6,7 @@
 #include "perdure/runtime/runtime.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <expected>
 #include <fmt/format.h>
 #include <memory>
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "dispatch/calls.hpp"
 #include "dispatch/carried.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
@@ -24,24 +26,26 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/foresight.hpp"
+#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/children.hpp"
-#include "session/draft.hpp"
-#include "session/ended_worker.hpp"
-#include "session/held_session.hpp"
-#include "session/name_holder.hpp"
 #include "session/parts.hpp"
-#include "session/worker.hpp"
+#include "state/read_log.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
+#include "writer/worker.hpp"
 
 namespace perdure {
 namespace {
@@ -71,7 +75,7 @@ Result<Forked> foresee(Store& store, const SessionId& from, const State& state,
 Runtime::Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker)
     : store_(store), options_(options), worker_(of_own_process(std::move(worker))) {}
 
-struct Runtime::Grip : HeldSession::Grip {};
+struct Runtime::Grip : SessionWriter::Grip {};
 
 Runtime::~Runtime() = default;
 
@@ -106,20 +110,19 @@ Result<Runtime::Grip> Runtime::grip(const SessionId& id) {
 }
 
 std::unique_ptr<SessionParts> Runtime::parts_of(Grip grip, std::optional<Holder> before) {
-  return std::make_unique<SessionParts>(
-      HeldSession::World{store_, *worker_, *options_.clock, *options_.ids, options_.tools,
-                         options_.policy},
-      std::move(grip), std::move(before));
+  return std::make_unique<SessionParts>(SessionDeps{store_, *worker_, *options_.clock,
+                                                    *options_.ids, options_.tools, options_.policy},
+                                        std::move(grip), std::move(before));
 }
 
 Result<Session> Runtime::hold(Grip grip, SessionSummary row) {
   auto parts = parts_of(std::move(grip), std::move(row.holder));
-  HeldSession& held = parts->held;
-  if (auto loaded = held.load(); !loaded) return forward(loaded);
-  if (!held.state().origin) {
-    Draft draft = held.draft();
-    if (auto added = add_beginning(held, row.parent, draft); !added) return forward(added);
-    if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
+  SessionWriter& writer = parts->writer;
+  if (auto loaded = writer.load(); !loaded) return forward(loaded);
+  if (!writer.state().origin) {
+    Draft draft = writer.draft();
+    if (auto added = add_beginning(writer, row.parent, draft); !added) return forward(added);
+    if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
   }
   if (row.parent && row.parent->lineage == Lineage::child) parts->parent = row.parent;
   return Session(std::move(parts));
@@ -147,19 +150,19 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
   if (spec.setup) draft.add(replacing("setup", "setup", to_json(*spec.setup)));
   if (spec.budget_micros) {
     Budget budget;
-    auto limit = enter(budget, {.change = BudgetChange::limit, .micros = spec.budget_micros});
+    auto limit = add_budget_change(draft, budget,
+                                   {.change = BudgetChange::limit, .micros = spec.budget_micros});
     if (!limit) return forward(limit);
-    draft.add(appending("budget", std::string(to_string(limit->change)), to_json(*limit)));
   }
   auto made = parts_of_new(id);
   if (!made) return forward(made);
   auto parts = *std::move(made);
   if (spec.input) {
     Message input = *spec.input;
-    complete(input, parts->held);
+    complete(input, parts->writer);
     draft.add(appending("transcript", "message", to_json(input)));
   }
-  auto receipt = parts->held.begin({.id = id, .annotation = spec.annotation}, std::move(draft));
+  auto receipt = parts->writer.begin({.id = id, .annotation = spec.annotation}, std::move(draft));
   if (!receipt) return forward(receipt);
   return Session(std::move(parts));
 }
@@ -173,12 +176,12 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait, const std::sto
     auto row = store_.sessions().read(id);
     if (!row) return forward(row);
     if (auto noted = note_ended_worker(store_, *row); !noted) return forward(noted);
-    auto held = grip(id);
-    if (held) return hold(*std::move(held), *std::move(row));
-    if (held.error().code != ErrorCode::lease_held) return forward(held);
+    auto writer = grip(id);
+    if (writer) return hold(*std::move(writer), *std::move(row));
+    if (writer.error().code != ErrorCode::lease_held) return forward(writer);
     const Duration left = deadline - options_.clock->uptime();
-    const bool is_its_own = OnBehalf::is_of(id, held.error().subject);
-    if (left <= Duration(0) || is_its_own || stop.stop_requested()) return forward(held);
+    const bool is_its_own = OnBehalf::is_of(id, writer.error().subject);
+    if (left <= Duration(0) || is_its_own || stop.stop_requested()) return forward(writer);
     // An owner that dies writes nothing that could be waited for.
     auto waited = store_.changes().wait(*seen, std::min(left, look_again));
     if (!waited) return forward(waited);
@@ -238,10 +241,10 @@ Result<void> Runtime::begin_fork(const NewSession& fork, const ForkSpec& spec, S
   }
   const auto parts = parts_of_new(fork.id);
   if (!parts) return std::unexpected(parts.error());
-  HeldSession& held = (*parts)->held;
-  auto carried = dispatch::carry(held, draft, state, calls, fresh ? &*fresh : nullptr);
+  SessionWriter& writer = (*parts)->writer;
+  auto carried = dispatch::carry(writer, draft, state, calls, fresh ? &*fresh : nullptr);
   if (!carried) return carried;
-  auto receipt = held.begin(fork, std::move(draft), std::move(state));
+  auto receipt = writer.begin(fork, std::move(draft), std::move(state));
   if (!receipt) return forward(receipt);
   return {};
 }
@@ -271,6 +274,103 @@ Result<Forked> foresee_fork(Store& store, const SessionId& from, Point at, bool 
   auto state = dispatch::read_whole_step(store, from, at);
   if (!state) return forward(state);
   return foresee(store, from, *state, fresh_effects);
+}
+
+namespace {
+
+// Whether it was made, and what it cost, nobody here may know: then it counts as spent.
+Result<bool> give_up_request(SessionWriter& writer) {
+  if (!writer.state().request) return false;
+  Store& store = writer.deps().store;
+  auto row = store.sessions().read(writer.lease().session);
+  if (!row) return forward(row);
+  auto is_lost = has_lost_a_response(store, *row, writer.state());
+  if (!is_lost) return forward(is_lost);
+  Draft draft = writer.draft();
+  Budget budget = writer.state().budget;
+  const Request& request = writer.state().request->request;
+  const RequestEnd end{.why = !*is_lost          ? "it was not made"
+                              : request.is_ahead ? "nobody knows whether it was made"
+                                                 : "its response was lost",
+                       .may_be_paid = *is_lost};
+  if (auto added = add_end_of_request(draft, request, budget, end); !added) return forward(added);
+  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return *is_lost;
+}
+
+// They are neither made nor asked about again in a session that has ended: what is not known of them
+// a person may find out.
+Result<void> put_begun_calls_in_doubt(SessionWriter& writer) {
+  auto calls = dispatch::open_calls(writer);
+  if (!calls) return forward(calls);
+  Draft draft = writer.draft();
+  dispatch::Records records(writer, draft);
+  const std::string why = "its outcome was never recorded, and its session has ended";
+  for (const dispatch::CallView& call : *calls) {
+    if (call.row.state != CallState::dispatched) continue;
+    if (call.is_read_only()) {
+      records.settle(call, CallState::failed, {.content = why, .is_error = true}, {.why = why});
+    } else {
+      records.doubt(call, why, call.open.ended_at.has_value());
+    }
+  }
+  if (draft.batch.entries.empty()) return {};
+  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+}  // namespace
+
+Result<bool> has_lost_a_response(Store& store, const SessionSummary& row, const State& state) {
+  if (!state.request) return false;
+  // What a fork has of its parent, only that one may have made.
+  const bool is_parents = row.parent && row.parent->lineage == Lineage::fork &&
+                          state.request->position <= row.parent->position;
+  if (is_parents) return false;
+  auto is_unsent = is_known_unsent(store, state.request->request);
+  if (!is_unsent) return forward(is_unsent);
+  return !*is_unsent;
+}
+
+Result<RecoveryReport> Runtime::recover(Session& session) {
+  SessionWriter& writer = session.parts().writer;
+  RecoveryReport report{.entries = writer.state().entries,
+                        .steps = static_cast<std::uint64_t>(writer.state().totals.steps)};
+  // What has ended begins nothing; what it had begun is recorded all the same, and its parent may not
+  // have heard of its end.
+  if (auto told = tell_parent(session.parts()); !told) return forward(told);
+  auto lost = give_up_request(writer);
+  if (!lost) return forward(lost);
+  report.lost_a_response = *lost;
+  if (auto taken = session.take_inbox(); !taken) return forward(taken);
+  if (auto asked = ask_children(session.parts()); !asked) return forward(asked);
+  if (!writer.has_ended()) return report;
+  if (auto noted = put_begun_calls_in_doubt(writer); !noted) return forward(noted);
+  return report;
+}
+
+Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> input, Duration wait,
+                                const std::stop_token& stop) {
+  const Uptime begin = options_.clock->uptime();
+  auto session = open(id, wait, stop);
+  if (!session) return forward(session);
+  const SessionWriter& writer = session->parts().writer;
+  const bool had_ended = writer.has_ended();
+  if (auto goes_on = writer.check_goes_on(); had_ended && input) return forward(goes_on);
+  auto report = recover(*session);
+  if (!report) return forward(report);
+  if (had_ended) return Resumed{*std::move(session), *std::move(report)};
+  // What lay in the inbox may have stopped it.
+  if (writer.check_goes_on()) {
+    auto calls = session->run_calls(stop);
+    if (!calls) return forward(calls);
+    report->calls = *std::move(calls);
+  }
+  if (input) {
+    if (auto said = session->append(*std::move(input)); !said) return forward(said);
+  }
+  report->took = options_.clock->uptime() - begin;
+  return Resumed{*std::move(session), *std::move(report)};
 }
 
 }  // namespace perdure

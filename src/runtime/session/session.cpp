@@ -1,53 +1,73 @@
-// Each method is a draft and its commit.
+// Each method is a draft and its commit. What a crash after a commit leaves is what the next process
+// starts from.
 
 #include "perdure/runtime/session.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "dispatch/admission.hpp"
+#include "dispatch/calls.hpp"
 #include "dispatch/carried.hpp"
+#include "dispatch/intents.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/own_process.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/child.hpp"
 #include "perdure/runtime/counters.hpp"
 #include "perdure/runtime/difference.hpp"
+#include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
+#include "perdure/store/inbox.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/children.hpp"
-#include "session/decide_calls.hpp"
-#include "session/draft.hpp"
-#include "session/held_session.hpp"
-#include "session/open_request.hpp"
 #include "session/parts.hpp"
-#include "session/status_entry.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure {
 namespace {
 
-Result<Position> commit_one(HeldSession& held, NewEntry entry) {
-  if (auto known = held.find_out(); !known) return forward(known);
-  Draft draft = held.draft();
+constexpr std::size_t mails_max = 100;  // In one commit.
+
+Result<Position> commit_one(SessionWriter& writer, NewEntry entry) {
+  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
+  Draft draft = writer.draft();
   const Position position = draft.add(std::move(entry));
-  if (auto receipt = held.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
   return position;
 }
 
@@ -93,19 +113,19 @@ Session::~Session() = default;
 Session::Session(Session&& other) noexcept = default;
 Session& Session::operator=(Session&& other) noexcept = default;
 
-const SessionId& Session::id() const { return parts_->held.lease().session; }
-const Lease& Session::lease() const { return parts_->held.lease(); }
-const State& Session::state() const { return parts_->held.state(); }
-Status Session::status() const { return parts_->held.status(); }
+const SessionId& Session::id() const { return parts_->writer.lease().session; }
+const Lease& Session::lease() const { return parts_->writer.lease(); }
+const State& Session::state() const { return parts_->writer.state(); }
+Status Session::status() const { return parts_->writer.status(); }
 
 Result<Position> Session::append(Message message) {
-  complete(message, parts_->held);
-  return commit_one(parts_->held, appending("transcript", "message", to_json(message)));
+  complete(message, parts_->writer);
+  return commit_one(parts_->writer, appending("transcript", "message", to_json(message)));
 }
 
 Result<Position> Session::append(const std::string& channel, Body body) {
   if (auto users = check_is_users(channel); !users) return forward(users);
-  return commit_one(parts_->held, {.channel = channel, .kind = "item", .body = std::move(body)});
+  return commit_one(parts_->writer, {.channel = channel, .kind = "item", .body = std::move(body)});
 }
 
 Result<Position> Session::set(const std::string& channel, Body body,
@@ -114,102 +134,102 @@ Result<Position> Session::set(const std::string& channel, Body body,
   if (stands && has_ended(stands->status)) {
     return fail(ErrorCode::invalid_argument, "to end a session, set its status alone");
   }
-  if (auto known = parts_->held.find_out(); !known) return forward(known);
-  if (stands && parts_->held.has_ended()) return refuse_reopening(status());
-  Draft draft = parts_->held.draft();
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
+  if (stands && parts_->writer.has_ended()) return refuse_reopening(status());
+  Draft draft = parts_->writer.draft();
   const Position position = draft.add(
       {.channel = channel, .kind = "value", .fold = Fold::replace, .body = std::move(body)});
   if (stands) draft.stand(*stands);
-  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
   return position;
 }
 
 Result<Position> Session::set(const Setup& setup) {
-  return commit_one(parts_->held, replacing("setup", "setup", to_json(setup)));
+  return commit_one(parts_->writer, replacing("setup", "setup", to_json(setup)));
 }
 
 Result<Position> Session::set(const Plan& plan) {
-  return commit_one(parts_->held, replacing("plan", "plan", to_json(plan)));
+  return commit_one(parts_->writer, replacing("plan", "plan", to_json(plan)));
 }
 
 Result<void> Session::set_agent(const AgentChange& change, const Setup& setup) {
-  if (auto known = parts_->held.find_out(); !known) return known;
-  Draft draft = parts_->held.draft();
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return known;
+  Draft draft = parts_->writer.draft();
   draft.add(appending("origin", "agent", to_json(change)));
   // Whose it is now stands in one entry, and is found without the log before it.
   Origin origin = state().origin.value_or(Origin{});
   origin.agent_digest = change.agent_digest;
   draft.add(replacing("origin", "origin", to_json(origin)));
   draft.add(replacing("setup", "setup", to_json(setup)));
-  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
 }
 
 Result<std::int64_t> Session::count(const std::string& counter, std::int64_t by) {
-  if (auto known = parts_->held.find_out(); !known) return forward(known);
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
   Counters counters = state().counters;
   auto number = add(counters, counter, by);
   if (!number) return number;
-  auto position = commit_one(parts_->held, replacing("counters", "counters", to_json(counters)));
+  auto position = commit_one(parts_->writer, replacing("counters", "counters", to_json(counters)));
   if (!position) return forward(position);
   return number;
 }
 
 Result<Version> Session::checkpoint(const NewCheckpoint& note) {
-  if (auto known = parts_->held.find_out(); !known) return forward(known);
-  Draft draft = parts_->held.draft();
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
+  Draft draft = parts_->writer.draft();
   draft.batch.checkpoint = note;
-  auto receipt = parts_->held.commit(std::move(draft));
+  auto receipt = parts_->writer.commit(std::move(draft));
   if (!receipt) return forward(receipt);
   return *receipt->version;
 }
 
 Result<void> Session::set_status(const StatusChange& change, const std::string& who,
                                  const std::string& why) {
-  if (auto known = parts_->held.find_out(); !known) return forward(known);
-  if (parts_->held.has_ended() && change.status != status()) return refuse_reopening(status());
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
+  if (parts_->writer.has_ended() && change.status != status()) return refuse_reopening(status());
   if (change.status == Status::completed || change.status == Status::failed) {
-    if (auto settled = check_all_settled(parts_->held); !settled) return settled;
+    if (auto settled = check_all_settled(parts_->writer); !settled) return settled;
   }
-  Draft draft = parts_->held.draft();
+  Draft draft = parts_->writer.draft();
   draft.stand(change, {.who = who, .why = why});
   if (change.status == Status::cancelled) {
     auto cancelled = parts_->dispatcher.cancel_unbegun(draft, of_cancelled_session);
     if (!cancelled) return forward(cancelled);
   }
-  if (parts_->parent && has_ended(change.status) && !parts_->held.has_ended()) {
+  if (parts_->parent && has_ended(change.status) && !parts_->writer.has_ended()) {
     Budget budget = state().budget;
     auto added = add_end(*parts_, draft, budget, {.change = change, .result = change.wait_reason});
     if (!added) return added;
   }
-  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
   return tell_parent(*parts_);
 }
 
 Result<void> Session::reopen(const std::string& who, const std::string& why) {
-  if (auto known = parts_->held.find_out(); !known) return forward(known);
-  if (!parts_->held.has_ended()) {
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
+  if (!parts_->writer.has_ended()) {
     return fail(ErrorCode::conflict,
                 fmt::format("the session is {}: there is nothing to reopen", to_string(status())));
   }
-  Draft draft = parts_->held.draft();
+  Draft draft = parts_->writer.draft();
   draft.stand({.status = Status::active}, {.who = who, .why = why});
-  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
 }
 
 Result<void> Session::annotate(const Annotation& part) {
-  auto row = parts_->held.world().store.sessions().annotate(id(), part);
+  auto row = parts_->writer.deps().store.sessions().annotate(id(), part);
   if (!row) return forward(row);
   return {};
 }
 
 Result<State> Session::state_at(Point point) const {
-  return read_state(parts_->held.world().store, id(), point);
+  return read_state(parts_->writer.deps().store, id(), point);
 }
 
 Result<std::vector<Checkpoint>> Session::versions(const CheckpointQuery& query) const {
-  return parts_->held.world().store.log().checkpoints(id(), query);
+  return parts_->writer.deps().store.log().checkpoints(id(), query);
 }
 
 Result<Difference> Session::diff(Point from, Point to) const {
@@ -233,16 +253,16 @@ Result<void> Session::close(std::optional<Duration> patience) {
                                       ? fmt::format("call {} did", running.front())
                                       : fmt::format("calls {} did", fmt::join(running, ", "))));
   }
-  return parts_->held.release();
+  return parts_->writer.release();
 }
 
 Result<void> Session::rewind(Point point) {
-  if (auto known = parts_->held.find_out(); !known) return forward(known);
-  if (auto settled = check_all_settled(parts_->held); !settled) return settled;
-  Store& store = parts_->held.world().store;
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
+  if (auto settled = check_all_settled(parts_->writer); !settled) return settled;
+  Store& store = parts_->writer.deps().store;
   auto there = dispatch::read_own_step(store, id(), point);
   if (!there) return forward(there);
-  Draft draft = parts_->held.draft();
+  Draft draft = parts_->writer.draft();
   draft.batch.branch_from = there->head == 0 ? point : Point::position(there->head);
   // What it came to is on the line that is left, and so is what it cost.
   if (there->request) {
@@ -254,15 +274,343 @@ Result<void> Session::rewind(Point point) {
     draft.add(appending("budget", std::string(to_string(kept->change)), to_json(*kept)));
   }
   // Going back changes what was said, not the session's status.
-  if (parts_->held.status_in(*there) != status()) {
+  if (parts_->writer.status_in(*there) != status()) {
     draft.add(
         status_entry({.status = status(),
                       .who = lease().worker.text(),
                       .why = fmt::format("as before the session went back to {}", there->head)}));
   }
-  if (auto carried = dispatch::carry_back(parts_->held, draft, *there); !carried) return carried;
-  if (auto receipt = parts_->held.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto carried = dispatch::carry_back(parts_->writer, draft, *there); !carried) return carried;
+  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
   return {};
+}
+
+namespace {
+
+NewRequest new_request(const RequestSpec& spec, Request request) {
+  request.model = spec.model;
+  request.digest = spec.digest;
+  return {.request = std::move(request), .reserve_micros = spec.reserve_micros};
+}
+
+std::int64_t reserved_by(const Budget& budget, const Request& request) {
+  const auto found = budget.reservations.find(request.reservation);
+  return found == budget.reservations.end() ? 0 : found->second.micros;
+}
+
+bool has_calls(const Message& message) {
+  for (const Block& block : message.blocks) {
+    if (std::holds_alternative<ToolCallBlock>(block)) return true;
+  }
+  return false;
+}
+
+bool ends_turn(const Message& response, const ResponseExtras& extras) {
+  if (response.is_partial) return extras.rests.has_value();
+  return !has_calls(response) && !extras.goes_on;
+}
+
+// The open request, if this process wrote it ahead and it was not sent yet.
+const Request* written_ahead(const SessionWriter& writer) {
+  const auto& open = writer.state().request;
+  const bool is_ours = open && open->request.is_ahead && writer.has_written(open->position);
+  return is_ours ? &open->request : nullptr;
+}
+
+bool is_checkpoint_due(const SessionParts& parts) {
+  const SessionWriter& writer = parts.writer;
+  const Cadence& cadence = writer.deps().policy.cadence;
+  if (cadence.at != Cadence::At::period) return true;
+  if (writer.turns_since_named() + 1 >= cadence.turns) return true;
+  return writer.deps().clock.now() - writer.named_at() >= cadence.time;
+}
+
+void end_turn(Draft& draft, const SessionParts& parts) {
+  if (is_checkpoint_due(parts)) {
+    draft.batch.checkpoint = NewCheckpoint{.reason = "turn"};
+  } else {
+    draft.batch.sync = Sync::later;
+  }
+}
+
+// The commit of a response, while it is put together.
+struct Response {
+  Draft draft;
+  Position position = 0;
+  Budget budget{};
+  std::vector<dispatch::CallView> begun{};  ///< Calls that it dispatches.
+};
+
+// What nobody knows of a cost stays with the reservation.
+Result<void> add_cost(Response& made, const Request& request, const Usage& usage) {
+  BudgetEntry spend{
+      .change = BudgetChange::spend, .subject = request.reservation, .micros = usage.cost_micros};
+  const auto open = made.budget.reservations.find(request.reservation);
+  if (usage.unconfirmed_micros > 0 && open != made.budget.reservations.end()) {
+    auto left = add_budget_change(made.draft, made.budget,
+                                  {.change = BudgetChange::unconfirmed,
+                                   .subject = request.reservation,
+                                   .micros = usage.unconfirmed_micros});
+    if (!left) return left;
+    spend.subject.clear();
+  }
+  if (spend.subject.empty() && usage.cost_micros == 0) return {};
+  return add_budget_change(made.draft, made.budget, std::move(spend));
+}
+
+// The response and what it cost.
+Result<Response> begin_response(const SessionWriter& writer, const Message& response,
+                                const Usage& usage, bool ends) {
+  Response made{.draft = writer.draft(), .budget = writer.state().budget};
+  NewEntry entry = appending("transcript", "message", to_json(response));
+  entry.tally = {.turns = ends ? 1 : 0,
+                 .steps = 1,
+                 .tokens_in = usage.tokens_in,
+                 .tokens_out = usage.tokens_out,
+                 .cost_micros = usage.cost_micros};
+  made.position = made.draft.add(std::move(entry));
+  if (auto added = add_cost(made, writer.state().request->request, usage); !added) {
+    return forward(added);
+  }
+  return made;
+}
+
+Result<Response> build_response(SessionParts& parts, const Message& response, const Usage& usage,
+                                const ResponseExtras& extras, bool with_dispatch) {
+  const bool ends = ends_turn(response, extras);
+  auto made = begin_response(parts.writer, response, usage, ends);
+  if (!made) return made;
+  if (extras.plan) made->draft.add(replacing("plan", "plan", to_json(*extras.plan)));
+  if (ends) {
+    end_turn(made->draft, parts);
+    // What others decided meanwhile stays.
+    if (extras.rests && parts.writer.check_goes_on()) made->draft.stand(*extras.rests);
+  }
+  // What has ended begins nothing: of its calls the response tells, and no intent.
+  if (ends || response.is_partial || parts.writer.has_ended()) return made;
+  const auto calls = dispatch::intend(parts.writer, made->draft, made->position, response);
+  if (with_dispatch) {
+    auto begun = parts.dispatcher.dispatch_first(made->draft, calls);
+    if (!begun) return forward(begun);
+    made->begun = *std::move(begun);
+  }
+  // Where the policy threw the turn ends with an error, and no request follows.
+  const bool goes_on = std::ranges::none_of(calls, &dispatch::CallView::is_put_off);
+  if (extras.next_request && goes_on) {
+    Request ahead{.is_ahead = true, .loss_token = parts.writer.loss_token()};
+    made->draft.next_request = new_request(*extras.next_request, std::move(ahead));
+    parts.dispatcher.place_next_request(made->draft, calls);
+  }
+  return made;
+}
+
+}  // namespace
+
+Result<void> Session::record_request(const RequestSpec& request, std::optional<Message> input) {
+  SessionWriter& writer = parts_->writer;
+  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
+  if (auto goes_on = writer.check_goes_on(); !goes_on) return goes_on;
+  auto unanswered =
+      dispatch::has_unanswered(writer.deps().store, writer.lease().session, writer.state());
+  if (!unanswered) return forward(unanswered);
+  if (*unanswered) {
+    return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
+  }
+  const Request* const ahead = written_ahead(writer);
+  if (writer.state().request && ahead == nullptr) {
+    return fail(ErrorCode::conflict, "a request is open: record its response first");
+  }
+  Draft draft = writer.draft();
+  Budget budget = writer.state().budget;
+  // What is on disk covers it: that it is sent, and for how much less, need not be there before.
+  const bool is_covered =
+      ahead != nullptr && !input && reserved_by(budget, *ahead) >= request.reserve_micros;
+  if (is_covered) draft.batch.sync = Sync::later;
+  if (input) {
+    complete(*input, writer);
+    draft.add(appending("transcript", "message", to_json(*input)));
+  }
+  Request sent;
+  if (ahead != nullptr) sent.reservation = ahead->reservation;
+  auto added = add_request(draft, writer.deps().ids, budget, new_request(request, sent));
+  if (!added) return forward(added);
+  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+Result<Position> Session::record_response(Message response, const Usage& usage,
+                                          const ResponseExtras& extras) {
+  SessionWriter& writer = parts_->writer;
+  const OnBehalf on_behalf(writer.lease());
+  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
+  if (!writer.state().request) {
+    return fail(ErrorCode::conflict, "no request is open: record one first");
+  }
+  if (extras.rests && has_ended(extras.rests->status)) {
+    return fail(ErrorCode::invalid_argument, "a response does not end a session: finish it");
+  }
+  complete(response, writer);
+  response.role = Role::assistant;
+  // What was to follow an earlier response did, or never will.
+  parts_->dispatcher.drop_next_request();
+  // What was paid for is recorded in any case.
+  for (const bool with_dispatch : {writer.check_goes_on().has_value(), false}) {
+    auto made = build_response(*parts_, response, usage, extras, with_dispatch);
+    if (!made && with_dispatch) continue;
+    if (!made) return forward(made);
+    auto receipt = writer.commit(std::move(made->draft));
+    // Whatever keeps a call from beginning with it is found out when the calls are run; mostly
+    // another one has its key.
+    const bool is_refused = !receipt && receipt.error().code == ErrorCode::conflict;
+    if (is_refused && !made->begun.empty()) continue;
+    if (!receipt) return forward(receipt);
+    parts_->dispatcher.began(std::move(made->begun));
+    return made->position;
+  }
+  return fail(ErrorCode::conflict, "the response could not be committed");
+}
+
+Result<void> Session::abandon_request(const std::string& why, bool may_be_paid) {
+  SessionWriter& writer = parts_->writer;
+  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
+  if (!writer.state().request) return fail(ErrorCode::conflict, "no request is open");
+  parts_->dispatcher.drop_next_request();
+  Draft draft = writer.draft();
+  Budget budget = writer.state().budget;
+  const Request& request = writer.state().request->request;
+  Result<bool> is_unsent = !may_be_paid || written_ahead(writer) != nullptr;
+  if (!*is_unsent) is_unsent = is_known_unsent(writer.deps().store, request);
+  if (!is_unsent) return forward(is_unsent);
+  const RequestEnd end{.why = why, .may_be_paid = !*is_unsent};
+  if (auto added = add_end_of_request(draft, request, budget, end); !added) return added;
+  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+Result<CallsReport> Session::run_calls(const std::stop_token& stop) {
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
+  if (auto goes_on = parts_->writer.check_goes_on(); !goes_on) return forward(goes_on);
+  const OnBehalf on_behalf(parts_->writer.lease());
+  return parts_->dispatcher.run(stop);
+}
+
+Result<void> Session::resolve(Position call, const Decision& decision) {
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
+  Draft draft = parts_->writer.draft();
+  if (auto added = add_decision(*parts_, draft, call, decision); !added) return forward(added);
+  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+Result<std::size_t> Session::cancel_calls(const std::string& why, std::optional<Message> input) {
+  SessionWriter& writer = parts_->writer;
+  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
+  Draft draft = writer.draft();
+  auto cancelled = parts_->dispatcher.cancel_unbegun(draft, why);
+  if (!cancelled || *cancelled == 0) return cancelled;
+  if (input) {
+    complete(*input, writer);
+    draft.add(appending("transcript", "message", to_json(*input)));
+  }
+  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return cancelled;
+}
+
+Result<void> Session::set_budget(std::optional<std::int64_t> micros, const std::string& who,
+                                 const std::string& why) {
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
+  Draft draft = parts_->writer.draft();
+  Budget budget = state().budget;
+  auto limit = add_budget_change(
+      draft, budget,
+      {.change = BudgetChange::limit, .micros = micros, .what = fmt::format("{}: {}", who, why)});
+  if (!limit) return limit;
+  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+Result<void> Session::approve(Position call, bool allow, const std::string& who,
+                              const std::string& why) {
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
+  Draft draft = parts_->writer.draft();
+  const CallApproval word{.allow = allow, .who = who, .why = why, .overrules = true};
+  if (auto added = add_approval(*parts_, draft, call, word); !added) return forward(added);
+  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return {};
+}
+
+Result<SessionId> Session::spawn(const ChildSpec& spec) {
+  SessionWriter& writer = parts_->writer;
+  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
+  SessionId child = spec.id ? *spec.id : mint<SessionTag>(writer.deps().ids);
+  if (state().children.contains(child.text())) return child;
+  if (auto goes_on = writer.check_goes_on(); !goes_on) return forward(goes_on);
+  Draft draft = writer.draft();
+  Budget budget = state().budget;
+  ChildSpawn record{.child = child.text(),
+                    .root = state().origin ? state().origin->root : id().text(),
+                    .nonce = state().origin ? state().origin->nonce : "",
+                    .agent_digest = spec.agent_digest,
+                    .limit_micros = spec.grant_micros,
+                    .setup = spec.setup};
+  if (!spec.grant_micros && budget.totals.limit) record.limit_micros = 0;
+  if (spec.grant_micros) {
+    auto granted = add_budget_change(
+        draft, budget,
+        {.change = BudgetChange::grant, .subject = child.text(), .micros = spec.grant_micros});
+    if (!granted) return forward(granted);
+  }
+  // Last: the child's row names its position.
+  draft.add(appending("children", "spawn", to_json(record)));
+  draft.batch.children.push_back(
+      {.id = child,
+       .annotation = spec.annotation,
+       .origin =
+           NewSession::Origin{.session = id(), .at = Point::head(), .lineage = Lineage::child}});
+  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return child;
+}
+
+Result<void> Session::finish(const std::string& result, Status as) {
+  if (!has_ended(as)) {
+    return fail(ErrorCode::invalid_argument, fmt::format("{} is no end", to_string(as)));
+  }
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return known;
+  if (parts_->writer.has_ended() && as != status()) {
+    return fail(ErrorCode::conflict,
+                fmt::format("the session is {}: reopen it first", to_string(status())));
+  }
+  if (parts_->writer.has_ended() && state().end) return tell_parent(*parts_);
+  if (auto settled = check_all_settled(parts_->writer); !settled) return settled;
+  Draft draft = parts_->writer.draft();
+  Budget budget = state().budget;
+  auto added = add_end(*parts_, draft, budget, {.change = {.status = as}, .result = result});
+  if (!added) return added;
+  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  return tell_parent(*parts_);
+}
+
+Result<std::size_t> Session::take_inbox() {
+  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
+  std::size_t taken = 0;
+  for (;;) {
+    auto mails = parts_->writer.deps().store.inbox().list(id(), mails_max);
+    if (!mails) return forward(mails);
+    if (mails->empty()) return taken;
+    Draft draft = parts_->writer.draft();
+    Accounts accounts = accounts_of(parts_->writer);
+    for (const InboxMessage& mail : *mails) {
+      draft.add({.channel = "inbox", .kind = mail.kind, .body = mail.body});
+      if (auto done = take_mail(*parts_, draft, accounts, mail); !done) return forward(done);
+      draft.batch.consumed.push_back(mail.id);
+      // What it does depends on the state: the next one must see what this one did.
+      if (mail.kind != "message") break;
+    }
+    const std::size_t moved = draft.batch.consumed.size();
+    if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
+    taken += moved;
+    if (auto told = tell_parent(*parts_); !told) return forward(told);
+  }
 }
 
 }  // namespace perdure

@@ -166,7 +166,7 @@ TEST_P(SessionTest, APlanStaysInForceWhereALaterOneCannotBeRead) {
 
 TEST_P(SessionTest, RecoveredARequestWithoutAResponseCountsAsSpent) {
   std::optional<Session> session = runtime->create().value();
-  ASSERT_TRUE(session->ask({.model = "m", .reserve_micros = 5}, user_says("go")));
+  ASSERT_TRUE(session->record_request({.model = "m", .reserve_micros = 5}, user_says("go")));
   const SessionId id = session->id();
   session.reset();
   auto again = runtime->open(id).value();
@@ -299,8 +299,9 @@ TEST_P(SessionTest, GoesOnFromAnOldPoint) {
 TEST_P(SessionTest, WhatWasPaidAfterAnOldPointStaysPaid) {
   auto session = runtime->create({.budget_micros = 1000}).value();
   const Version first = session.checkpoint().value();
-  ASSERT_TRUE(session.ask({.reserve_micros = 400}, user_says("one")));
-  ASSERT_TRUE(session.answer({.blocks = {TextBlock{.text = "done"}}}, {.cost_micros = 300}));
+  ASSERT_TRUE(session.record_request({.reserve_micros = 400}, user_says("one")));
+  ASSERT_TRUE(
+      session.record_response({.blocks = {TextBlock{.text = "done"}}}, {.cost_micros = 300}));
   ASSERT_TRUE(session.spawn({.grant_micros = 200}));
 
   ASSERT_TRUE(session.rewind(Point::version(first)));

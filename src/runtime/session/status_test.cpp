@@ -67,7 +67,7 @@ class StatusTest : public TurnsTest {
   Position doubt() {
     begin({tool("pay")});
     behaviour["pay"] = [](const CallContext&) { return Doubtful{"no reply"}; };
-    must(session->answer(asks_for({{"pay", "{}"}})));
+    must(session->record_response(asks_for({{"pay", "{}"}})));
     must(session->run_calls());
     return first_call();
   }
@@ -115,7 +115,7 @@ TEST_P(StatusTest, ACallThatWaitsForPeopleAndGoesOn) {
 
 TEST_P(StatusTest, AnEndAndAReopening) {
   begin({});
-  must(session->answer({.blocks = {TextBlock{.text = "done"}}}));
+  must(session->record_response({.blocks = {TextBlock{.text = "done"}}}));
   must(session->finish("paid", Status::failed));
   expect_last(id, "session_failed", worker(), "paid");
   must(session->reopen("ann", "one thing more"));
@@ -126,8 +126,8 @@ TEST_P(StatusTest, AnEndAndAReopening) {
 
 TEST_P(StatusTest, AValueOrAResponseThatLeavesItWaiting) {
   begin({});
-  must(session->answer({.blocks = {TextBlock{.text = "done"}}}, {},
-                       {.rests = StatusChange{Status::waiting, "the next message"}}));
+  must(session->record_response({.blocks = {TextBlock{.text = "done"}}}, {},
+                                {.rests = StatusChange{Status::waiting, "the next message"}}));
   expect_last(id, "session_waiting", worker(), "the next message");
   must(session->set("stop", Body::from_text("1"), StatusChange{Status::waiting, "the budget"}));
   expect_last(id, "session_waiting", worker(), "the budget");
@@ -135,7 +135,7 @@ TEST_P(StatusTest, AValueOrAResponseThatLeavesItWaiting) {
 
 TEST_P(StatusTest, ARewindLeavesTheStatusAndTheLogTellsIt) {
   begin({});
-  must(session->answer({.blocks = {TextBlock{.text = "done"}}}));
+  must(session->record_response({.blocks = {TextBlock{.text = "done"}}}));
   const Position before = session->state().head;
   must(session->set_status({.status = Status::waiting, .wait_reason = "rain"}, "ann"));
   must(session->rewind(Point::position(before)));
@@ -145,7 +145,7 @@ TEST_P(StatusTest, ARewindLeavesTheStatusAndTheLogTellsIt) {
 
 TEST_P(StatusTest, AForkHasAStatusOfItsOwn) {
   begin({});
-  must(session->answer({.blocks = {TextBlock{.text = "done"}}}));
+  must(session->record_response({.blocks = {TextBlock{.text = "done"}}}));
   must(session->set_status({.status = Status::paused, .wait_reason = "lunch"}, "ann"));
   for (const bool fresh : {false, true}) {
     const auto forked = must(runtime->fork(id, Point::head(), {.fresh_effects = fresh}));
@@ -161,7 +161,7 @@ TEST_P(StatusTest, AForkHasAStatusOfItsOwn) {
 // Its row came so; the log learns of it with the next change.
 TEST_P(StatusTest, OneThatWasImportedSaysThatItCameUpPaused) {
   begin({});
-  must(session->answer({.blocks = {TextBlock{.text = "done"}}}));
+  must(session->record_response({.blocks = {TextBlock{.text = "done"}}}));
   session.reset();
   const std::string bundle = folder.file("bundle");
   must(export_sessions(*store, bundle));
@@ -203,7 +203,7 @@ TEST_P(StatusTest, AnEndIsRefusedInAllWaysWhileACallIsUnresolved) {
 TEST_P(StatusTest, AnEndIsNotChangedIntoAnother) {
   for (const Status first : {Status::completed, Status::failed, Status::cancelled}) {
     begin({});
-    must(session->answer({.blocks = {TextBlock{.text = "done"}}}));
+    must(session->record_response({.blocks = {TextBlock{.text = "done"}}}));
     must(session->set_status({.status = first}));
     for (const Status other : {Status::completed, Status::failed, Status::cancelled}) {
       EXPECT_EQ(session->finish("done", other).has_value(), other == first) << to_string(other);
@@ -248,7 +248,7 @@ TEST_P(StatusTest, WhatIsCancelledKeepsItsDoubtUntilSomebodyResolvesIt) {
 // Cancelled by mail while its process was dead: the call was begun, and nobody knows how it ended.
 TEST_P(StatusTest, ACallThatADeadProcessHadBegunIsInDoubtInACancelledSession) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   restart();
   must(mail().cancel(mail_id("msg_1"), "ann", "enough"));
   for (int again = 0; again < 2; ++again) {
@@ -264,8 +264,8 @@ TEST_P(StatusTest, AResponseThatComesAfterTheEndIsRecordedAndItsCallsAreNot) {
   begin({tool("pay"), tool("look", {.read = true})});
   must(session->set_status({.status = Status::cancelled}, "ann", "enough"));
 
-  must(session->answer(asks_for({{"pay", "{}"}, {"look", "{}"}}), {.cost_micros = 7},
-                       {.then = RequestSpec{.model = "m", .reserve_micros = 5}}));
+  must(session->record_response(asks_for({{"pay", "{}"}, {"look", "{}"}}), {.cost_micros = 7},
+                                {.next_request = RequestSpec{.model = "m", .reserve_micros = 5}}));
 
   EXPECT_EQ(session->state().transcript.size(), 2U);
   EXPECT_EQ(session->state().budget.totals.recorded(), 7);
@@ -281,7 +281,7 @@ TEST_P(StatusTest, ARequestThatAnEndedSessionHadMadeIsCountedWhenItsProcessIsGon
   restart();
   session = must(runtime->create({.budget_micros = 100}));
   id = session->id();
-  must(session->ask({.model = "m", .reserve_micros = 40}, user_says("go")));
+  must(session->record_request({.model = "m", .reserve_micros = 40}, user_says("go")));
   must(session->set_status({.status = Status::cancelled}, "ann", "enough"));
   restart();
 
@@ -314,10 +314,10 @@ TEST_P(StatusTest, AResponseDoesNotEndASession) {
   begin({});
   const Message done{.blocks = {TextBlock{.text = "done"}}};
   const auto refused =
-      session->answer(done, {}, {.rests = StatusChange{.status = Status::completed}});
+      session->record_response(done, {}, {.rests = StatusChange{.status = Status::completed}});
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
   EXPECT_TRUE(session->state().request) << "it can be recorded without";
-  must(session->answer(done));
+  must(session->record_response(done));
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, StatusTest, testing::ValuesIn(every_backend()),

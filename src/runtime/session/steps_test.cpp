@@ -20,12 +20,12 @@ class StepsTest : public TurnsTest {
   /// Turn 1 has three steps: a call is asked for, made, and spoken of; turn 2 has one.
   StepsTest() {
     begin({tool("send")});
-    must(session->answer(asks_for({{"send", "{}"}})));
+    must(session->record_response(asks_for({{"send", "{}"}})));
     must(session->run_calls());
-    must(session->ask({.reserve_micros = 7}));
-    must(session->answer(assistant_says("sent"), {.cost_micros = 5}));
-    must(session->ask({}, user_says("thanks")));
-    must(session->answer(assistant_says("welcome")));
+    must(session->record_request({.reserve_micros = 7}));
+    must(session->record_response(assistant_says("sent"), {.cost_micros = 5}));
+    must(session->record_request({}, user_says("thanks")));
+    must(session->record_response(assistant_says("welcome")));
   }
 
   std::string last_words(std::int64_t turn, std::optional<std::int64_t> step) {

@@ -47,7 +47,7 @@ TEST_P(StoppedTest, APauseKeepsCallsFromBeingMade) {
   must(Mail(*store, id).pause(must(MessageId::parse("msg_1")), "ann", "wait"));
   must(session->take_inbox());
 
-  must(session->answer(asks_for({{"one", "{}"}})));
+  must(session->record_response(asks_for({{"one", "{}"}})));
   const auto refused = session->run_calls();
 
   ASSERT_FALSE(refused);
@@ -64,7 +64,7 @@ TEST_P(StoppedTest, APauseKeepsCallsFromBeingMade) {
 TEST_P(StoppedTest, MailThatStopsItKeepsACallFromRunningThatWasDispatched) {
   for (const bool cancels : {false, true}) {
     begin({tool("one")});
-    must(session->answer(asks_for({{"one", "{}"}, {"one", "{}"}})));
+    must(session->record_response(asks_for({{"one", "{}"}, {"one", "{}"}})));
     post_stop(cancels);
     must(session->take_inbox());
     runs.clear();
@@ -86,7 +86,7 @@ TEST_P(StoppedTest, MailThatStopsItIsHeededBeforeARecovery) {
     Tool one = tool("one");
     one.honours_key = true;
     begin({one});
-    must(session->answer(asks_for({{"one", "{}"}, {"one", "{}"}})));
+    must(session->record_response(asks_for({{"one", "{}"}, {"one", "{}"}})));
     post_stop(cancels);
     restart();
     runs.clear();
@@ -102,10 +102,10 @@ TEST_P(StoppedTest, MailThatStopsItIsHeededBeforeARecovery) {
 
 TEST_P(StoppedTest, NoModelIsAskedInASessionThatHasEnded) {
   begin({});
-  must(session->answer({.role = Role::assistant, .blocks = {TextBlock{.text = "done"}}}));
+  must(session->record_response({.role = Role::assistant, .blocks = {TextBlock{.text = "done"}}}));
   must(session->set_status({.status = Status::completed}));
 
-  const auto refused = session->ask({}, user_says("more"));
+  const auto refused = session->record_request({}, user_says("more"));
 
   ASSERT_FALSE(refused);
   EXPECT_EQ(code_of(refused), ErrorCode::conflict);
@@ -114,7 +114,7 @@ TEST_P(StoppedTest, NoModelIsAskedInASessionThatHasEnded) {
 
 TEST_P(StoppedTest, InputToASessionThatHasEndedIsRefusedAndNotDropped) {
   begin({});
-  must(session->answer({.role = Role::assistant, .blocks = {TextBlock{.text = "done"}}}));
+  must(session->record_response({.role = Role::assistant, .blocks = {TextBlock{.text = "done"}}}));
   must(session->set_status({.status = Status::completed}));
   restart();
 
@@ -135,7 +135,7 @@ class StoppedResume : public TurnsTest {
     pay.verify_timeout = std::chrono::hours(1);
     pay.verify = verify;
     begin({pay});
-    must(session->answer(asks_for({{"pay", "{}"}})));
+    must(session->record_response(asks_for({{"pay", "{}"}})));
     restart();
   }
 
@@ -205,7 +205,7 @@ TEST_P(StoppedResume, StartsNothingIfItWasAskedBefore) {
   begin({tool("pay")});
   must(Mail(*store, id).pause(must(MessageId::parse("msg_1")), "ann", "wait"));
   must(session->take_inbox());
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->set_status({.status = Status::active}));
   restart();
   stop.request_stop();
@@ -246,7 +246,7 @@ TEST_P(BoundedClose, KeepsTheSessionWhileAToolRuns) {
     goes_on.get_future().wait();
     return Succeeded{"paid"};
   };
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
 
   const auto refused = session->close(Duration(1));
@@ -266,7 +266,7 @@ TEST_P(BoundedClose, KeepsTheSessionWhileAToolRuns) {
 
 TEST_P(BoundedClose, OfASessionWhereNothingRunsIsAClose) {
   begin({tool("pay")});
-  must(session->answer(asks_for({{"pay", "{}"}})));
+  must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   must(session->close(Duration(0)));
   EXPECT_EQ(code_of(session->append(user_says("late"))), ErrorCode::lease_lost);

@@ -34,7 +34,7 @@ class TwoRuntimesTest : public TurnsTest {
                                          .tools = must(Tools::of(tools)),
                                          .clock = &clock,
                                          .ids = &ids}));
-    must(session->answer(asks_for({{with.name, "{}"}})));
+    must(session->record_response(asks_for({{with.name, "{}"}})));
   }
 
   /// Its lease time passes, and the second runtime does what can be done.

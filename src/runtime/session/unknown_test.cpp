@@ -89,11 +89,11 @@ TEST_F(UnknownCommitTest, StaysUnknownWhileTheStoreDoesNotAnswer) {
 }
 
 TEST_F(UnknownCommitTest, OfAResponseIsTakenInBeforeItIsGivenAgain) {
-  ASSERT_TRUE(session.ask({.reserve_micros = 10}, user_says("go")));
+  ASSERT_TRUE(session.record_request({.reserve_micros = 10}, user_says("go")));
   answer(ErrorCode::commit_unknown, true);
-  ASSERT_FALSE(session.answer(assistant_says("done"), {.cost_micros = 7}));
+  ASSERT_FALSE(session.record_response(assistant_says("done"), {.cost_micros = 7}));
   answer_truly();
-  const auto again = session.answer(assistant_says("done"), {.cost_micros = 7});
+  const auto again = session.record_response(assistant_says("done"), {.cost_micros = 7});
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, ErrorCode::conflict);
   EXPECT_EQ(in_the_log(), 2U);

@@ -26,7 +26,7 @@ namespace {
 
 class UnknownTurnTest : public testing::Test {
  protected:
-  UnknownTurnTest() { must(session.ask({.reserve_micros = 10}, user_says("warm up"))); }
+  UnknownTurnTest() { must(session.record_request({.reserve_micros = 10}, user_says("warm up"))); }
 
   /// Commits are made, and nobody is told.
   void lose_answers() {
@@ -68,26 +68,26 @@ class UnknownTurnTest : public testing::Test {
 };
 
 TEST_F(UnknownTurnTest, ARequestIsNotWrittenTwice) {
-  must(session.answer(assistant_says("ready"), {.cost_micros = 10}));
+  must(session.record_response(assistant_says("ready"), {.cost_micros = 10}));
   lose_answers();
-  ASSERT_FALSE(session.ask({.reserve_micros = 300}, user_says("go")));
+  ASSERT_FALSE(session.record_request({.reserve_micros = 300}, user_says("go")));
   answer_truly();
 
-  const auto again = session.ask({.reserve_micros = 300}, user_says("go"));
+  const auto again = session.record_request({.reserve_micros = 300}, user_says("go"));
 
   ASSERT_FALSE(again) << "it is open already";
   EXPECT_EQ(again.error().code, ErrorCode::conflict);
   EXPECT_EQ(session.state().transcript.size(), 3U);
   EXPECT_EQ(session.state().budget.available(), 1'000 - 10 - 300);
-  EXPECT_TRUE(session.answer(assistant_says("gone"), {.cost_micros = 200}));
+  EXPECT_TRUE(session.record_response(assistant_says("gone"), {.cost_micros = 200}));
 }
 
 TEST_F(UnknownTurnTest, AResponseIsNotWrittenTwice) {
   lose_answers();
-  ASSERT_FALSE(session.answer(asks_for({{"pay", "{}"}}), {.cost_micros = 10}));
+  ASSERT_FALSE(session.record_response(asks_for({{"pay", "{}"}}), {.cost_micros = 10}));
   answer_truly();
 
-  const auto again = session.answer(asks_for({{"pay", "{}"}}), {.cost_micros = 10});
+  const auto again = session.record_response(asks_for({{"pay", "{}"}}), {.cost_micros = 10});
 
   ASSERT_FALSE(again) << "no request is open any more";
   EXPECT_EQ(again.error().code, ErrorCode::conflict);
@@ -98,7 +98,7 @@ TEST_F(UnknownTurnTest, AResponseIsNotWrittenTwice) {
 
 TEST_F(UnknownTurnTest, NothingRunsOnADispatchOfWhichNobodyKnows) {
   lose_answers();
-  ASSERT_FALSE(session.answer(asks_for({{"pay", "{}"}})));
+  ASSERT_FALSE(session.record_response(asks_for({{"pay", "{}"}})));
   EXPECT_FALSE(session.run_calls());
   EXPECT_EQ(runs, 0);
 }
@@ -109,10 +109,10 @@ TEST_F(UnknownTurnTest, WhatIsPaidForAndWhatWasDoneIsOnDiskWhenItIsSaidToBe) {
     syncs.push_back(batch.sync);
     return behind->commit(lease, batch);
   });
-  must(session.answer(asks_for({{"pay", "{}"}}), {.cost_micros = 10}));
+  must(session.record_response(asks_for({{"pay", "{}"}}), {.cost_micros = 10}));
   must(session.run_calls());
-  must(session.ask({.reserve_micros = 10}));
-  must(session.answer(assistant_says("paid"), {.cost_micros = 10}));
+  must(session.record_request({.reserve_micros = 10}));
+  must(session.record_response(assistant_says("paid"), {.cost_micros = 10}));
   EXPECT_EQ(syncs, std::vector<Sync>(4, Sync::now)) << "response, outcome, request, response";
 }
 
@@ -130,11 +130,11 @@ TEST_F(UnknownTurnTest, WhatAServerLostThatWasToBeSyncedLaterIsWrittenAgain) {
                    .head = batch.expected_head + count,
                    .at = clock.now()};
   });
-  must(session.answer(asks_for({{"look", "{}"}}), {.cost_micros = 10}));
+  must(session.record_response(asks_for({{"look", "{}"}}), {.cost_micros = 10}));
   must(session.run_calls());
   ASSERT_TRUE(has_lost);
 
-  must(session.ask({.reserve_micros = 10}));
+  must(session.record_request({.reserve_micros = 10}));
 
   const auto calls = must(behind->ledger().list({.session = session.id()}));
   ASSERT_EQ(calls.size(), 1U);

@@ -53,12 +53,12 @@ class UsedAgain : public TurnsTest {
 
   /// One turn in which every tool is called once.
   CallsReport play(Session& held) {
-    must(held.ask({}, user_says("go")));
-    must(held.answer(
+    must(held.record_request({}, user_says("go")));
+    must(held.record_response(
         asks_for({{"each_call", args}, {"once_per_session", args}, {"once_per_store", args}})));
     CallsReport report = must(held.run_calls());
-    must(held.ask());
-    must(held.answer(assistant_says("done")));
+    must(held.record_request());
+    must(held.record_response(assistant_says("done")));
     return report;
   }
 
@@ -162,8 +162,8 @@ TEST_P(UsedAgain, ItsChildrenAreOthersToo) {
   start();
   const auto child_now = [&] {
     Session held = create("parent");
-    must(held.ask({}, user_says("go")));
-    must(held.answer(asks_for({{"each_call", args}})));
+    must(held.record_request({}, user_says("go")));
+    must(held.record_response(asks_for({{"each_call", args}})));
     const SessionId child = child_of(held.id(), held.state().open_calls.begin()->second);
     must(held.spawn({.id = child}));
     const Position call = held.state().open_calls.begin()->first;
@@ -245,7 +245,7 @@ TEST_P(UsedAgain, WhoHasTheKeyIsToldTruly) {
   Session again = create("order-1");
   play(again);
 
-  const auto history = well_formed(again.state());
+  const auto history = provider_messages(again.state());
   const auto& told = std::get<ToolResultBlock>(history.at(2).blocks.at(2)).content;
   EXPECT_NE(told.find("of a session that was deleted since"), std::string::npos) << told;
   const auto calls = must(store->ledger().list({.session = again.id()}));
@@ -264,7 +264,7 @@ TEST_P(UsedAgain, AResponseIsRecordedThoughNoCallOfItCanBegin) {
                                                     .clock = &clock,
                                                     .ids = &ids}));
   Session held = must(beside->create({.id = named("order-1")}));
-  must(held.ask({}, user_says("go")));
+  must(held.record_request({}, user_says("go")));
   watched.on_commit([&](const Lease& lease, const Batch& batch) -> Result<Receipt> {
     for (const CallChange& change : batch.calls) {
       if (!std::holds_alternative<Dispatch>(change)) continue;
@@ -275,7 +275,7 @@ TEST_P(UsedAgain, AResponseIsRecordedThoughNoCallOfItCanBegin) {
     return store->commit(lease, batch);
   });
 
-  ASSERT_TRUE(held.answer(asks_for({{"each_call", args}, {"once_per_session", args}})));
+  ASSERT_TRUE(held.record_response(asks_for({{"each_call", args}, {"once_per_session", args}})));
   EXPECT_FALSE(held.run_calls());
   EXPECT_FALSE(held.state().request);
   watched.on_commit({});

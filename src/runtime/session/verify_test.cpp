@@ -30,7 +30,7 @@ class VerifyTest : public TurnsTest {
     }
     behaviour["pay"] = [](const CallContext&) { return Doubtful{"the line is dead"}; };
     begin({paying, tool("other")});
-    must(session->answer(asks_for({{"pay", "{}"}, {"other", "{}"}})));
+    must(session->record_response(asks_for({{"pay", "{}"}, {"other", "{}"}})));
     must(session->run_calls());
     asked = 0;
   }

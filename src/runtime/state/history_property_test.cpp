@@ -60,12 +60,12 @@ void check_message(const Message& message, const Message* before) {
 
 RC_GTEST_PROP(WellFormedProperty, HoldsForAnyLog, ()) {
   const State state = any_log().state();
-  const std::vector<Message> sent = well_formed(state);
+  const std::vector<Message> sent = provider_messages(state);
   for (std::size_t i = 0; i < sent.size(); ++i) {
     check_message(sent[i], i == 0 ? nullptr : &sent[i - 1]);
   }
   if (!sent.empty()) RC_ASSERT(calls_of(sent.back()).empty());
-  RC_ASSERT(well_formed(state) == sent);
+  RC_ASSERT(provider_messages(state) == sent);
 }
 
 // What was said is sent, and all calls of whole messages are.
@@ -80,7 +80,7 @@ RC_GTEST_PROP(WellFormedProperty, LosesNeitherTextNorCalls, ()) {
   }
   std::size_t sent_calls = 0;
   std::size_t sent_letters = 0;
-  for (const Message& message : well_formed(state)) {
+  for (const Message& message : provider_messages(state)) {
     sent_calls += calls_of(message).size();
     sent_letters += text_of(message).size();
   }
@@ -106,7 +106,7 @@ RC_GTEST_PROP(WellFormedProperty, GrowsIntoWhatItIs, ()) {
       for (Message& message : news.added) told.push_back(std::move(message));
       has_more = news.has_more;
     }
-    RC_ASSERT(told == well_formed(state));
+    RC_ASSERT(told == provider_messages(state));
   }
 }
 

@@ -26,7 +26,7 @@ const std::string no_record = "[no result: there is no record that this call was
 // Each message as one line: its role, then its blocks in short.
 std::vector<std::string> told(const LogOf& log) {
   std::vector<std::string> lines;
-  for (const Message& message : well_formed(log.state())) {
+  for (const Message& message : provider_messages(log.state())) {
     std::string line(to_string(message.role));
     for (const Block& block : message.blocks) {
       if (const auto* text = std::get_if<TextBlock>(&block)) line += " \"" + text->text + "\"";
@@ -55,7 +55,7 @@ TEST(WellFormed, LeavesAWholeConversationAsItIs) {
   log.say(assistant_says("Done."));
   std::vector<Message> said;
   for (const PlacedMessage& placed : log.state().transcript) said.push_back(placed.message);
-  EXPECT_EQ(well_formed(log.state()), said);
+  EXPECT_EQ(provider_messages(log.state()), said);
 }
 
 TEST(WellFormed, SaysThatNothingIsRecordedOfACall) {
@@ -189,7 +189,7 @@ TEST(WellFormed, SendsOnlyTheTextOfWhatWasCutOff) {
   cut.blocks.erase(cut.blocks.begin());
   log.say(cut);
   EXPECT_EQ(told(log), (Lines{"assistant \"I will\" \"[cut off here]\""}));
-  EXPECT_FALSE(well_formed(log.state())[0].is_partial);
+  EXPECT_FALSE(provider_messages(log.state())[0].is_partial);
 }
 
 TEST(WellFormed, KeepsReasoningAndUnknownBlocksOfWholeMessages) {
@@ -242,7 +242,7 @@ TEST(GrowingHistoryTest, TellsMuchInPartsThatEndWithATurn) {
     EXPECT_EQ(told.back().role, end) << "a response begins the next part";
   }
   EXPECT_GE(parts, 7U);
-  EXPECT_EQ(told, well_formed(log.state()));
+  EXPECT_EQ(told, provider_messages(log.state()));
 }
 
 }  // namespace

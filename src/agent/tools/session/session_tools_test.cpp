@@ -47,10 +47,10 @@ class SessionToolsTest : public TurnsTest {
  protected:
   /// What the model is told of the last of these calls.
   std::string turn(const std::vector<std::pair<std::string, std::string>>& calls) {
-    must(session->answer(asks_for(calls)));
+    must(session->record_response(asks_for(calls)));
     must(session->run_calls());
     std::string last = last_result();
-    must(session->ask());
+    must(session->record_request());
     return last;
   }
   std::string last_result() {
@@ -110,7 +110,7 @@ TEST_P(SessionToolsTest, NotesAreKept) {
 
 TEST_P(SessionToolsTest, WhatWasDispatchedIsDoneOnceAfterADeath) {
   begin(all_tools());
-  must(session->answer(
+  must(session->record_response(
       asks_for({{"plan_create", two_steps}, {"note_write", R"({"key": "a", "text": "one"})"}})));
   restart();
   auto resumed = must(runtime->resume(id));
@@ -125,7 +125,7 @@ TEST_P(SessionToolsTest, WhatWasDispatchedIsDoneOnceAfterADeath) {
 
 TEST_P(SessionToolsTest, AChangeIsInTheCommitOfItsOutcome) {
   begin(all_tools());
-  must(session->answer(asks_for({{"plan_create", two_steps}})));
+  must(session->record_response(asks_for({{"plan_create", two_steps}})));
   must(session->run_calls());
   const auto entries = must(store->log().read(id, {}));
   const auto plan = std::ranges::find(entries, "plan", &Entry::channel);
@@ -136,7 +136,7 @@ TEST_P(SessionToolsTest, AChangeIsInTheCommitOfItsOutcome) {
 
 TEST_P(SessionToolsTest, AQuestionWaitsForItsAnswerAcrossProcesses) {
   begin(all_tools(), asking());
-  must(session->answer(asks_for({{"ask_user", R"({"question": "Which colour?"})"}})));
+  must(session->record_response(asks_for({{"ask_user", R"({"question": "Which colour?"})"}})));
   const auto report = must(session->run_calls());
   ASSERT_TRUE(report.waiting);
   EXPECT_EQ(report.waiting->what, Waiting::For::approval);
@@ -152,7 +152,7 @@ TEST_P(SessionToolsTest, AQuestionWaitsForItsAnswerAcrossProcesses) {
 
 TEST_P(SessionToolsTest, ARefusalIsAnAnswerToo) {
   begin(all_tools(), asking());
-  must(session->answer(asks_for({{"ask_user", R"({"question": "Which colour?"})"}})));
+  must(session->record_response(asks_for({{"ask_user", R"({"question": "Which colour?"})"}})));
   const auto report = must(session->run_calls());
   must(session->approve(report.waiting->call, false, "ann", "decide yourself"));
   must(session->run_calls());

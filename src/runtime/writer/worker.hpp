@@ -5,7 +5,7 @@
 // Whoever is about to act on the world asks `may_act` first: it says no a while before
 // the lease ends, whatever the renewals are doing. That only makes us stop early;
 // safety rests on the fence. A renewal that comes back late says nothing of the time between:
-// what was held may be somebody else's by now (HeldSession::check_may_act).
+// what was held may be somebody else's by now (SessionWriter::check_may_act).
 //
 // To the store a worker that asks for a session which it has already is its owner: it gets the same
 // lease. And a lease ends while the object that had it lives on, with a call that is under way. So that
@@ -16,6 +16,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -32,7 +33,6 @@
 #include "perdure/store/store.hpp"
 
 namespace perdure {
-
 class Worker {
  public:
   struct Options {
@@ -108,5 +108,13 @@ class Worker {
   std::stop_source stop_;
   std::jthread thread_;  ///< Last: it uses all of the above.
 };
+
+/// This machine's name, as workers tell it.
+[[nodiscard]] std::string machine_name();
+
+/// The error, with a message that says "held by worker W on H, process P, since T", or that it is
+/// this process; as it is if nobody holds the session any more.
+[[nodiscard]] std::unexpected<Error> name_holder(Store& store, const SessionId& session,
+                                                 Error error);
 
 }  // namespace perdure

@@ -1,36 +1,35 @@
 // Words of others, as rows take them.
 
-#include "session/row_words.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/text.hpp"
 #include "perdure/store/limits.hpp"
+#include "writer/draft.hpp"
 
 namespace perdure {
 namespace {
 
 TEST(RowWords, WhatFitsStaysAsItIs) {
   for (const char* const words : {"", "plain", "two\nlines\t\r", " grüße – 😀 "}) {
-    EXPECT_EQ(row_words(words, text_bytes_max), words);
+    EXPECT_EQ(row_text(words, text_bytes_max), words);
   }
-  EXPECT_EQ(row_words(std::string(text_bytes_max, 'x'), text_bytes_max),
+  EXPECT_EQ(row_text(std::string(text_bytes_max, 'x'), text_bytes_max),
             std::string(text_bytes_max, 'x'));
 }
 
 TEST(RowWords, WhatNoRowTakesBecomesWhatItTakes) {
-  EXPECT_EQ(row_words("\x1b[31mred\x7f", 100), "?[31mred?");
-  EXPECT_EQ(row_words(std::string("a\0b", 3), 100), "a?b");
-  EXPECT_EQ(row_words("a\xff\xc2\x85z\xed\xa0\x80", 100), "a??z???");
+  EXPECT_EQ(row_text("\x1b[31mred\x7f", 100), "?[31mred?");
+  EXPECT_EQ(row_text(std::string("a\0b", 3), 100), "a?b");
+  EXPECT_EQ(row_text("a\xff\xc2\x85z\xed\xa0\x80", 100), "a??z???");
 }
 
 TEST(RowWords, AreCutBetweenCharacters) {
-  const std::string cut = row_words(std::string(4000, 'x') + std::string(2000, 'y'), 4096);
+  const std::string cut = row_text(std::string(4000, 'x') + std::string(2000, 'y'), 4096);
   EXPECT_EQ(cut, std::string(4000, 'x') + std::string(93, 'y') + "…");
   for (std::size_t bytes = 3; bytes < 12; ++bytes) {
-    const std::string some = row_words("éééééééé", bytes);
+    const std::string some = row_text("éééééééé", bytes);
     EXPECT_LE(some.size(), bytes);
     EXPECT_TRUE(is_utf8(some)) << bytes;
   }

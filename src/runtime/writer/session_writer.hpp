@@ -21,26 +21,26 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/draft.hpp"
-#include "session/status_entry.hpp"
-#include "session/worker.hpp"
+#include "writer/draft.hpp"
+#include "writer/worker.hpp"
 
 namespace perdure {
 
 /// Bodies beyond this are blobs, so that reading a log does not mean holding them twice.
 inline constexpr std::size_t inline_bytes_max = std::size_t{1} << 20U;
 
-class HeldSession {
- public:
-  struct World {
-    Store& store;
-    Worker& worker;
-    const Clock& clock;
-    IdSource& ids;
-    const Tools& tools;
-    const Policy& policy;
-  };
+/// What a session needs of its runtime.
+struct SessionDeps {
+  Store& store;
+  Worker& worker;
+  const Clock& clock;
+  IdSource& ids;
+  const Tools& tools;
+  const Policy& policy;
+};
 
+class SessionWriter {
+ public:
   /// The right to it: the lease, and this process's one place for it.
   struct Grip {
     Worker::Place place;
@@ -48,17 +48,17 @@ class HeldSession {
   };
 
   /// `before`: who held it until now.
-  HeldSession(World world, Grip grip, std::optional<Holder> before = {})
-      : world_(world),
+  SessionWriter(SessionDeps deps, Grip grip, std::optional<Holder> before = {})
+      : deps_(deps),
         place_(std::move(grip.place)),
         lease_(std::move(grip.lease)),
         before_(std::move(before)),
-        taken_at_(world.clock.now()),
+        taken_at_(deps.clock.now()),
         named_at_(taken_at_) {}
   /// Gives the lease up.
-  ~HeldSession();
-  HeldSession(const HeldSession&) = delete;
-  HeldSession& operator=(const HeldSession&) = delete;
+  ~SessionWriter();
+  SessionWriter(const SessionWriter&) = delete;
+  SessionWriter& operator=(const SessionWriter&) = delete;
 
   /// Nothing is committed after it. To release twice is not an error.
   /// Fails: as Ownership::release.
@@ -74,7 +74,7 @@ class HeldSession {
   /// imported, the first one voids what people decided before.
   /// Fails: `closed` in a child of the process; as Store::commit; what can still not be known stays
   /// so.
-  [[nodiscard]] Result<void> find_out();
+  [[nodiscard]] Result<void> settle_unknown_commit();
 
   /// In place of load(), for a session that is not there yet: creates it with the draft as its first
   /// commit. `inherited`: as of the point that it is forked at.
@@ -86,7 +86,7 @@ class HeldSession {
   /// Fails: as Store::commit.
   Result<Receipt> commit(Draft draft);
 
-  [[nodiscard]] const World& world() const { return world_; }
+  [[nodiscard]] const SessionDeps& deps() const { return deps_; }
   [[nodiscard]] const Lease& lease() const { return lease_; }
   [[nodiscard]] const std::optional<Holder>& before() const { return before_; }
   [[nodiscard]] Timestamp taken_at() const { return taken_at_; }
@@ -131,7 +131,7 @@ class HeldSession {
   [[nodiscard]] Result<void> take_in(Batch batch, const Receipt& receipt);
 
   const OwnProcess process_;
-  World world_;
+  SessionDeps deps_;
   std::optional<Worker::Place> place_;  ///< Until the lease is released.
   Lease lease_;
   std::optional<Holder> before_;
@@ -158,16 +158,6 @@ class HeldSession {
 };
 
 /// Gives the message an id and a time if it has none.
-void complete(Message& message, const HeldSession& held);
-
-/// What it means that the line to the session's head, at that position, cannot be read: if that is
-/// still its head, and there is no entry, the store is damaged.
-[[nodiscard]] Error missing_head(Store& store, const SessionId& session, Position head,
-                                 Error error);
-
-/// The head as it is now: what is committed or rewound later does not move it.
-[[nodiscard]] inline Point at_position(Position head) {
-  return head == 0 ? Point::head() : Point::position(head);
-}
+void complete(Message& message, const SessionWriter& writer);
 
 }  // namespace perdure

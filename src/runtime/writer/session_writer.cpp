@@ -1,6 +1,6 @@
 // Commit, then fold: the state never runs ahead of the log.
 
-#include "session/held_session.hpp"
+#include "writer/session_writer.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -24,10 +24,9 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/commit_surely.hpp"
-#include "session/draft.hpp"
-#include "session/row_words.hpp"
-#include "session/status_entry.hpp"
+#include "state/read_log.hpp"
+#include "writer/commit_surely.hpp"
+#include "writer/draft.hpp"
 
 namespace perdure {
 namespace {
@@ -52,43 +51,43 @@ bool is_large(const NewEntry& entry) {
 
 }  // namespace
 
-void complete(Message& message, const HeldSession& held) {
-  if (message.id.empty()) message.id = mint<MessageTag>(held.world().ids).text();
-  if (message.created_at == Timestamp{}) message.created_at = held.world().clock.now();
+void complete(Message& message, const SessionWriter& writer) {
+  if (message.id.empty()) message.id = mint<MessageTag>(writer.deps().ids).text();
+  if (message.created_at == Timestamp{}) message.created_at = writer.deps().clock.now();
 }
 
-HeldSession::~HeldSession() {
+SessionWriter::~SessionWriter() {
   // Where this fails, the worker's end frees it.
   [[maybe_unused]] const auto released = release();
 }
 
-Result<void> HeldSession::release() {
+Result<void> SessionWriter::release() {
   if (is_released_) return {};
   is_released_ = true;
-  auto released = world_.store.ownership().release(lease_);
+  auto released = deps_.store.ownership().release(lease_);
   place_.reset();
   return released;
 }
 
-const std::string& HeldSession::nonce() {
-  if (nonce_.empty()) nonce_ = to_base32(world_.ids.next());
+const std::string& SessionWriter::nonce() {
+  if (nonce_.empty()) nonce_ = to_base32(deps_.ids.next());
   return nonce_;
 }
 
-bool HeldSession::has_ended() const { return perdure::has_ended(status_); }
+bool SessionWriter::has_ended() const { return perdure::has_ended(status_); }
 
-Result<void> HeldSession::check_goes_on() const {
+Result<void> SessionWriter::check_goes_on() const {
   if (!has_ended() && status_ != Status::paused) return {};
   return fail(ErrorCode::conflict,
               fmt::format("the session is {}: {}", to_string(status_),
                           has_ended() ? "reopen it first" : "set it to active first"));
 }
 
-Result<void> HeldSession::check_may_act() {
+Result<void> SessionWriter::check_may_act() {
   if (auto here = process_.check(); !here) return here;
   if (is_released_) return fail(ErrorCode::lease_lost, "this session was closed here");
   if (is_lost_) return lost();
-  if (!world_.worker.may_act()) {
+  if (!deps_.worker.may_act()) {
     return fail(ErrorCode::lease_lost, "the lease could not be renewed in time");
   }
   if (!stop_.stop_requested()) return {};
@@ -96,9 +95,9 @@ Result<void> HeldSession::check_may_act() {
   return {};
 }
 
-Result<SessionSummary> HeldSession::read_as_owner() {
-  const std::stop_token before = world_.worker.stop_token();
-  auto row = world_.store.sessions().read(lease_.session);
+Result<SessionSummary> SessionWriter::read_as_owner() {
+  const std::stop_token before = deps_.worker.stop_token();
+  auto row = deps_.store.sessions().read(lease_.session);
   if (!row) return row;
   // Fences begin again where the session was deleted and its id is used by another one.
   is_lost_ =
@@ -108,7 +107,7 @@ Result<SessionSummary> HeldSession::read_as_owner() {
   return row;
 }
 
-Result<void> HeldSession::load() {
+Result<void> SessionWriter::load() {
   auto row = read_as_owner();
   if (!row) return forward(row);
   head_ = row->head;
@@ -119,21 +118,21 @@ Result<void> HeldSession::load() {
   is_restored_ = row->restored;
   const bool is_fork = row->parent && row->parent->lineage == Lineage::fork;
   inherited_ = is_fork ? row->parent->position : 0;
-  auto state = read_state(world_.store, lease_.session, at_position(row->head));
+  auto state = read_state(deps_.store, lease_.session, at_position(row->head));
   if (!state) {
     return std::unexpected(
-        missing_head(world_.store, lease_.session, row->head, std::move(state).error()));
+        missing_head(deps_.store, lease_.session, row->head, std::move(state).error()));
   }
   state_ = *std::move(state);
   return find_last_name(row->created_at);
 }
 
-std::int64_t HeldSession::turns_since_named() const { return state_.totals.turns - named_turns_; }
+std::int64_t SessionWriter::turns_since_named() const { return state_.totals.turns - named_turns_; }
 
 // Only a cadence that counts needs to know what earlier owners named.
-Result<void> HeldSession::find_last_name(Timestamp created_at) {
-  if (world_.policy.cadence.at != Cadence::At::period) return {};
-  auto latest = world_.store.log().checkpoints(lease_.session, {.limit = 1});
+Result<void> SessionWriter::find_last_name(Timestamp created_at) {
+  if (deps_.policy.cadence.at != Cadence::At::period) return {};
+  auto latest = deps_.store.log().checkpoints(lease_.session, {.limit = 1});
   if (!latest) return forward(latest);
   named_at_ = latest->empty() ? created_at : latest->front().at;
   const std::int64_t turns = latest->empty() ? 0 : latest->front().tally.turns;
@@ -141,7 +140,7 @@ Result<void> HeldSession::find_last_name(Timestamp created_at) {
   return {};
 }
 
-Result<Receipt> HeldSession::begin(const NewSession& session, Draft draft, State inherited) {
+Result<Receipt> SessionWriter::begin(const NewSession& session, Draft draft, State inherited) {
   state_ = std::move(inherited);
   head_ = state_.head;
   next_ = head_ + 1;
@@ -156,13 +155,19 @@ Result<Receipt> HeldSession::begin(const NewSession& session, Draft draft, State
   return receipt;
 }
 
-Result<Receipt> HeldSession::commit(Draft draft) {
+Result<Receipt> SessionWriter::commit(Draft draft) {
   if (is_released_) return fail(ErrorCode::lease_lost, "this session was closed here");
   if (is_lost_) return lost();
   // The draft was put together without knowing whether it goes on from that one.
   if (unknown_) return fail(ErrorCode::commit_unknown, "an earlier commit is not known yet");
+  if (draft.next_request) {
+    Budget budget = budget_after(state_.budget, draft);
+    // Without it the request is recorded when it is made, which costs a sync of its own.
+    [[maybe_unused]] const auto added =
+        add_request(draft, deps_.ids, budget, *std::move(draft.next_request));
+  }
   Batch& batch = draft.batch;
-  batch.id = mint<BatchTag>(world_.ids);
+  batch.id = mint<BatchTag>(deps_.ids);
   batch.expected_head = head_;
   fit_rows(batch);
   if (draft.reason.who.empty()) draft.reason.who = lease_.worker.text();
@@ -181,11 +186,11 @@ Result<Receipt> HeldSession::commit(Draft draft) {
 }
 
 // The fold needs the bytes themselves, the store their name.
-Result<Receipt> HeldSession::commit_with_blobs(const Batch& batch) {
+Result<Receipt> SessionWriter::commit_with_blobs(const Batch& batch) {
   Batch stored = batch;
   for (NewEntry& entry : stored.entries) {
     if (!is_large(entry)) continue;
-    auto ref = world_.store.blobs().put(entry.body.bytes());
+    auto ref = deps_.store.blobs().put(entry.body.bytes());
     if (!ref) return forward(ref);
     entry.body = Body::from_blob(*ref);
   }
@@ -194,7 +199,7 @@ Result<Receipt> HeldSession::commit_with_blobs(const Batch& batch) {
 
 // A server may have died since, and come up without what was to be synced later, while this process
 // lives and has gone on from there. Nobody else could write, so the same batches fit again.
-Result<Receipt> HeldSession::commit_in_order(const Batch& batch) {
+Result<Receipt> SessionWriter::commit_in_order(const Batch& batch) {
   auto receipt = send_surely(batch);
   if (!receipt && receipt.error().code == ErrorCode::conflict && !unsynced_.empty()) {
     if (auto repeated = repeat_unsynced(); !repeated) return forward(repeated);
@@ -209,7 +214,7 @@ Result<Receipt> HeldSession::commit_in_order(const Batch& batch) {
   return receipt;
 }
 
-Result<void> HeldSession::repeat_unsynced() {
+Result<void> SessionWriter::repeat_unsynced() {
   const std::stop_token before = stop_;
   for (const Batch& batch : unsynced_) {
     if (auto receipt = send_surely(batch); !receipt) return forward(receipt);
@@ -218,16 +223,16 @@ Result<void> HeldSession::repeat_unsynced() {
   return {};
 }
 
-Result<Receipt> HeldSession::send(const Batch& batch) {
-  if (!unborn_) return world_.store.commit(lease_, batch);
-  auto created = world_.store.create(*unborn_, lease_.worker, batch);
+Result<Receipt> SessionWriter::send(const Batch& batch) {
+  if (!unborn_) return deps_.store.commit(lease_, batch);
+  auto created = deps_.store.create(*unborn_, lease_.worker, batch);
   if (!created) return forward(created);
   unborn_.reset();
   return std::move(created->receipt);
 }
 
-Result<Receipt> HeldSession::send_surely(const Batch& batch) {
-  const std::stop_token before = world_.worker.stop_token();
+Result<Receipt> SessionWriter::send_surely(const Batch& batch) {
+  const std::stop_token before = deps_.worker.stop_token();
   // A batch that is there already gets its receipt from whoever asks: that says nothing of now.
   bool is_new = !unknown_;
   auto receipt = surely([&] {
@@ -247,13 +252,13 @@ Result<Receipt> HeldSession::send_surely(const Batch& batch) {
   return receipt;
 }
 
-const std::string& HeldSession::loss_token() {
-  if (loss_token_.empty()) loss_token_ = world_.store.upkeep().loss_token().value_or("");
+const std::string& SessionWriter::loss_token() {
+  if (loss_token_.empty()) loss_token_ = deps_.store.upkeep().loss_token().value_or("");
   return loss_token_;
 }
 
 // Only a clear answer ends the question.
-Result<void> HeldSession::find_out() {
+Result<void> SessionWriter::settle_unknown_commit() {
   if (auto here = process_.check(); !here) return here;
   if (!unknown_) return take_up_restored();
   const Batch batch = *unknown_;
@@ -270,7 +275,7 @@ Result<void> HeldSession::find_out() {
 }
 
 // Before anything else is written: what is decided from here on counts.
-Result<void> HeldSession::take_up_restored() {
+Result<void> SessionWriter::take_up_restored() {
   if (!is_restored_) return {};
   Draft taken = draft();
   taken.stand({.status = status_, .wait_reason = wait_reason_});
@@ -278,7 +283,7 @@ Result<void> HeldSession::take_up_restored() {
   return {};
 }
 
-Result<void> HeldSession::take_in(Batch batch, const Receipt& receipt) {
+Result<void> SessionWriter::take_in(Batch batch, const Receipt& receipt) {
   if (batch.status) {
     status_ = batch.status->status;
     wait_reason_ = batch.status->wait_reason;

@@ -1,14 +1,17 @@
 // The thread sleeps in real time; what counts as too late is the injected clock's.
 
-#include "session/worker.hpp"
+#include "writer/worker.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <expected>
 #include <fmt/format.h>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -18,10 +21,10 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
-
 Result<std::unique_ptr<Worker>> Worker::enroll(Store& store, const Clock& clock, Options options) {
   const NewWorker row{
       .id = options.id, .host = options.host, .pid = options.pid, .lease_time = options.lease_time};
@@ -128,6 +131,24 @@ void Worker::keep_renewing(const std::stop_token& end) {
     if (end.stop_requested()) return;
     wait = renew() ? usual : soon;
   }
+}
+
+std::string machine_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+std::unexpected<Error> name_holder(Store& store, const SessionId& session, Error error) {
+  const auto row = store.sessions().read(session);
+  if (row && row->holder) {
+    const Holder& holder = *row->holder;
+    const bool is_here = holder.pid == ::getpid() && holder.host == machine_name();
+    error.message =
+        fmt::format("session {} is held by {}worker {} on {}, process {}, since {}", session.text(),
+                    is_here ? "this process: " : "", holder.worker.text(), holder.host, holder.pid,
+                    to_iso8601(holder.since));
+  }
+  return std::unexpected(std::move(error));
 }
 
 }  // namespace perdure

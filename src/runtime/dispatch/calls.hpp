@@ -1,0 +1,131 @@
+// A call as the dispatcher sees it (what the log says, what the ledger says, and its tool), what was
+// recorded of it, and what the dispatcher writes down about it. Nothing here decides anything.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+#include "writer/draft.hpp"
+#include "writer/session_writer.hpp"
+
+namespace perdure::dispatch {
+struct CallView {
+  OpenCall open{};
+  Call row{};
+  const Tool* tool = nullptr;          ///< Null: the session has it no longer.
+  std::shared_ptr<const Json> args{};  ///< Null: they cannot be read.
+  /// The policy threw when it was asked: nobody allowed the call, and it is asked again before it runs.
+  bool is_put_off = false;
+
+  [[nodiscard]] Position call() const { return open.call; }
+  [[nodiscard]] bool is_read_only() const { return row.effect == EffectClass::read_only; }
+};
+
+/// The calls of this session that have no outcome, in the order of their intents. A fork does not
+/// get those of its parent: they belong to the session that issued them.
+[[nodiscard]] Result<std::vector<CallView>> open_calls(SessionWriter& writer);
+
+/// Whether a call of the session keeps the model from being asked. One that it was told of as unknown does not; nor
+/// does one of the session that this one was forked from: it is not ours to end.
+[[nodiscard]] Result<bool> has_unanswered(Store& store, const SessionId& session,
+                                          const State& state);
+
+/// The row of a call that is open in the session's log, of whichever session issued it: this one, or
+/// one that it was forked from. Empty: that session is gone, or its id is another one's now.
+[[nodiscard]] Result<std::optional<Call>> find_issued(Store& store, SessionId session,
+                                                      const OpenCall& open);
+
+/// What became of a call that is open in our log and was issued by a session that this one was
+/// forked from. Empty: it is our own, or its session is gone.
+[[nodiscard]] Result<std::optional<Call>> find_inherited(SessionWriter& writer,
+                                                         const OpenCall& open);
+
+/// How people and models are told which call holds a key. Its session may be gone, and its id be
+/// that of another one now.
+[[nodiscard]] std::string holder_name(const Call& holder);
+
+/// Whether a commit failed only because another call holds the key of one that it dispatches: not a
+/// mistake, but the race that keys are for.
+[[nodiscard]] bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched);
+
+inline constexpr const char* book_channel = "tool_calls";
+inline constexpr const char* book_error_kind = "error";
+/// Follows the arguments of a call whose operation failed before: how often.
+inline constexpr const char* book_generation_kind = "generation";
+
+struct Recorded {
+  std::string text{};
+  bool is_error = false;
+};
+
+/// Both are empty where it was never written, or is erased, damaged, pruned, gone with its session.
+/// Fails: as Log::read.
+[[nodiscard]] Result<std::optional<std::string>> recorded_args(Store& store, const Call& call);
+[[nodiscard]] Result<std::optional<Recorded>> recorded_result(Store& store, const Call& call);
+/// The generation of the vendor's key under which a checkpointer issued the call. It is written down,
+/// because calls that failed before it may be deleted with their sessions. Empty for a call that is not
+/// a checkpointer's, or whose record is gone.
+/// Fails: as Log::read.
+[[nodiscard]] Result<std::optional<std::int64_t>> recorded_generation(Store& store,
+                                                                      const Call& call);
+/// What a model is told of a call that has come to an end: its result, or that it is no longer kept.
+[[nodiscard]] Result<Recorded> told_result(Store& store, const Call& call);
+
+/// What the model is told of a call.
+struct Told {
+  std::string content{};
+  bool is_error = false;
+  std::string replay_of{};  ///< "ses_…:12": whose result it is.
+};
+
+/// Who settled a call, if it was not its own outcome.
+struct Reason {
+  std::string who{};
+  std::string why{};
+};
+
+class Records {
+ public:
+  Records(SessionWriter& writer, Draft& draft) : writer_(writer), draft_(draft) {}
+
+  /// A result for the model, and the state the call ends in.
+  void settle(const CallView& call, CallState state, const Told& told, const Reason& reason = {});
+  /// What its session answers: the changes, and the result.
+  void answer(const CallView& call, const SessionAnswer& answer);
+  /// A result for the model of a call that is settled already.
+  void tell(const CallView& call, CallState state, const Told& told) {
+    add_result(call, state, told);
+  }
+  /// It is in doubt; `has_ended`: its attempt has come back, to us, or its process has
+  /// ended.
+  void doubt(const CallView& call, const std::string& why, bool has_ended);
+  /// Tells the model that nobody knows.
+  void tell_doubt(const CallView& call, const std::string& why);
+  /// Starts the next attempt. One that is dispatched still becomes in doubt before. The two last as
+  /// in Attempted.
+  void dispatch(const CallView& call, std::int64_t key_generation, bool none_landed);
+  void evidence(const CallView& call, const std::string& text);
+  void resolution(const CallView& call, std::string_view decision, const Reason& reason);
+
+ private:
+  Position add_result(const CallView& call, CallState state, const Told& told);
+
+  SessionWriter& writer_;
+  Draft& draft_;
+};
+
+}  // namespace perdure::dispatch

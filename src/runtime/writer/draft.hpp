@@ -1,0 +1,140 @@
+// What one commit of a session will hold, while it is put together, and the entries that more than
+// one part of the runtime adds to it.
+//
+// Positions are known before the commit: nobody else writes while we hold the lease, so the entries
+// get the numbers that follow. A call can thus refer to its own intent.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/status_note.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+
+namespace perdure {
+/// Who changes a status, and why. Empty: the worker; the reason that the row gets.
+struct StatusReason {
+  std::string who{};
+  std::string why{};
+};
+
+/// A session's status, as its row has it, and as its log does.
+struct StatusKnown {
+  Status status = Status::active;
+  std::string wait_reason{};
+  Status in_log = Status::active;
+  bool restored = false;  ///< From a bundle or a backup, and nobody has taken it up since.
+  bool has_open_calls = false;
+};
+
+/// What a line says of the session's status; entries up to `inherited` speak of the fork's parent.
+[[nodiscard]] Status status_in_log(const std::optional<StatusNote>& last, Position inherited);
+
+[[nodiscard]] NewEntry status_entry(const StatusNote& note);
+
+/// Adds the entry of the batch's change of status, if it is one: another status, or another reason.
+/// A status that the row has and the log does not know yet is noted first. Where the session was restored
+/// or imported, or had ended with open calls, an entry `voided` of channel `approvals` says that what people decided about
+/// its calls before counts no more. It is no `replace` entry, so no prune drops it.
+void note_status(Batch& batch, const StatusKnown& before, StatusReason reason);
+
+/// A request about to be made, and the most it may cost.
+struct NewRequest {
+  Request request{};
+  std::int64_t reserve_micros = 0;
+};
+
+class Draft {
+ public:
+  /// `next` is the position that the session's next entry gets.
+  explicit Draft(Position next) : next_(next) {}
+
+  /// The position that the next entry added will have.
+  [[nodiscard]] Position next() const { return next_ + batch.entries.size(); }
+
+  /// Adds an entry and returns the position it will have.
+  Position add(NewEntry entry) {
+    const Position position = next();
+    batch.entries.push_back(std::move(entry));
+    return position;
+  }
+
+  /// How it leaves the session, by whom and why.
+  void stand(StatusChange change, StatusReason because = {}) {
+    batch.status = std::move(change);
+    reason = std::move(because);
+  }
+
+  /// All but id, expected head and entries may be set from outside.
+  Batch batch{};
+  /// Of its change of status: the commit makes an entry of it.
+  StatusReason reason{};
+  /// The request that follows, written ahead of it: the commit makes entries of it, if the budget has
+  /// room for it after the draft's own changes.
+  std::optional<NewRequest> next_request{};
+
+ private:
+  Position next_;
+};
+
+/// An entry of JSON text that adds to a list, or replaces a value.
+[[nodiscard]] inline NewEntry appending(std::string channel, std::string kind, std::string json) {
+  return {.channel = std::move(channel),
+          .kind = std::move(kind),
+          .body = Body::from_text(std::move(json))};
+}
+[[nodiscard]] inline NewEntry replacing(std::string channel, std::string kind, std::string json) {
+  NewEntry entry = appending(std::move(channel), std::move(kind), std::move(json));
+  entry.fold = Fold::replace;
+  return entry;
+}
+
+/// The text as a row takes it: no control characters but those of lines, valid UTF-8, and no more
+/// bytes than that. A log has what a tool, a model or a person said as it was; a row has room for
+/// less, and a store refuses a commit whose rows are too long or unprintable. A response that was paid
+/// for must not be lost for that.
+[[nodiscard]] std::string row_text(std::string_view text, std::size_t bytes_max);
+
+/// The same as a name: one line, no space at either end, never empty.
+[[nodiscard]] std::string row_name(std::string_view name);
+
+/// Makes all text of a batch that goes into rows fit them.
+void fit_rows(Batch& batch);
+
+/// Adds a change of the budget. `budget`: as it is when the draft gets there; the change is applied.
+/// Fails: as enter, and then changes nothing.
+[[nodiscard]] Result<void> add_budget_change(Draft& draft, Budget& budget, BudgetEntry wanted);
+
+/// What is left of the budget once the draft is committed.
+[[nodiscard]] Budget budget_after(const Budget& now, const Draft& draft);
+
+/// Adds the request and what it reserves. `budget`: as it is when the draft gets there.
+/// Fails: as enter.
+[[nodiscard]] Result<void> add_request(Draft& draft, IdSource& ids, Budget& budget,
+                                       NewRequest request);
+
+struct RequestEnd {
+  std::string why{};
+  /// It was sent, or nobody knows whether it was: what it reserved counts as spent.
+  bool may_be_paid = false;
+};
+
+/// Adds the end of the request. `budget`: as it is when the draft gets there.
+/// Fails: as enter.
+[[nodiscard]] Result<void> add_end_of_request(Draft& draft, const Request& request, Budget& budget,
+                                              const RequestEnd& end);
+
+}  // namespace perdure
