@@ -58,8 +58,7 @@ int main(int /*count*/, char** words) {
   const auto& transcript = session.state().transcript;
   if (transcript.empty()) session.append(user_says("A trip, please.")).value();
   while (transcript.back().message.role == Role::user) {
-    session.record_request()
-        .value();  // On disk before the model is asked; its answer, before anything acts.
+    session.record_request().value();  // On disk before the model is asked.
     session.record_response(ask_model(provider_messages(session.state()))).value();
     session.run_calls().value();
   }

@@ -142,8 +142,10 @@ void resolve(Store& store, Runtime& runtime) {
 void approve(Store& store) {
   // [approval]
   Policy policy;
-  policy.needs_approval = [](const Tool& tool, const Json& /*args*/) {
-    return effect_class_of(tool) != EffectClass::read_only;
+  policy.permit = [](const State& /*state*/, const ProposedCall& call) {
+    const bool only_reads =
+        call.tool != nullptr && effect_class_of(*call.tool) == EffectClass::read_only;
+    return only_reads ? PermitDecision::allow() : PermitDecision::ask("it changes something");
   };
   const auto tools = Tools::of({write_file()}).value();
   const auto runtime = Runtime::start(store, {.tools = tools, .policy = policy}).value();

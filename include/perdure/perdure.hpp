@@ -24,7 +24,6 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/verify.hpp"
 
 // Agents.
 #include "perdure/agent/agent.hpp"

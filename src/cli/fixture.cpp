@@ -46,8 +46,12 @@ Tools fixture_tools() {
 
 Policy fixture_policy() {
   Policy policy;
-  policy.needs_approval = [](const Tool& tool, const Json& args) {
-    return tool.name == "ask_user" || (tool.name == "mail.send" && args.find("to") != nullptr);
+  policy.permit = [](const State&, const ProposedCall& proposed) {
+    const ToolCallBlock& call = proposed.call();
+    const auto args = parse_args(call.args);
+    const bool is_asked = call.name == "ask_user" ||
+                          (call.name == "mail.send" && args && args->find("to") != nullptr);
+    return is_asked ? PermitDecision::ask("it is a rule") : PermitDecision::allow();
   };
   return policy;
 }

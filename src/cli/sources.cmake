@@ -15,14 +15,13 @@ set(PERDURE_CLI_SOURCES
     live/call_words.cpp
     live/chat.cpp
     live/chat_lines.cpp
-    live/left_open.cpp
     live/line_editor.cpp
     live/live_agent.cpp
     live/picker.cpp
     live/programs_folder.cpp
     live/signal_watch.cpp
-    live/outlook.cpp
-    live/taken_up.cpp
+    live/recovery_report.cpp
+    live/resume_session.cpp
     live/turn_end.cpp
     live/turn_events.cpp
     live/turn_screen.cpp
@@ -83,7 +82,7 @@ set(PERDURE_CLI_TESTS
     golden_test.cpp
     live/agent_source_test.cpp
     live/chat_lines_test.cpp
-    live/outlook_test.cpp
+    live/recovery_report_test.cpp
     live/picker_test.cpp
     live/signal_watch_test.cpp
     live/state_folder_test.cpp

@@ -7,13 +7,12 @@ set(PERDURE_RUNTIME_SOURCES
     checkpointer/holdings.cpp
     checkpointer/issue.cpp
     checkpointer/told.cpp
-    dispatch/admission.cpp
     dispatch/attempts.cpp
     dispatch/calls.cpp
     dispatch/carried.cpp
     dispatch/decide.cpp
     dispatch/dispatcher.cpp
-    dispatch/foresight.cpp
+    dispatch/facts.cpp
     dispatch/intents.cpp
     dispatch/key.cpp
     dispatch/tool.cpp
@@ -39,20 +38,14 @@ set(PERDURE_RUNTIME_SOURCES
     state/history.cpp
     state/read_log.cpp
     state/state.cpp
-    values/approval.cpp
     values/budget.cpp
-    values/budget_json.cpp
     values/call_records.cpp
-    values/child.cpp
-    values/counters.cpp
     values/fields.cpp
     values/message.cpp
-    values/origin.cpp
     values/plan.cpp
-    values/plan_json.cpp
     values/scratchpad.cpp
+    values/session_records.cpp
     values/setup.cpp
-    values/status_note.cpp
     writer/draft.cpp
     writer/session_writer.cpp
     writer/worker.cpp)
@@ -67,7 +60,7 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/decide_test.cpp
     dispatch/dispatcher_test.cpp
     dispatch/foreign_claims_test.cpp
-    dispatch/foresight_test.cpp
+    dispatch/recovery_plan_test.cpp
     dispatch/key_test.cpp
     dispatch/operations_test.cpp
     dispatch/refusal_test.cpp

@@ -9,8 +9,8 @@
 
 #include "counted/counted_turns.hpp"
 #include "doubles/must.hpp"
-#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/ledger.hpp"
 
@@ -58,7 +58,9 @@ TEST(TurnSyncs, ResponsesAddUp) {
 }
 
 TEST(TurnSyncs, ACallThatNeedsApprovalAddsTheQuestionTheWordAndItsDispatch) {
-  CountedTurns turns({.needs_approval = [](const Tool&, const Json&) { return true; }});
+  CountedTurns turns({.permit = [](const State&, const ProposedCall&) {
+    return PermitDecision::ask("it is a rule");
+  }});
   turns.take_turn({});
   const auto syncs = turns.syncs_of([&] {
     must(turns.session->record_request({}, user_says("go")));

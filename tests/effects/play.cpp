@@ -17,9 +17,9 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
@@ -107,7 +107,7 @@ Result<Message> buy_response(const Player& player, const State& state) {
 }
 
 Result<Session> take_up(const Player& player, CallsReport& report) {
-  auto resumed = player.runtime.resume(player.session, {}, player.wait);
+  auto resumed = player.runtime.resume(player.session, {.wait = player.wait});
   if (resumed) {
     report = resumed->report.calls;
     return std::move(resumed->session);

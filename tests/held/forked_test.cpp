@@ -146,14 +146,13 @@ class Forked : public testing::TestWithParam<Backend> {
     const SessionId& id = session->id();
     refusals.expect("runtime.create", runtime->create());
     refusals.expect("runtime.open", runtime->open(id, minutes(10)));
-    refusals.expect("runtime.resume", runtime->resume(id, {}, minutes(10)));
+    refusals.expect("runtime.resume", runtime->resume(id, {.wait = minutes(10)}));
     refusals.expect("runtime.fork", runtime->fork(id, Point::head()));
     refusals.expect("runtime.renew", runtime->renew());
-    refusals.expect("runtime.recover", runtime->recover(*session));
     refusals.expect("Runtime::start", Runtime::start(*store));
     refusals.expect("session.append", session->append(user_says("from a child")));
-    refusals.expect("session.ask", session->record_request());
-    refusals.expect("session.answer", session->record_response({}));
+    refusals.expect("session.record_request", session->record_request());
+    refusals.expect("session.record_response", session->record_response({}));
     refusals.expect("session.run_calls", session->run_calls());
     refusals.expect("session.take_inbox", session->take_inbox());
     refusals.expect("session.checkpoint", session->checkpoint());

@@ -240,7 +240,7 @@ class Pairs : public testing::TestWithParam<std::tuple<Backend, Holder, Way>> {
     const std::string here = fmt::format("process {}", pid);
     for (std::size_t i = 0; i < openers().size(); ++i) {
       const auto& [name, open] = openers()[i];
-      const std::string said = rival ? rival->record_request(i, id) : open(second, id);
+      const std::string said = rival ? rival->ask(i, id) : open(second, id);
       EXPECT_TRUE(said.starts_with("lease_held: ")) << name << ": " << said;
       const bool names_us =
           said.find(here) != std::string::npos ||

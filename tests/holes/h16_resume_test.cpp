@@ -76,7 +76,9 @@ TEST_P(Hole17, TheSystemPromptModelParametersAndToolsComeBack) {
 }
 
 TEST_P(Hole19, CountersAndApprovalsComeBack) {
-  begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  begin({tool("pay")}, {.permit = [](const State&, const ProposedCall&) {
+          return PermitDecision::ask("it is a rule");
+        }});
   must(session->count("spawned", 4));
   const auto asked = turn({{"pay", "{}"}});
   ASSERT_TRUE(asked.waiting);

@@ -18,7 +18,9 @@ namespace {
 class Hole30 : public HoleSession {};
 
 TEST_P(Hole30, AWordGivenWhileNoProcessRunsIsHeardByTheNextOne) {
-  begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  begin({tool("pay")}, {.permit = [](const State&, const ProposedCall&) {
+          return PermitDecision::ask("it is a rule");
+        }});
   const auto asked = turn({{"pay", "{}"}});
   ASSERT_TRUE(asked.waiting);
   session.reset();

@@ -37,9 +37,10 @@ constexpr int calm_steps = 200;
 Policy draw_policy(Dice& dice) {
   Policy policy;
   policy.on_doubt = dice.chance(40) ? OnDoubt::tell_model : OnDoubt::ask;
-  policy.needs_approval = [](const Tool& tool, const Json&) {
-    const Kind* kind = find_kind(tool.name);
-    return kind != nullptr && kind->needs_approval;
+  policy.permit = [](const State&, const ProposedCall& call) {
+    const Kind* kind = find_kind(call.call().name);
+    const bool is_asked = kind != nullptr && kind->needs_approval;
+    return is_asked ? PermitDecision::ask("its kind") : PermitDecision::allow();
   };
   policy.cadence.at = static_cast<Cadence::At>(dice.below(3));
   policy.cadence.turns = 2;

@@ -37,7 +37,6 @@
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/store_saver.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/tool_progress.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/point.hpp"

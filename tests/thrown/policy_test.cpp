@@ -21,16 +21,16 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/point.hpp"
+#include "perdure/store/sessions.hpp"
 #include "thrown/throwing.hpp"
 
 namespace perdure {
@@ -38,27 +38,23 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Which of the policy's functions throws, and the how manieth question it throws at and after.
+/// The number of the question at which the policy throws, and at each after it.
 struct Case {
   std::string name;
-  bool in_refuse = true;
   int from = 1;
   std::vector<std::string> tools;  ///< That the response asks for.
   std::vector<int> ran;            ///< How often each has run when the turn ends with the error.
 };
 
-// A response is asked about as a whole when it is recorded, each call again before it runs; one that
-// runs with its response is asked about once. So are approvals, before each dispatch.
+// A response is asked about as a whole when it is recorded, and each call again before it runs, unless
+// it runs with its response.
 std::vector<Case> cases() {
   return {
-      {"RefuseAtTheFirstCall", true, 1, {"pay", "send"}, {0, 0}},
-      {"RefuseAtTheSecondCall", true, 2, {"pay", "send"}, {1, 0}},
-      {"RefuseAtTheDispatchOfTheSecond", true, 3, {"pay", "send"}, {1, 0}},
-      {"RefuseOfAReadAmongReads", true, 2, {"look", "peek"}, {1, 0}},
-      {"RefuseOfAReadBeforeAChange", true, 1, {"look", "pay"}, {0, 0}},
-      {"ApprovalOfTheFirstCall", false, 1, {"pay", "send"}, {0, 0}},
-      {"ApprovalOfTheSecondCall", false, 2, {"pay", "send"}, {1, 0}},
-      {"ApprovalOfAReadAmongReads", false, 2, {"look", "peek"}, {1, 0}},
+      {"AtTheFirstCall", 1, {"pay", "send"}, {0, 0}},
+      {"AtTheSecondCall", 2, {"pay", "send"}, {1, 0}},
+      {"AtTheDispatchOfTheSecond", 3, {"pay", "send"}, {1, 0}},
+      {"OfAReadAmongReads", 2, {"look", "peek"}, {1, 0}},
+      {"OfAReadBeforeAChange", 1, {"look", "pay"}, {0, 0}},
   };
 }
 
@@ -74,17 +70,10 @@ class ThrowingPolicy : public TurnsTest {
       if (++asked >= one.from) throw_it(what);
     };
     Policy policy;
-    if (one.in_refuse) {
-      policy.refuse = [ask](const State&, const ProposedCall&) -> std::optional<std::string> {
-        ask();
-        return std::nullopt;
-      };
-    } else {
-      policy.needs_approval = [ask](const Tool&, const Json&) {
-        ask();
-        return false;
-      };
-    }
+    policy.permit = [ask](const State&, const ProposedCall&) {
+      ask();
+      return PermitDecision::allow();
+    };
     return policy;
   }
 
@@ -113,8 +102,7 @@ TEST_P(ThrowingPolicy, LosesNoResponseAndLetsNothingRunThatNobodyAllowed) {
       SCOPED_TRACE(fmt::format("{} {}", one.name, static_cast<int>(what)));
       runs.clear();
       begin(every_tool(), policy_of(one, what));
-      const std::string name =
-          one.in_refuse ? "the policy's `refuse`" : "the policy's `needs_approval`";
+      const std::string name = "the policy's `permit`";
       std::vector<std::pair<std::string, std::string>> asks;
       for (const std::string& each : one.tools) asks.emplace_back(each, "{}");
 
@@ -150,9 +138,9 @@ TEST_P(ThrowingPolicy, LosesNoResponseAndLetsNothingRunThatNobodyAllowed) {
 TEST_P(ThrowingPolicy, GoesOnInTheSameProcessOnceItDoesNotThrow) {
   bool throws = true;
   Policy policy;
-  policy.refuse = [&](const State&, const ProposedCall&) -> std::optional<std::string> {
+  policy.permit = [&](const State&, const ProposedCall&) {
     if (throws) throw_it(Thrown::number);
-    return std::nullopt;
+    return PermitDecision::allow();
   };
   begin(every_tool(), std::move(policy));
   must(session->record_response(asks_for({{"pay", "{}"}})));
@@ -166,14 +154,14 @@ TEST_P(ThrowingPolicy, GoesOnInTheSameProcessOnceItDoesNotThrow) {
 
 TEST_P(ThrowingPolicy, ThatThenRefusesIsHeeded) {
   Policy throwing;
-  throwing.refuse = [](const State&, const ProposedCall&) -> std::optional<std::string> {
+  throwing.permit = [](const State&, const ProposedCall&) -> PermitDecision {
     throw_it(Thrown::exception);
   };
   begin(every_tool(), std::move(throwing));
   must(session->record_response(asks_for({{"pay", "{}"}})));
   ASSERT_FALSE(session->run_calls());
   Policy refusing;
-  refusing.refuse = [](const State&, const ProposedCall&) { return std::optional("No."); };
+  refusing.permit = [](const State&, const ProposedCall&) { return PermitDecision::deny("No."); };
 
   restart(std::move(refusing));
   must(runtime->resume(id));
@@ -182,16 +170,21 @@ TEST_P(ThrowingPolicy, ThatThenRefusesIsHeeded) {
   EXPECT_EQ(state_of(first_call()), CallState::denied);
 }
 
-TEST_P(ThrowingPolicy, IsForeseenAsAQuestion) {
+TEST_P(ThrowingPolicy, IsPlannedAsAQuestion) {
   Policy throwing;
-  throwing.needs_approval = [](const Tool&, const Json&) -> bool { throw_it(Thrown::number); };
+  throwing.permit = [](const State&, const ProposedCall&) -> PermitDecision {
+    throw_it(Thrown::number);
+  };
   begin(every_tool(), throwing);
   must(session->record_response(asks_for({{"pay", "{}"}})));
   const Tools known = must(Tools::of(tools));
 
-  const Call call = must(store->ledger().read(id, first_call()));
+  const SessionSummary row = must(store->sessions().read(id));
+  const RecoveryPlan plan = must(plan_recovery(
+      *store, row, session->state(), {.tools = &known, .policy = throwing, .now = clock.now()}));
 
-  EXPECT_EQ(Foresight(known, throwing, clock.now()).of(session->state(), call), Prospect::ask);
+  ASSERT_EQ(plan.calls.size(), 1U);
+  EXPECT_EQ(plan.calls.front().action, CallAction::ask);
 }
 
 /// A tool whose functions throw: what becomes of the call, and what is recorded of it.

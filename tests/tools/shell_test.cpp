@@ -23,7 +23,6 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/tool_progress.hpp"
 #include "tools/fifo.hpp"
 
 namespace perdure {

@@ -162,6 +162,10 @@ struct ResumedAgent {
   std::string scratchpad_problem{};
 };
 
+/// What the runtime may do for the agent by itself, and which calls it permits (call_check.hpp). The
+/// spec must outlive it.
+[[nodiscard]] Policy policy_of(const AgentSpec& spec);
+
 class Agent {
  public:
   /// `store` must outlive it. Tools and policy of `options` are replaced by the spec's.

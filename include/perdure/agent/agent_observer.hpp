@@ -14,8 +14,8 @@
 
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/turn_report.hpp"
-#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 

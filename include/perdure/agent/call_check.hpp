@@ -16,7 +16,9 @@
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure {
@@ -31,7 +33,7 @@ inline constexpr std::size_t refusals_max = 3;
 struct CallGo {
   Json args{};
 };
-/// It may be made once somebody allows it (Policy::needs_approval).
+/// It may be made once a person allows it.
 struct CallAsk {
   Json args{};
   std::string why{};
@@ -47,6 +49,12 @@ using CallCheck = std::variant<CallGo, CallAsk, CallRefused>;
 /// times_in_a_row().
 [[nodiscard]] CallCheck check_call(const Toolbox& tools, const Permissions& permissions,
                                    const ToolCallBlock& call, std::size_t in_a_row);
+
+/// The one permission of a call, as Policy::permit gives it: what check_call says, and a call that may
+/// lack its end, because the response ran into its limit of tokens, is denied. The words of a denial
+/// are JSON for the model.
+[[nodiscard]] PermitDecision permit_call(const Toolbox& tools, const Permissions& permissions,
+                                         const State& state, const ProposedCall& proposed);
 
 /// How many calls with the same name and the same arguments, as values, end with block `block` of
 /// the message at `message`: from the transcript, so that it is the same after a resume. Counts

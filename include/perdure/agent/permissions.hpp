@@ -11,7 +11,6 @@
 
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,14 +19,10 @@
 #include "perdure/agent/path_args.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {
-
-/// From lax to strict.
-enum class Permit : std::uint8_t { allow, ask, deny };
-
-[[nodiscard]] std::string_view to_string(Permit permit);
 
 struct PermitRule {
   /// For tools: a name, `*` stands for any letters ("mcp__files__*"). For paths: `*` and `?` stay
@@ -46,12 +41,6 @@ struct Permissions {
   Permit undeclared = Permit::ask;
   std::vector<PermitRule> tools{};
   std::vector<PermitRule> paths{};
-};
-
-struct PermitDecision {
-  Permit permit = Permit::deny;
-  std::string why{};  ///< Which rule; empty for `allow`.
-  bool operator==(const PermitDecision&) const = default;
 };
 
 /// A rule that asks or denies holds also for what is in a folder that it fits. A path that leads out

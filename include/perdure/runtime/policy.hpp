@@ -5,11 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
+#include <variant>
 
-#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
@@ -44,18 +43,23 @@ struct Cadence {
 struct ProposedCall {
   const Message& response;
   std::size_t block = 0;  ///< Which of its blocks; a tool_call.
-  Position message =
-      0;  ///< Of the response; 0: it is about to be recorded, after all of the state.
+  /// Of the response; 0: it is about to be recorded, after all of the state.
+  Position message = 0;
+  const Tool* tool = nullptr;  ///< Of that name; null: the session has none.
+
+  [[nodiscard]] const ToolCallBlock& call() const {
+    return std::get<ToolCallBlock>(response.blocks[block]);
+  }
 };
 
 struct Policy {
   OnDoubt on_doubt = OnDoubt::ask;
-  /// What the model is told if the call must not be made; empty: none is refused. Asked when the response
-  /// is recorded, also about unknown tools and arguments that are not JSON, and again before a later
-  /// first attempt. If it throws, the call waits unmade, and run_calls fails until it does not.
-  std::function<std::optional<std::string>(const State& state, const ProposedCall& call)> refuse{};
-  /// Whether a call needs approval before its first attempt; empty: none does. Throws: as `refuse`.
-  std::function<bool(const Tool& tool, const Json& args)> needs_approval{};
+  /// Whether a call may be made; empty: every call may. Asked when the response is recorded, also about
+  /// unknown tools and arguments that are not JSON; the answer is recorded with the call's intent. Asked
+  /// again before each dispatch after that, where it may only narrow what is recorded: what is denied
+  /// since is not run, and a call that needed approval still needs it. If it throws, the call waits
+  /// unmade, and run_calls fails until it does not.
+  std::function<PermitDecision(const State& state, const ProposedCall& call)> permit{};
   Cadence cadence{};
   /// A tool that is asked to stop, by whoever runs the calls or because its time is over, is waited
   /// for so long; then its call is in doubt, until it comes back.

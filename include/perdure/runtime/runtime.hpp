@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -21,11 +22,11 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -79,8 +80,20 @@ struct RecoveryReport {
   std::uint64_t entries = 0;     ///< Read, each once.
   std::uint64_t steps = 0;       ///< Model and tool calls that are not made again.
   bool lost_a_response = false;  ///< A request was open: it counts as spent until known.
+  RecoveryPlan plan{};           ///< What is done about the calls that were left, as of then.
   CallsReport calls{};
   Duration took{0};
+};
+
+/// How a session is taken up.
+struct ResumeSpec {
+  std::optional<Message> input{};
+  Duration wait{0};  ///< For a living owner, at most.
+  std::stop_token stop{};
+  /// False: the calls are left as they are, and Session::run_calls makes them later.
+  bool runs_calls = true;
+  /// Called when the session is held, and before anything is done with it. An error gives it back.
+  std::function<Result<void>(Session&)> prepare{};
 };
 
 struct Resumed {
@@ -114,26 +127,21 @@ class Runtime {
   /// The session of that id, opened if there is one, else created as the spec says (its id aside).
   /// What the spec says changes nothing in a session that is there. Of threads and processes that
   /// call this at the same time one creates it; each of the others opens it once it is free, within
-  /// `wait`, or fails. If it may have been there, `recover` it before anything else is done with it.
-  /// Fails: as create, but never `already_exists`; as open, but never `not_found`.
+  /// `wait`, or fails. One that was there is taken up as by `resume`; its calls are left to run_calls.
+  /// Fails: as create, but never `already_exists`; as resume, but never `not_found`.
   [[nodiscard]] Result<Session> open_or_create(const SessionId& id, SessionSpec spec = {},
                                                Duration wait = Duration(0));
 
-  /// For a session that was opened, and before anything else is done with it: a request without a
-  /// response is recorded as spent, unconfirmed; what lies in the inbox is taken. Its calls are left
-  /// as they are: they are run_calls' part. A session that has ended is not reopened.
-  /// Fails: as Session::take_inbox.
-  [[nodiscard]] Result<RecoveryReport> recover(Session& session);
-
-  /// Opens the session and does what its last owner left undone: recovers it; calls are verified,
-  /// retried or put in doubt, as their tools allow. Then appends the input, if there is one.
+  /// Takes the session up and does what its last owner left undone: a request without a response is
+  /// recorded as spent, unconfirmed; the inbox is taken in; calls are run again, verified, or put in
+  /// doubt, as their tools allow. Then appends the input, if there is one. A session that has ended is
+  /// not reopened.
   /// Asked to stop, it waits for no owner (`lease_held`), and calls go as Session::run_calls says; a
   /// verify is asked to stop; only closing the session waits for it. What was recorded stays, the input
   /// is appended, and the session is returned: run_calls goes on with what is left.
-  /// Fails: as open; as recover; as Session::run_calls; `conflict` for input to a session that has ended.
-  [[nodiscard]] Result<Resumed> resume(const SessionId& id, std::optional<Message> input = {},
-                                       Duration wait = Duration(0),
-                                       const std::stop_token& stop = {});
+  /// Fails: as open; as `prepare`; as Session::take_inbox; as Session::run_calls; `conflict` for input
+  /// to a session that has ended.
+  [[nodiscard]] Result<Resumed> resume(const SessionId& id, const ResumeSpec& spec = {});
 
   /// Where the session comes from, and its agent; needs no lease. Empty: nobody has opened it yet.
   /// Fails: as Log::read.
@@ -160,6 +168,8 @@ class Runtime {
 
  private:
   Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker);
+
+  [[nodiscard]] Result<RecoveryReport> recover(Session& session);
 
   struct Grip;
   /// Fails: as Ownership::acquire; `lease_held` while another object of this process has it.

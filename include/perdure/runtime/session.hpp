@@ -29,22 +29,22 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/child.hpp"
-#include "perdure/runtime/difference.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/point.hpp"
 
 namespace perdure {
-
 struct SessionParts;
 
 /// A model is about to be asked.
@@ -237,5 +237,15 @@ class Session {
  private:
   OwnProcessPtr<SessionParts> parts_;
 };
+
+// Asking about one call that is in doubt, without doing anything else: for a person who wants to know
+// before the session goes on. A resume asks by itself where that decides what is done.
+
+/// Asks the tool of the call whether it took effect, and records what it says. A call that did has
+/// ended, with the result that was found. Of any other it is only noted: one that did not is made
+/// again by Session::run_calls, which asks anew and knows whether an earlier attempt may still land.
+/// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt still
+/// runs; `unsupported` if its tool cannot be asked; as Store::commit.
+[[nodiscard]] Result<Verdict> verify_call(Session& session, Position call);
 
 }  // namespace perdure

@@ -18,17 +18,13 @@
 
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/child.hpp"
-#include "perdure/runtime/counters.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/setup.hpp"
-#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 
@@ -54,6 +50,7 @@ struct OpenCall {
   std::string repeat{};
   std::string scope{};
   std::string nonce{};
+  PermitDecision permission{.permit = Permit::allow};  ///< When it was asked for.
   std::int64_t attempts = 0;
   std::int64_t not_landed = 0;  ///< So many of them, the first ones, did nothing: verify said so.
   std::int64_t key_generation = 0;  ///< Of the vendor's key, from the first attempt on.

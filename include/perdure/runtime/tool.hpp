@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -20,11 +22,62 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/session_answer.hpp"
-#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/scratchpad.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure {
+// A call that its own session answers: a plan that is changed, a note that is kept, a question
+// that somebody has answered.
+//
+// Nothing happens elsewhere, so nothing can be in doubt: the answer is worked out from the state
+// when the outcome is recorded, and what it changes is in the same commit. After a death before
+// that it is worked out anew.
+
+struct State;
+
+/// A plan in the place of the one there is; a note that is set or removed, of text up to
+/// scratch_inline_bytes_max.
+using SessionChange = std::variant<Plan, ScratchEntry>;
+
+struct SessionAnswer {
+  std::string content{};
+  bool is_error = false;
+  std::vector<SessionChange> changes{};
+};
+
+/// Pure: the same state gets the same answer. Asked again at will. Throwing is an answer of an error.
+using AnswerFunction =
+    std::function<SessionAnswer(const State& state, Position call, const Json& args)>;
+
+// How far a call is, told while it runs, to whoever watches: a line at a time.
+//
+// Nothing of it is recorded, nor told to the model: the result is what a tool returns. Of one call at
+// most `progress_lines_max` lines are told, each cut to `progress_line_bytes_max`; of a tool with
+// secrets each line is searched for them as its result is, so a secret must not be cut into two.
+
+inline constexpr std::size_t progress_line_bytes_max = 500;
+inline constexpr std::size_t progress_lines_max = 2000;
+
+/// A value; any threads of the tool may use it. What is told after the tool has returned is dropped.
+class ToolProgress {
+ public:
+  using Tell = std::function<void(std::string_view line)>;
+
+  /// Nobody watches.
+  ToolProgress() = default;
+  explicit ToolProgress(Tell tell) : tell_(std::move(tell)) {}
+
+  /// Does nothing if nobody watches.
+  void operator()(std::string_view line) const {
+    if (tell_) tell_(line);
+  }
+  [[nodiscard]] bool is_watched() const { return static_cast<bool>(tell_); }
+
+ private:
+  Tell tell_;
+};
 
 struct SideEffects {
   bool read = false;

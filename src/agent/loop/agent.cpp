@@ -6,15 +6,17 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "loop/agreed_changes.hpp"
 #include "loop/conversation.hpp"
 #include "loop/tool_watch.hpp"
 #include "loop/turn.hpp"
 #include "perdure/agent/agent_observer.hpp"
-#include "perdure/agent/call_policy.hpp"
+#include "perdure/agent/call_check.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
@@ -25,10 +27,11 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/on_behalf.hpp"
-#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
@@ -85,6 +88,15 @@ Result<void> check_whole(Store& store, const SessionId& id, const State& state) 
 }
 
 }  // namespace
+
+Policy policy_of(const AgentSpec& spec) {
+  return {.on_doubt = spec.on_doubt,
+          .permit =
+              [&spec](const State& state, const ProposedCall& call) {
+                return permit_call(spec.tools, spec.permissions, state, call);
+              },
+          .cadence = spec.cadence};
+}
 
 AgentSession::AgentSession(const AgentSpec& spec, AgentServices services, Session session)
     : spec_(&spec), services_(std::move(services)), session_(std::move(session)) {}
@@ -151,7 +163,7 @@ Result<std::unique_ptr<Agent>> Agent::start(Store& store, AgentSpec spec, Runtim
   spec.setup.tools = spec.tools.definitions();
   auto kept = std::make_unique<const AgentSpec>(std::move(spec));
   options.tools = *std::move(tools);
-  options.policy = make_policy(*kept);
+  options.policy = policy_of(*kept);
   const AgentServices services{.store = &store,
                                .clock = options.clock,
                                .ids = options.ids,
@@ -188,30 +200,31 @@ Result<void> Agent::agree(const SessionId& id, const ResumeOptions& options) {
 Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& options) {
   // Without its lease: who is refused must not have taken it from anybody.
   if (auto agreed = agree(id, options); !agreed) return forward(agreed);
-  auto session = runtime_->open(id, options.wait, options.stop);
-  if (!session) return forward(session);
-  if (!options.accepts_damage) {
-    auto whole = check_whole(*services_.store, session->id(), session->state());
-    if (!whole) return forward(whole);
-  }
+  std::vector<std::string> changed;
   // As it is now that nobody else can change it.
-  auto changed = loop::agreed_changes(*spec_, *session->state().origin, options);
-  if (!changed) return forward(changed);
-  if (!changed->empty()) {
-    auto set = session->set_agent(
-        {.agent_digest = spec_->digest, .parts = *changed, .who = options.accepted_by},
+  const auto prepare = [&](Session& session) -> Result<void> {
+    if (!options.accepts_damage) {
+      auto whole = check_whole(*services_.store, session.id(), session.state());
+      if (!whole) return whole;
+    }
+    auto agreed = loop::agreed_changes(*spec_, *session.state().origin, options);
+    if (!agreed) return forward(agreed);
+    changed = *std::move(agreed);
+    if (changed.empty()) return {};
+    return session.set_agent(
+        {.agent_digest = spec_->digest, .parts = changed, .who = options.accepted_by},
         spec_->setup);
-    if (!set) return forward(set);
-  }
-  auto report = runtime_->recover(*session);
-  if (!report) return forward(report);
+  };
+  auto resumed = runtime_->resume(
+      id, {.wait = options.wait, .stop = options.stop, .runs_calls = false, .prepare = prepare});
+  if (!resumed) return forward(resumed);
   Result<std::string> problem;
   if (!spec_->scratchpad_folder.empty()) {
-    problem = session->read_scratch_folder(spec_->scratchpad_folder);
+    problem = resumed->session.read_scratch_folder(spec_->scratchpad_folder);
   }
   if (!problem) return forward(problem);
-  return ResumedAgent{AgentSession(*spec_, services_, *std::move(session)), *std::move(report),
-                      *std::move(changed), *std::move(problem)};
+  return ResumedAgent{AgentSession(*spec_, services_, std::move(resumed->session)),
+                      std::move(resumed->report), std::move(changed), *std::move(problem)};
 }
 
 }  // namespace perdure

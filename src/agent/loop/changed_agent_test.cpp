@@ -17,7 +17,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"

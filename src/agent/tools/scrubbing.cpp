@@ -19,7 +19,6 @@
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/tool_progress.hpp"
 #include "tools/process/capped_text.hpp"
 
 namespace perdure {

@@ -7,7 +7,6 @@
 #include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/tool_progress.hpp"
 
 namespace perdure {
 

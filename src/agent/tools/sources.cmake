@@ -4,9 +4,6 @@ list(
   APPEND
   PERDURE_AGENT_SOURCES
   tools/args.cpp
-  tools/check/call_check.cpp
-  tools/check/path_names.cpp
-  tools/check/paths.cpp
   tools/check/permissions.cpp
   tools/check/toolbox.cpp
   tools/edit_distance.cpp
@@ -45,7 +42,6 @@ list(
 list(
   APPEND
   PERDURE_AGENT_TESTS
-  tools/check/call_check_test.cpp
   tools/check/permissions_test.cpp
   tools/files/file_tools_test.cpp
   tools/process/line_teller_test.cpp

@@ -17,8 +17,9 @@
 #include "live/chat_lines.hpp"
 #include "live/line_editor.hpp"
 #include "live/live_agent.hpp"
+#include "live/recovery_report.hpp"
+#include "live/resume_session.hpp"
 #include "live/signal_watch.hpp"
-#include "live/taken_up.hpp"
 #include "live/turn_end.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
@@ -50,7 +51,7 @@ Result<void> Chat::prepare(AgentSource source) {
 
 Result<void> Chat::take_up(const SessionSummary& row) {
   signals_.hold();
-  auto taken = cli::take_up(desk_, store_, row);
+  auto taken = cli::resume_session(desk_, store_, row);
   if (!taken) return forward(taken);
   tell_recovery(desk_, *taken);
   agent_ = std::move(taken->agent);

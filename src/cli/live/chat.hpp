@@ -16,8 +16,8 @@
 #include "live/turn_end.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 

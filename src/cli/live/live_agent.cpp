@@ -19,8 +19,8 @@
 
 #include "desk.hpp"
 #include "exit.hpp"
-#include "live/left_open.hpp"
 #include "live/programs_folder.hpp"
+#include "live/recovery_report.hpp"
 #include "live/turn_end.hpp"
 #include "live/turn_events.hpp"
 #include "live/turn_screen.hpp"
@@ -124,15 +124,17 @@ std::unique_ptr<AgentObserver> observer_for(Desk& desk, const LiveSession& live)
 }
 
 // Those that a resume settles by itself are left out, and those that the model was told of.
-std::vector<LeftCall> calls_in_doubt(Store& store, const Session& session) {
-  auto left = read_left_calls(store, session.id(), session.state(), nullptr);
-  if (!left) return {};
-  std::erase_if(*left, [&](const LeftCall& each) {
-    const auto open = session.state().open_calls.find(each.call.position);
-    const bool is_told = open != session.state().open_calls.end() && open->second.is_told;
-    return is_told || each.call.state != CallState::in_doubt || each.fate != Fate::waits;
+std::vector<PlannedCall> calls_in_doubt(Desk& desk, Store& store, const Session& session) {
+  const Policy policy;
+  auto row = store.sessions().read(session.id());
+  if (!row) return {};
+  auto plan = plan_recovery(store, *row, session.state(),
+                            {.policy = policy, .now = desk.world().clock->now()});
+  if (!plan) return {};
+  std::erase_if(plan->calls, [](const PlannedCall& each) {
+    return each.call.state != CallState::in_doubt || !waits(each);
   });
-  return *std::move(left);
+  return std::move(plan->calls);
 }
 
 }  // namespace
@@ -211,7 +213,7 @@ TurnEnd play_turn(Desk& desk, const LiveSession& live, std::optional<Message> in
   end.report = *std::move(report);
   Session& session = live.agent.session();
   if (end.report.stop == TurnStop::interrupted) {
-    end.in_doubt = calls_in_doubt(live.store, session);
+    end.in_doubt = calls_in_doubt(desk, live.store, session);
   }
   if (!ends || end.report.stop != TurnStop::completed || session.status() == Status::completed) {
     return end;

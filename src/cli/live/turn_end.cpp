@@ -13,12 +13,11 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/call_words.hpp"
-#include "live/left_open.hpp"
-#include "live/taken_up.hpp"
+#include "live/recovery_report.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
@@ -189,7 +188,7 @@ std::string next_command(Desk& desk, const TurnEnd& end, const Session& session)
 }
 
 // It may have been stopped just now, or by whatever ended an earlier process: the log knows.
-std::string doubt_of(const LeftCall& left, const Session& session) {
+std::string doubt_of(const PlannedCall& left, const Session& session) {
   const auto open = session.state().open_calls.find(left.call.position);
   const bool is_said = open != session.state().open_calls.end() && open->second.doubt;
   return is_said ? *open->second.doubt : "nobody knows what became of it";
@@ -205,7 +204,7 @@ void tell_stop(Desk& desk, const TurnEnd& end, const Session& session) {
   tell_what_is_asked(desk, end, session);
   if (!end.in_doubt.empty()) {
     desk.talk().line({{"In doubt: ", Ink::dim},
-                      {fmt::format("{}; {}.", names_of(end.in_doubt, Fate::waits),
+                      {fmt::format("{}; {}.", names_of(end.in_doubt, waits),
                                    doubt_of(end.in_doubt.front(), session)),
                        Ink::yellow}});
   }

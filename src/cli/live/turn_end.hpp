@@ -9,13 +9,12 @@
 
 #include "desk.hpp"
 #include "exit.hpp"
-#include "live/left_open.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 
@@ -29,7 +28,7 @@ struct TurnEnd {
   std::int64_t spent_micros = 0;
   std::int64_t unconfirmed_micros = 0;
   /// What only somebody can settle, of a turn that was stopped.
-  std::vector<LeftCall> in_doubt{};
+  std::vector<PlannedCall> in_doubt{};
 };
 
 [[nodiscard]] Exit exit_of(const TurnEnd& end, const Session& session);

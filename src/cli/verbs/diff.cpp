@@ -12,7 +12,6 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/difference.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"

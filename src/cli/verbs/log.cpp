@@ -16,7 +16,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"

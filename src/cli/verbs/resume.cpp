@@ -13,10 +13,10 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/live_agent.hpp"
-#include "live/outlook.hpp"
 #include "live/picker.hpp"
+#include "live/recovery_report.hpp"
+#include "live/resume_session.hpp"
 #include "live/signal_watch.hpp"
-#include "live/taken_up.hpp"
 #include "live/turn_end.hpp"
 #include "live/turn_events.hpp"
 #include "perdure/agent/agent.hpp"
@@ -117,7 +117,7 @@ Result<Exit> go_on(Desk& desk, Store& store, const SessionSummary& row, SignalWa
   if (!input) return forward(input);
   // Before it is taken over: what recovers is not left half-way.
   signals.hold();
-  auto taken = take_up(desk, store, row);
+  auto taken = resume_session(desk, store, row);
   if (!taken && was_left(taken.error(), signals)) return exit_by(signals);
   if (!taken) return forward(taken);
   AgentSession& agent = taken->resumed.session;
@@ -141,7 +141,7 @@ Result<Exit> run_resume(Desk& desk) {
   auto row = session_to_resume(desk, **store, signals);
   if (!row) return forward(row);
   if (!*row) return exit_by(signals);
-  if (desk.given().has("dry-run")) return tell_outlook(desk, **store, **row);
+  if (desk.given().has("dry-run")) return tell_plan(desk, **store, **row);
   return go_on(desk, **store, **row, signals);
 }
 

@@ -14,7 +14,6 @@
 #include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/blobs.hpp"

@@ -18,7 +18,7 @@
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"

@@ -1,7 +1,5 @@
 // Asking the tool of a call in doubt whether it took effect.
 
-#include "perdure/runtime/verify.hpp"
-
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
@@ -13,9 +11,10 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/call_words.hpp"
-#include "live/taken_up.hpp"
+#include "live/resume_session.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
@@ -71,7 +70,7 @@ Result<Heard> ask(Desk& desk, Store& store, const Call& call) {
   if (!row) return forward(row);
   const std::string session = desk.short_id(row->id.text());
   const std::string name = shown_call(desk, call);
-  auto taken = take_up(desk, store, *row);
+  auto taken = resume_session(desk, store, *row);
   if (!taken) return forward(taken);
   auto verdict = verify_call(taken->resumed.session.session(), call.position);
   if (verdict) return heard_of(desk, *verdict, session, name);

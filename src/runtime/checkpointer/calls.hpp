@@ -14,7 +14,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/checkpointer.hpp"
-#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"

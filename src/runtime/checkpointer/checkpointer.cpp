@@ -19,7 +19,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"

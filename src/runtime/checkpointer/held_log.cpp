@@ -16,7 +16,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"

@@ -13,8 +13,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/checkpointer.hpp"
-#include "perdure/runtime/origin.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/store.hpp"
 

@@ -16,9 +16,9 @@
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -31,7 +31,9 @@ namespace {
 class AttemptsTest : public TurnsTest {
  protected:
   static Policy with_approval() {
-    return {.needs_approval = [](const Tool&, const Json&) { return true; }};
+    return {.permit = [](const State&, const ProposedCall&) {
+      return PermitDecision::ask("it is a rule");
+    }};
   }
   std::size_t kept(const std::string& channel, const std::string& kind) {
     std::size_t count = 0;

@@ -21,13 +21,12 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/scratchpad.hpp"
-#include "perdure/runtime/session_answer.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/blobs.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
@@ -55,17 +54,18 @@ Result<bool> has_intent(Store& store, const SessionId& session, const OpenCall& 
 
 }  // namespace
 
-Result<std::vector<CallView>> open_calls(SessionWriter& writer) {
+Result<std::vector<CallView>> open_calls(Store& store, const SessionId& session, const State& state,
+                                         const Tools& tools) {
   std::vector<CallView> calls;
-  for (const auto& [position, open] : writer.state().open_calls) {
-    auto row = writer.deps().store.ledger().read(writer.lease().session, position);
+  for (const auto& [position, open] : state.open_calls) {
+    auto row = store.ledger().read(session, position);
     if (!row && row.error().code == ErrorCode::not_found) continue;
     if (!row) return forward(row);
     CallView view{.open = open, .row = *std::move(row)};
     // Out of a bundle it holds nothing, and its vendor knows it by that key all the same.
     if (view.row.claimed) view.row.key = view.row.claimed;
-    view.tool = writer.deps().tools.find(open.tool);
-    if (const auto text = args_of(writer.state(), open)) {
+    view.tool = tools.find(open.tool);
+    if (const auto text = args_of(state, open)) {
       // The model may have written anything.
       if (auto args = parse_args(*text); args && args->is_object()) {
         view.args = std::make_shared<const Json>(*std::move(args));
@@ -74,6 +74,16 @@ Result<std::vector<CallView>> open_calls(SessionWriter& writer) {
     calls.push_back(std::move(view));
   }
   return calls;
+}
+
+Result<std::vector<CallView>> open_calls(const SessionWriter& writer) {
+  return open_calls(writer.deps().store, writer.lease().session, writer.state(),
+                    writer.deps().tools);
+}
+
+bool is_settled(CallState state) {
+  return state != CallState::intended && state != CallState::dispatched &&
+         state != CallState::in_doubt;
 }
 
 Result<bool> has_unanswered(Store& store, const SessionId& session, const State& state) {
@@ -107,17 +117,11 @@ Result<std::optional<Call>> find_issued(Store& store, SessionId session, const O
   }
 }
 
-Result<std::optional<Call>> find_inherited(SessionWriter& writer, const OpenCall& open) {
-  auto row = find_issued(writer.deps().store, writer.lease().session, open);
-  if (row && *row && (*row)->session == writer.lease().session) return std::nullopt;
+Result<std::optional<Call>> find_inherited(Store& store, const SessionId& session,
+                                           const OpenCall& open) {
+  auto row = find_issued(store, session, open);
+  if (row && *row && (*row)->session == session) return std::nullopt;
   return row;
-}
-
-std::string holder_name(const Call& holder) {
-  const std::string name = call_name(holder.session, holder.position);
-  // Only what is left of a removed session has no arguments.
-  if (holder.args != 0) return name;
-  return fmt::format("{} of a session that was deleted since", name);
 }
 
 bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched) {

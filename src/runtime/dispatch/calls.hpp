@@ -13,8 +13,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/runtime/session_answer.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -28,7 +28,9 @@ struct CallView {
   Call row{};
   const Tool* tool = nullptr;          ///< Null: the session has it no longer.
   std::shared_ptr<const Json> args{};  ///< Null: they cannot be read.
-  /// The policy threw when it was asked: nobody allowed the call, and it is asked again before it runs.
+  /// What the policy has just said of it; empty: it is to be asked before the call is dispatched.
+  std::optional<PermitDecision> permission{};
+  /// The policy threw: nothing is permitted, and it is asked again before the call runs.
   bool is_put_off = false;
 
   [[nodiscard]] Position call() const { return open.call; }
@@ -37,7 +39,12 @@ struct CallView {
 
 /// The calls of this session that have no outcome, in the order of their intents. A fork does not
 /// get those of its parent: they belong to the session that issued them.
-[[nodiscard]] Result<std::vector<CallView>> open_calls(SessionWriter& writer);
+[[nodiscard]] Result<std::vector<CallView>> open_calls(const SessionWriter& writer);
+[[nodiscard]] Result<std::vector<CallView>> open_calls(Store& store, const SessionId& session,
+                                                       const State& state, const Tools& tools);
+
+/// Whether it has an outcome.
+[[nodiscard]] bool is_settled(CallState state);
 
 /// Whether a call of the session keeps the model from being asked. One that it was told of as unknown does not; nor
 /// does one of the session that this one was forked from: it is not ours to end.
@@ -49,14 +56,10 @@ struct CallView {
 [[nodiscard]] Result<std::optional<Call>> find_issued(Store& store, SessionId session,
                                                       const OpenCall& open);
 
-/// What became of a call that is open in our log and was issued by a session that this one was
-/// forked from. Empty: it is our own, or its session is gone.
-[[nodiscard]] Result<std::optional<Call>> find_inherited(SessionWriter& writer,
+/// What became of a call that is open in the session's log and was issued by a session that this one
+/// was forked from. Empty: it is its own, or that session is gone.
+[[nodiscard]] Result<std::optional<Call>> find_inherited(Store& store, const SessionId& session,
                                                          const OpenCall& open);
-
-/// How people and models are told which call holds a key. Its session may be gone, and its id be
-/// that of another one now.
-[[nodiscard]] std::string holder_name(const Call& holder);
 
 /// Whether a commit failed only because another call holds the key of one that it dispatches: not a
 /// mistake, but the race that keys are for.

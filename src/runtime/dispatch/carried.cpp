@@ -18,8 +18,8 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
@@ -178,7 +178,8 @@ CallView take_over(SessionWriter& writer, Draft& draft, const CallView& of, cons
                          .operation = of.open.operation,
                          .repeat = of.open.repeat,
                          .scope = of.open.scope,
-                         .nonce = writer.nonce()},
+                         .nonce = writer.nonce(),
+                         .permission = of.open.permission},
                 .row = {.session = writer.lease().session,
                         .tool = of.row.tool,
                         .provider_id = of.row.provider_id,

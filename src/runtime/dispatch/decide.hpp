@@ -1,8 +1,10 @@
-// What to do next about a call that is not settled. Pure: facts in, a decision out.
+// What to do next about a call that has no outcome, and why. Pure: facts in, a decision out.
 //
 // The rules (all times are the store's):
 //
-//   intended                     run it
+//   intended                     run it, if it is permitted, nothing blocks it, and no other call
+//                                has its key: a call that did it is replayed, one under way is
+//                                waited for, other arguments under the key are refused
 //   dispatched or in doubt, and
 //     read_only                  run it again: nothing happened. At its limit of attempts, or if it
 //                                can no longer be made: give it up, which is an error for the model
@@ -16,16 +18,19 @@
 //                                                    can no longer land; till then wait
 //                                        cannot tell by policy
 //     unsafe                     by policy: ask, or tell the model
+//     not permitted any more     where it would run again: ask; of a read: give it up
 
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 
+#include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 
@@ -42,7 +47,28 @@ enum class Maker : std::uint8_t {
 struct CallFacts {
   CallState state = CallState::intended;
   EffectClass effect = EffectClass::unsafe;  ///< As it was when intended.
+  std::string tool{};                        ///< Its name, whether it is there or not.
+  bool has_args = true;                      ///< They can be read, and are an object.
+  bool is_told = false;     ///< The model has been told that its outcome is unknown.
+  bool is_retried = false;  ///< A person decided that it be run (once more).
+
+  /// The stricter of what the intent records and what the policy says now.
+  PermitDecision permission{.permit = Permit::allow};
+  std::optional<Error> policy_error{};  ///< The policy threw: nothing is known to be permitted.
+  std::optional<Approval> approval{};   ///< The latest decision of a person about it.
+
+  // Of a call that was not begun.
+  Timestamp intended_at{};
+  std::optional<std::string>
+      blocked_by{};              ///< A call in doubt that keeps its tool from being called.
+  std::optional<Call> holder{};  ///< Another call that holds its key.
+  bool has_other_args = false;   ///< The holder does, under a business key.
+  /// Imported bundles that were not accepted say that it was done.
+  std::optional<std::string> claim{};
+
+  // Of a call that was begun.
   std::int64_t attempts = 0;
+  bool is_claimed = false;  ///< Only an imported bundle, which was not accepted, says that it was.
   std::optional<Timestamp> first_dispatch{};
   Maker maker = Maker::done;
   /// The last moment at which the last attempt could have sent something.
@@ -55,34 +81,23 @@ struct CallFacts {
   std::string doubt{};  ///< What is recorded of the last attempt, if it came to no outcome.
 };
 
-/// Start the call's next attempt.
-struct RunIt {
-  /// No attempt so far took effect, and none can any more: verify said so.
+struct Decision {
+  CallAction action = CallAction::ask;
+  std::string why{};
+  std::optional<Timestamp> until{};  ///< Of `wait`; empty: until something changes.
+  /// Of `run_again`: no attempt so far took effect, and none can any more: verify said so.
   bool none_landed = false;
+  Landed landed{};  ///< Of `settle`.
+  std::optional<Error>
+      error{};  ///< Of `ask`: the policy threw, so there is nothing to ask about yet.
 };
-struct VerifyIt {};
-/// Not before `until`; without it, until something changes.
-struct WaitFor {
-  std::optional<Timestamp> until{};
-  std::string why{};
-};
-struct SettleAs {
-  Landed landed{};
-};
-struct AskPerson {
-  std::string why{};
-};
-struct TellModel {
-  std::string why{};
-};
-/// It has failed: of a call that can have done nothing.
-struct GiveUp {
-  std::string why{};
-};
-using Decision = std::variant<RunIt, VerifyIt, WaitFor, SettleAs, AskPerson, TellModel, GiveUp>;
 
-/// `tool` is empty if the session has it no longer.
+/// `tool` is null if the session has it no longer.
 [[nodiscard]] Decision decide(const CallFacts& call, const Tool* tool, OnDoubt on_doubt,
                               Timestamp now);
+
+/// How people and models are told which call holds a key. Its session may be gone, and its id be
+/// that of another one now.
+[[nodiscard]] std::string holder_name(const Call& holder);
 
 }  // namespace perdure::dispatch

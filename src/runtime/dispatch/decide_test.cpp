@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 
@@ -52,10 +53,7 @@ CallFacts doubted(EffectClass effect) {
           .sent_before = noon};
 }
 
-template <class Wanted>
-bool is(const Decision& decision) {
-  return std::holds_alternative<Wanted>(decision);
-}
+bool is(CallAction wanted, const Decision& decision) { return decision.action == wanted; }
 
 Decision ask(const CallFacts& call, const Tool& tool, Timestamp now = noon) {
   return decide(call, &tool, OnDoubt::ask, now);
@@ -68,24 +66,24 @@ Decision ask_verified(CallFacts call, const Tool& tool, Timestamp now) {
 }
 
 TEST(Decide, AnIntendedCallRuns) {
-  EXPECT_TRUE(is<RunIt>(ask({.effect = EffectClass::unsafe}, payment())));
+  EXPECT_TRUE(is(CallAction::run, ask({.effect = EffectClass::unsafe}, payment())));
 }
 
 TEST(Decide, NothingStartsWhileAnAttemptRuns) {
   auto call = doubted(EffectClass::idempotent);
   call.maker = Maker::running;
-  EXPECT_TRUE(is<WaitFor>(ask(call, keyed())));
+  EXPECT_TRUE(is(CallAction::wait, ask(call, keyed())));
 }
 
 TEST(Decide, AToolThatIsGoneIsAskedAbout) {
-  EXPECT_TRUE(
-      is<AskPerson>(decide(doubted(EffectClass::idempotent), nullptr, OnDoubt::tell_model, noon)));
+  EXPECT_TRUE(is(CallAction::ask,
+                 decide(doubted(EffectClass::idempotent), nullptr, OnDoubt::tell_model, noon)));
 }
 
 TEST(Decide, AReadRunsAgain) {
   Tool tool = payment();
   tool.side_effects = SideEffects{.read = true, .network = true};
-  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::read_only), tool)));
+  EXPECT_TRUE(is(CallAction::run_again, ask(doubted(EffectClass::read_only), tool)));
 }
 
 TEST(Decide, AReadThatCannotBeMadeIsGivenUpAndAskedAboutByNobody) {
@@ -99,87 +97,94 @@ TEST(Decide, AReadThatCannotBeMadeIsGivenUpAndAskedAboutByNobody) {
   stubborn.maker = Maker::running;
   for (const auto on_doubt : {OnDoubt::ask, OnDoubt::tell_model}) {
     for (const auto& call : {spent, left, stubborn}) {
-      EXPECT_TRUE(is<GiveUp>(decide(call, &tool, on_doubt, noon)));
+      EXPECT_TRUE(is(CallAction::give_up, decide(call, &tool, on_doubt, noon)));
     }
-    EXPECT_TRUE(is<GiveUp>(decide(doubted(EffectClass::read_only), nullptr, on_doubt, noon)));
+    EXPECT_TRUE(
+        is(CallAction::give_up, decide(doubted(EffectClass::read_only), nullptr, on_doubt, noon)));
   }
 }
 
 TEST(Decide, AReadIsNotRunAgainByAToolThatNoLongerOnlyReads) {
-  EXPECT_TRUE(is<GiveUp>(ask(doubted(EffectClass::read_only), payment())));
+  EXPECT_TRUE(is(CallAction::give_up, ask(doubted(EffectClass::read_only), payment())));
 }
 
 TEST(Decide, OnlyAVerifyRulesEarlierAttemptsOut) {
   auto verified = doubted(EffectClass::verifiable);
   verified.verdict = NotLanded{};
-  EXPECT_TRUE(std::get<RunIt>(ask_verified(verified, verifiable(), noon + hours(1))).none_landed);
-  EXPECT_FALSE(std::get<RunIt>(ask(doubted(EffectClass::idempotent), keyed())).none_landed);
+  EXPECT_TRUE(ask_verified(verified, verifiable(), noon + hours(1)).none_landed);
+  EXPECT_FALSE(ask(doubted(EffectClass::idempotent), keyed()).none_landed);
 }
 
 TEST(Decide, WhatItsSessionAnswersRunsAgain) {
   Tool tool{.name = "plan"};
   tool.answer = [](const State&, Position, const Json&) { return SessionAnswer{}; };
-  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), tool)));
-  EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::unsafe), tool)));
+  EXPECT_TRUE(is(CallAction::run_again, ask(doubted(EffectClass::idempotent), tool)));
+  EXPECT_TRUE(is(CallAction::ask, ask(doubted(EffectClass::unsafe), tool)));
 }
 
 TEST(Decide, AKeyedCallRunsAgainWithinItsWindow) {
-  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), keyed(), noon + hours(23))));
+  EXPECT_TRUE(
+      is(CallAction::run_again, ask(doubted(EffectClass::idempotent), keyed(), noon + hours(23))));
 }
 
 TEST(Decide, AKeyedCallMustArriveWithinItsWindow) {
   const auto late = noon + hours(24) - minutes(1);
-  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), keyed(), late - Duration(1))));
-  EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::idempotent), keyed(), late)));
+  EXPECT_TRUE(is(CallAction::run_again,
+                 ask(doubted(EffectClass::idempotent), keyed(), late - Duration(1))));
+  EXPECT_TRUE(is(CallAction::ask, ask(doubted(EffectClass::idempotent), keyed(), late)));
 }
 
 TEST(Decide, AClockThatWentBackKnowsNoWindow) {
-  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), keyed(), noon - minutes(1))));
-  EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::idempotent), keyed(), noon - minutes(2))));
+  EXPECT_TRUE(
+      is(CallAction::run_again, ask(doubted(EffectClass::idempotent), keyed(), noon - minutes(1))));
+  EXPECT_TRUE(
+      is(CallAction::ask, ask(doubted(EffectClass::idempotent), keyed(), noon - minutes(2))));
 }
 
 TEST(Decide, AKeyThatIsNeverForgottenHasNoWindow) {
   Tool tool = keyed();
   tool.key_window.reset();
-  EXPECT_TRUE(is<RunIt>(ask(doubted(EffectClass::idempotent), tool, noon + hours(10'000))));
+  EXPECT_TRUE(
+      is(CallAction::run_again, ask(doubted(EffectClass::idempotent), tool, noon + hours(10'000))));
 }
 
 TEST(Decide, PastItsWindowAKeyedCallIsVerified) {
   Tool tool = keyed();
   tool.verify = verifiable().verify;
-  EXPECT_TRUE(is<VerifyIt>(ask(doubted(EffectClass::idempotent), tool, noon + hours(25))));
+  EXPECT_TRUE(
+      is(CallAction::verify, ask(doubted(EffectClass::idempotent), tool, noon + hours(25))));
 }
 
 TEST(Decide, AToolThatNoLongerHonoursKeysIsNotTrustedWithOne) {
-  EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::idempotent), payment())));
+  EXPECT_TRUE(is(CallAction::ask, ask(doubted(EffectClass::idempotent), payment())));
 }
 
 TEST(Decide, AVerifiableCallIsVerifiedFirst) {
-  EXPECT_TRUE(is<VerifyIt>(ask(doubted(EffectClass::verifiable), verifiable())));
+  EXPECT_TRUE(is(CallAction::verify, ask(doubted(EffectClass::verifiable), verifiable())));
 }
 
 TEST(Decide, WhatLandedIsSettled) {
   auto call = doubted(EffectClass::verifiable);
   call.verdict = Landed{.content = "receipt 7"};
   const auto decision = ask(call, verifiable());
-  ASSERT_TRUE(is<SettleAs>(decision));
-  EXPECT_EQ(std::get<SettleAs>(decision).landed.content, "receipt 7");
+  ASSERT_TRUE(is(CallAction::settle, decision));
+  EXPECT_EQ(decision.landed.content, "receipt 7");
 }
 
 TEST(Decide, NotLandedCountsWhenTheRequestCanNoLongerArrive) {
   auto call = doubted(EffectClass::verifiable);
   call.verdict = NotLanded{};
   const auto decision = ask(call, verifiable(), noon + minutes(2) - Duration(1));
-  ASSERT_TRUE(is<WaitFor>(decision));
-  EXPECT_EQ(std::get<WaitFor>(decision).until, noon + minutes(2));
-  EXPECT_TRUE(is<RunIt>(ask_verified(call, verifiable(), noon + minutes(2))));
+  ASSERT_TRUE(is(CallAction::wait, decision));
+  EXPECT_EQ(decision.until, noon + minutes(2));
+  EXPECT_TRUE(is(CallAction::run_again, ask_verified(call, verifiable(), noon + minutes(2))));
 }
 
 TEST(Decide, NotLandedCountsOnlyIfItWasAskedWhenTheRequestCouldNoLongerArrive) {
   auto call = doubted(EffectClass::verifiable);
   call.verdict = NotLanded{};
   call.verify_began = noon + minutes(2) - Duration(1);
-  EXPECT_TRUE(is<VerifyIt>(ask(call, verifiable(), noon + hours(1))));
+  EXPECT_TRUE(is(CallAction::verify, ask(call, verifiable(), noon + hours(1))));
 }
 
 TEST(Decide, ALocalCallCanStillLandWhileItsProcessMayLive) {
@@ -187,32 +192,33 @@ TEST(Decide, ALocalCallCanStillLandWhileItsProcessMayLive) {
   tool.side_effects = SideEffects{.write = true};
   auto call = doubted(EffectClass::verifiable);
   call.verdict = NotLanded{};
-  EXPECT_TRUE(is<RunIt>(ask(call, tool)));
+  EXPECT_TRUE(is(CallAction::run_again, ask(call, tool)));
   call.maker = Maker::unknown;
-  EXPECT_TRUE(is<WaitFor>(ask(call, tool, noon + hours(1000))));
+  EXPECT_TRUE(is(CallAction::wait, ask(call, tool, noon + hours(1000))));
 }
 
 TEST(Decide, WhatVerifyCannotTellIsUpToThePolicy) {
   auto call = doubted(EffectClass::verifiable);
   call.verdict = CannotTell{.why = "two of them"};
   const Tool tool = verifiable();
-  EXPECT_TRUE(is<AskPerson>(decide(call, &tool, OnDoubt::ask, noon)));
-  EXPECT_TRUE(is<TellModel>(decide(call, &tool, OnDoubt::tell_model, noon)));
+  EXPECT_TRUE(is(CallAction::ask, decide(call, &tool, OnDoubt::ask, noon)));
+  EXPECT_TRUE(is(CallAction::tell_model, decide(call, &tool, OnDoubt::tell_model, noon)));
 }
 
 TEST(Decide, AnUnsafeCallIsNeverRunAgain) {
   const Tool tool = payment();
   for (const auto now : {noon, noon + hours(1000)}) {
-    EXPECT_TRUE(is<AskPerson>(decide(doubted(EffectClass::unsafe), &tool, OnDoubt::ask, now)));
     EXPECT_TRUE(
-        is<TellModel>(decide(doubted(EffectClass::unsafe), &tool, OnDoubt::tell_model, now)));
+        is(CallAction::ask, decide(doubted(EffectClass::unsafe), &tool, OnDoubt::ask, now)));
+    EXPECT_TRUE(is(CallAction::tell_model,
+                   decide(doubted(EffectClass::unsafe), &tool, OnDoubt::tell_model, now)));
   }
 }
 
 // What the ledger says was true when the call was intended; a tool that has a verify since
 // may not have recorded what it looks for.
 TEST(Decide, TheClassOfTheIntentCounts) {
-  EXPECT_TRUE(is<AskPerson>(ask(doubted(EffectClass::unsafe), verifiable())));
+  EXPECT_TRUE(is(CallAction::ask, ask(doubted(EffectClass::unsafe), verifiable())));
 }
 
 TEST(Decide, AttemptsAreLimitedAndTheLastIsQuotedOnce) {
@@ -220,20 +226,20 @@ TEST(Decide, AttemptsAreLimitedAndTheLastIsQuotedOnce) {
   call.attempts = 3;
   call.doubt = "line cut";
   const auto decision = ask(call, keyed());
-  ASSERT_TRUE(is<AskPerson>(decision));
-  call.doubt = std::get<AskPerson>(decision).why;
+  ASSERT_TRUE(is(CallAction::ask, decision));
+  call.doubt = decision.why;
   EXPECT_EQ(call.doubt, "3 attempts, and none is known to have worked; line cut");
-  EXPECT_EQ(std::get<AskPerson>(ask(call, keyed())).why, call.doubt);
+  EXPECT_EQ(ask(call, keyed()).why, call.doubt);
 }
 
 TEST(Decide, AtTheLimitACallIsStillVerified) {
   auto call = doubted(EffectClass::verifiable);
   call.attempts = 3;
-  EXPECT_TRUE(is<VerifyIt>(ask(call, verifiable())));
+  EXPECT_TRUE(is(CallAction::verify, ask(call, verifiable())));
   call.verdict = NotLanded{};
-  EXPECT_TRUE(is<AskPerson>(ask(call, verifiable(), noon + hours(1))));
+  EXPECT_TRUE(is(CallAction::ask, ask(call, verifiable(), noon + hours(1))));
   call.verdict = Landed{};
-  EXPECT_TRUE(is<SettleAs>(ask(call, verifiable())));
+  EXPECT_TRUE(is(CallAction::settle, ask(call, verifiable())));
 }
 
 }  // namespace

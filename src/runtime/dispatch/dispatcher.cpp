@@ -15,18 +15,16 @@
 #include <variant>
 #include <vector>
 
-#include "dispatch/admission.hpp"
 #include "dispatch/attempts.hpp"
 #include "dispatch/calls.hpp"
 #include "dispatch/decide.hpp"
+#include "dispatch/facts.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
@@ -39,11 +37,6 @@
 namespace perdure::dispatch {
 namespace {
 
-template <class... F>
-struct Cases : F... {
-  using F::operator()...;
-};
-
 bool is_intended(const CallView& call) { return call.row.state == CallState::intended; }
 
 // One of them claims the key; the other follows, and replays it.
@@ -51,11 +44,6 @@ bool shares_a_key(const std::vector<CallView>& chosen, const CallView& call) {
   return call.row.key && std::ranges::any_of(chosen, [&](const CallView& other) {
            return other.row.key == call.row.key;
          });
-}
-
-bool is_settled(const CallView& call) {
-  return !is_intended(call) && call.row.state != CallState::dispatched &&
-         call.row.state != CallState::in_doubt;
 }
 
 bool only_read(const std::vector<CallView>& calls) {
@@ -78,10 +66,13 @@ Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
   for (const CallView& call : calls) {
     if (!chosen.empty() && !call.is_read_only()) break;
     if (call.is_put_off || shares_a_key(chosen, call)) break;
-    auto admission = admit(writer_, call);
-    if (!admission && chosen.empty()) return forward(admission);
-    if (!admission || !std::holds_alternative<Admit>(*admission)) break;
-    if (auto added = add_attempt(draft, call, {}); !added) return forward(added);
+    auto facts = read_facts(facts_of(writer_), call);
+    if (!facts && chosen.empty()) return forward(facts);
+    if (!facts) break;
+    Decision decision = decide_on(call, *facts);
+    if (decision.error && chosen.empty()) return std::unexpected(*std::move(decision.error));
+    if (decision.action != CallAction::run) break;
+    if (auto added = add_attempt(draft, call, false); !added) return forward(added);
     chosen.push_back(call);
     if (!call.is_read_only()) break;
   }
@@ -119,7 +110,7 @@ Result<void> Dispatcher::run_all() {
     auto calls = open_calls(writer_);
     if (!calls) return forward(calls);
     std::erase_if(*calls, [](const CallView& call) {
-      return call.open.is_told && !call.open.is_retried && !is_settled(call);
+      return call.open.is_told && !call.open.is_retried && !is_settled(call.row.state);
     });
     if (calls->empty()) {
       return wake();
@@ -133,51 +124,42 @@ Result<void> Dispatcher::run_all() {
 Result<Dispatcher::Step> Dispatcher::advance(const std::vector<CallView>& calls) {
   const CallView& first = calls.front();
   if (is_intended(first)) return begin(calls);
-  if (is_settled(first)) return tell_outcome(first);
+  if (is_settled(first.row.state)) return tell_outcome(first);
   if (auto late = attempts_.take_late(first.call())) {
     Draft draft = writer_.draft();
     record(draft, first, {.outcome = *std::move(late)});
     return commit(std::move(draft));
   }
-  const bool can_run = first.tool != nullptr && first.args;
-  if (first.open.is_retried && can_run) return run_again(first, {});
-  return recover(first);
+  return go_on_with(first);
 }
 
 Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
-  const CallView& first = calls.front();
-  auto admission = admit(writer_, first);
-  if (!admission) return forward(admission);
   Draft draft = writer_.draft();
-  if (const auto* held_back = std::get_if<HoldBack>(&*admission)) {
-    return park(held_back->waiting, nullptr);
-  }
-  if (const auto* refuse = std::get_if<Refuse>(&*admission)) {
-    Records(writer_, draft)
-        .settle(first, CallState::denied, {.content = refuse->why, .is_error = true},
-                {.who = "dispatcher", .why = refuse->why});
-    ++report_.refused;
-    return commit(std::move(draft));
-  }
-  if (const auto* again = std::get_if<Replay>(&*admission)) {
-    const std::string of = call_name(again->of.session, again->of.position);
-    Records(writer_, draft)
-        .settle(
-            first, CallState::cancelled,
-            {.content = again->content, .is_error = again->is_error, .replay_of = of},
-            {.who = "dispatcher", .why = fmt::format("a replay of {}", holder_name(again->of))});
-    ++report_.replayed;
-    return commit(std::move(draft));
-  }
   std::vector<CallView> intended;
   std::ranges::copy_if(calls, std::back_inserter(intended), is_intended);
   auto chosen = dispatch_first(draft, intended);
   if (!chosen) return forward(chosen);
+  if (chosen->empty()) {
+    auto facts = read_facts(facts_of(writer_), calls.front());
+    if (!facts) return forward(facts);
+    return act_on(calls.front(), *facts);
+  }
   auto receipt = writer_.commit(std::move(draft));
   if (!receipt && lost_a_claim(receipt.error(), *chosen)) return Step::went_on;
   if (!receipt) return forward(receipt);
   began(*std::move(chosen));
   return Step::went_on;
+}
+
+Result<Dispatcher::Step> Dispatcher::replay(const CallView& call, const Call& holder) {
+  auto told = replayed(writer_.deps().store, holder);
+  if (!told) return forward(told);
+  Draft draft = writer_.draft();
+  Records(writer_, draft)
+      .settle(call, CallState::cancelled, *told,
+              {.who = "dispatcher", .why = fmt::format("a replay of {}", holder_name(holder))});
+  ++report_.replayed;
+  return commit(std::move(draft));
 }
 
 // It came to its end on a line that the session has left since, in the middle of this turn.
@@ -191,12 +173,10 @@ Result<Dispatcher::Step> Dispatcher::tell_outcome(const CallView& call) {
   return commit(std::move(draft));
 }
 
-CallFacts Dispatcher::facts_of(const CallView& call) {
-  CallFacts facts{.state = call.row.state,
-                  .effect = call.row.effect,
-                  .attempts = call.row.attempts,
-                  .first_dispatch = call.open.first_attempt,
-                  .doubt = call.open.doubt.value_or("")};
+Result<CallFacts> Dispatcher::facts_about(const CallView& call) {
+  auto read = read_facts(facts_of(writer_), call);
+  if (!read) return read;
+  CallFacts& facts = *read;
   const bool is_ours = call.open.worker == writer_.lease().worker.text();
   const auto& before = writer_.before();
   if (attempts_.is_running(call.call())) {
@@ -220,7 +200,7 @@ CallFacts Dispatcher::facts_of(const CallView& call) {
     facts.verdict = verdict->second.verdict;
     facts.verify_began = verdict->second.began;
   }
-  return facts;
+  return read;
 }
 
 // An outdated owner would end what its successor runs.
@@ -230,86 +210,93 @@ Result<std::optional<std::string>> Dispatcher::end_leftovers(const CallView& cal
   return attempts_.end_leftovers(call, stop_);
 }
 
-Result<Dispatcher::Step> Dispatcher::recover(const CallView& call) {
-  CallFacts facts = facts_of(call);
-  // It came back while we looked: what it says counts.
-  if (facts.maker != Maker::running && attempts_.has_come_back(call.call())) return Step::went_on;
-  // There is a verdict only of what was ended before.
-  if (facts.maker != Maker::running && !facts.verdict) {
-    auto left = end_leftovers(call);
-    if (!left) return forward(left);
-    // What was cut off says nothing: whoever goes on does it again.
-    if (*left && stop_.stop_requested()) return Step::went_on;
-    facts.left = *std::move(left);
+Result<Dispatcher::Step> Dispatcher::go_on_with(const CallView& call) {
+  auto facts = facts_about(call);
+  if (!facts) return forward(facts);
+  const bool is_decided = call.open.is_retried && call.tool != nullptr && call.args;
+  if (!is_decided && facts->maker != Maker::running) {
+    // It came back while we looked: what it says counts.
+    if (attempts_.has_come_back(call.call())) return Step::went_on;
+    // There is a verdict only of what was ended before.
+    if (!facts->verdict) {
+      auto left = end_leftovers(call);
+      if (!left) return forward(left);
+      // What was cut off says nothing: whoever goes on does it again.
+      if (*left && stop_.stop_requested()) return Step::went_on;
+      facts->left = *std::move(left);
+    }
   }
-  const Decision decision = decide(facts, call.args ? call.tool : nullptr,
-                                   writer_.deps().policy.on_doubt, writer_.deps().clock.now());
-  return act_on(call, decision);
+  return act_on(call, *facts);
 }
 
-Result<Dispatcher::Step> Dispatcher::act_on(const CallView& call, const Decision& decision) {
-  using Stepped = Result<Step>;
-  const auto ask = [&](std::string why) -> Stepped {
-    return park({.call = call.call(),
-                 .tool = call.open.tool,
-                 .what = Waiting::For::decision,
-                 .why = std::move(why)},
-                &call);
-  };
-  return std::visit(
-      Cases{[&](const RunIt& how) -> Stepped { return run_again(call, how); },
-            [&](const VerifyIt&) -> Stepped { return ask_verify(call); },
-            [&](const WaitFor& wait) -> Stepped {
-              if (!wait.until && !attempts_.is_running(call.call())) return ask(wait.why);
-              verdicts_.erase({call.call(), call.row.attempts});
-              return park({.call = call.call(),
-                           .tool = call.open.tool,
-                           .what = Waiting::For::time,
-                           .why = wait.why,
-                           .until = wait.until},
-                          &call);
-            },
-            [&](const SettleAs& settle) -> Stepped {
-              Draft draft = writer_.draft();
-              Records(writer_, draft)
-                  .settle(call, CallState::succeeded,
-                          {.content = settle.landed.content, .is_error = settle.landed.is_error},
-                          {.who = "verify", .why = "it took effect"});
-              return commit(std::move(draft));
-            },
-            [&](const AskPerson& question) -> Stepped { return ask(question.why); },
-            [&](const TellModel& tell) -> Stepped {
-              Draft draft = writer_.draft();
-              Records records(writer_, draft);
-              if (!call.open.doubt) records.doubt(call, tell.why, false);
-              records.tell_doubt(call, tell.why);
-              ++report_.in_doubt;
-              return commit(std::move(draft));
-            },
-            [&](const GiveUp& end) -> Stepped {
-              Draft draft = writer_.draft();
-              record(draft, call, {.outcome = Never{end.why}});
-              return commit(std::move(draft));
-            }},
-      decision);
+Decision Dispatcher::decide_on(const CallView& call, const CallFacts& facts) const {
+  return decide(facts, call.tool, writer_.deps().policy.on_doubt, writer_.deps().clock.now());
 }
 
-Result<void> Dispatcher::add_attempt(Draft& draft, const CallView& call, const RunIt& how) {
+Result<Dispatcher::Step> Dispatcher::act_on(const CallView& call, const CallFacts& facts) {
+  Decision decision = decide_on(call, facts);
+  if (decision.error) return std::unexpected(*std::move(decision.error));
+  // Nothing is in doubt about a call that was not begun.
+  const CallView* const in_doubt = is_intended(call) ? nullptr : &call;
+  Waiting waiting{.call = call.call(),
+                  .tool = call.open.tool,
+                  .what = Waiting::For::decision,
+                  .why = decision.why,
+                  .until = decision.until};
+  Draft draft = writer_.draft();
+  Records records(writer_, draft);
+  switch (decision.action) {
+    case CallAction::run:
+      return Step::went_on;  // Since it was looked at first, what kept it from starting has ended.
+    case CallAction::replay:
+      return replay(call, *facts.holder);
+    case CallAction::run_again:
+      return run_again(call, decision.none_landed);
+    case CallAction::verify:
+      return ask_verify(call);
+    case CallAction::wait:
+      if (decision.until || attempts_.is_running(call.call())) {
+        waiting.what = Waiting::For::time;
+        verdicts_.erase({call.call(), call.row.attempts});
+      }
+      return park(waiting, in_doubt);
+    case CallAction::ask_approval:
+      waiting.what = Waiting::For::approval;
+      return park(waiting, nullptr);
+    case CallAction::ask:
+      return park(waiting, in_doubt);
+    case CallAction::settle:
+      records.settle(call, CallState::succeeded,
+                     {.content = decision.landed.content, .is_error = decision.landed.is_error},
+                     {.who = "verify", .why = decision.why});
+      return commit(std::move(draft));
+    case CallAction::tell_model:
+      if (!call.open.doubt) records.doubt(call, decision.why, false);
+      records.tell_doubt(call, decision.why);
+      ++report_.in_doubt;
+      return commit(std::move(draft));
+    case CallAction::refuse:
+      records.settle(call, CallState::denied, {.content = decision.why, .is_error = true},
+                     {.who = "dispatcher", .why = decision.why});
+      ++report_.refused;
+      return commit(std::move(draft));
+    case CallAction::give_up:
+      record(draft, call, {.outcome = Never{decision.why}});
+      return commit(std::move(draft));
+  }
+  return Step::waits;
+}
+
+Result<void> Dispatcher::add_attempt(Draft& draft, const CallView& call, bool none_landed) {
   auto generation = key_generation(writer_, call);
   if (!generation) return forward(generation);
-  Records(writer_, draft).dispatch(call, *generation, how.none_landed);
+  Records(writer_, draft).dispatch(call, *generation, none_landed);
   return {};
 }
 
-Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call, const RunIt& how) {
-  if (call.row.attempts > 0) {
-    auto objection = find_objection(writer_, call);
-    if (!objection) return forward(objection);
-    if (*objection && call.is_read_only()) return act_on(call, GiveUp{**std::move(objection)});
-    if (*objection) return act_on(call, AskPerson{**std::move(objection)});
-  }
+Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call, bool none_landed) {
   Draft draft = writer_.draft();
-  if (auto added = add_attempt(draft, call, how); !added) return forward(added);
+  if (auto added = add_attempt(draft, call, none_landed); !added) return forward(added);
   if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
   if (call.row.attempts > 0) ++report_.retried;
   began({call});

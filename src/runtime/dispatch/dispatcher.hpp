@@ -1,5 +1,5 @@
 // Makes the calls of a session, one after the other, and finds out about those of which nobody
-// knows. Decisions are made in decide.hpp and admission.hpp; what is written, in records.hpp.
+// knows. Facts are gathered in facts.hpp, decisions are made in decide.hpp; what is written is in calls.hpp.
 //
 // Nothing acts before the commit that dispatches it is known to be there. What happens between
 // that commit and the one of its outcome is what a crash leaves in doubt.
@@ -20,8 +20,8 @@
 #include "dispatch/decide.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
@@ -36,7 +36,7 @@ class Dispatcher {
 
   /// What of these starts with the draft: the first, or the first few if they only read. They are
   /// to be passed to `began` when the draft is committed.
-  /// Fails: as `admit` of the first. Those before one of which that cannot be said start.
+  /// Fails: as read_facts of the first; `unavailable` if the policy throws about it. Those before one of which that cannot be said start.
   [[nodiscard]] Result<std::vector<CallView>> dispatch_first(Draft& draft,
                                                              const std::vector<CallView>& calls);
   void began(std::vector<CallView> calls);
@@ -90,10 +90,12 @@ class Dispatcher {
   [[nodiscard]] Result<Step> advance(const std::vector<CallView>& calls);
   [[nodiscard]] Result<Step> begin(const std::vector<CallView>& calls);
   [[nodiscard]] Result<Step> tell_outcome(const CallView& call);
-  [[nodiscard]] Result<Step> recover(const CallView& call);
-  [[nodiscard]] Result<Step> act_on(const CallView& call, const Decision& decision);
-  [[nodiscard]] Result<Step> run_again(const CallView& call, const RunIt& how);
-  [[nodiscard]] Result<void> add_attempt(Draft& draft, const CallView& call, const RunIt& how);
+  [[nodiscard]] Result<Step> go_on_with(const CallView& call);
+  [[nodiscard]] Result<Step> act_on(const CallView& call, const CallFacts& facts);
+  [[nodiscard]] Result<Step> run_again(const CallView& call, bool none_landed);
+  [[nodiscard]] Result<void> add_attempt(Draft& draft, const CallView& call, bool none_landed);
+  [[nodiscard]] Result<Step> replay(const CallView& call, const Call& holder);
+  [[nodiscard]] Decision decide_on(const CallView& call, const CallFacts& facts) const;
   [[nodiscard]] Result<Step> ask_verify(const CallView& call);
   [[nodiscard]] Result<Step> park(const Waiting& waiting, const CallView* in_doubt);
   [[nodiscard]] Result<void> run_started();
@@ -103,7 +105,8 @@ class Dispatcher {
   void ask_approval(Draft& draft, const Waiting& waiting);
   void ask_about_claim(Draft& draft, const Waiting& waiting);
   [[nodiscard]] Result<void> wake();
-  [[nodiscard]] CallFacts facts_of(const CallView& call);
+  /// With what this process knows of the call's attempts.
+  [[nodiscard]] Result<CallFacts> facts_about(const CallView& call);
   [[nodiscard]] bool has_unresolved(const CallView& call) const;
   bool record(Draft& draft, const CallView& call, const Ended& ended);
   [[nodiscard]] Result<void> record_late();

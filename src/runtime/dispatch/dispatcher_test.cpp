@@ -260,7 +260,9 @@ TEST_P(DispatcherTest, ARequestThatWasToFollowAnEarlierResponseIsNotMadeLater) {
 }
 
 TEST_P(DispatcherTest, WaitsForApprovalAndUsesItOnce) {
-  begin({tool("one")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  begin({tool("one")}, {.permit = [](const State&, const ProposedCall&) {
+          return PermitDecision::ask("it is a rule");
+        }});
   must(session->record_response(asks_for({{"one", "{}"}})));
   const CallsReport asked = must(session->run_calls());
   ASSERT_TRUE(asked.waiting);

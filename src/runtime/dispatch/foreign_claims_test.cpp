@@ -18,10 +18,10 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -264,7 +264,9 @@ class ForeignDecisions : public ForeignClaims {
   }
 
   static Policy asking() {
-    return {.needs_approval = [](const Tool&, const Json&) { return true; }};
+    return {.permit = [](const State&, const ProposedCall&) {
+      return PermitDecision::ask("it is a rule");
+    }};
   }
 
   /// It goes on in another store, as a bundle brought it there.

@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "dispatch/admission.hpp"
 #include "dispatch/calls.hpp"
+#include "dispatch/facts.hpp"
 #include "dispatch/key.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
@@ -35,17 +35,18 @@ struct Reading {
   std::shared_ptr<const Json> args{};
   std::optional<Operation> operation{};
   std::string refusal{};
-  bool is_put_off = false;  ///< The policy threw: nobody allowed it, and nobody refused it.
+  std::optional<PermitDecision> permission{};  ///< Empty: the policy threw.
 };
 
 Reading read_call(SessionWriter& writer, const Tool* tool, const ProposedCall& proposed,
                   Position call) {
   Reading reading;
-  const auto& block = std::get<ToolCallBlock>(proposed.response.blocks[proposed.block]);
-  auto why = ask_policy(writer.deps().policy, writer.state(), proposed);
-  reading.is_put_off = !why;
-  if (why && *why) {
-    reading.refusal = **std::move(why);
+  const ToolCallBlock& block = proposed.call();
+  if (auto said = ask_policy(writer.deps().policy, writer.state(), proposed)) {
+    reading.permission = *std::move(said);
+  }
+  if (reading.permission && reading.permission->permit == Permit::deny) {
+    reading.refusal = reading.permission->why;
     return reading;
   }
   if (tool == nullptr) {
@@ -80,7 +81,11 @@ bool needs_key(const Tool& tool, EffectClass effect) {
 
 CallView view_of(SessionWriter& writer, const ToolCallBlock& block, const Reading& reading,
                  const Tool* tool) {
-  CallView view{.tool = tool, .args = reading.args, .is_put_off = reading.is_put_off};
+  CallView view{.tool = tool,
+                .args = reading.args,
+                .permission = reading.permission,
+                .is_put_off = !reading.permission};
+  if (reading.permission) view.open.permission = *reading.permission;
   view.open.tool = block.name;
   view.open.provider_id = block.id;
   view.open.nonce = writer.nonce();
@@ -111,7 +116,8 @@ void write_down(Draft& draft, CallView& view, Position message, std::uint64_t bl
                       .operation = view.open.operation,
                       .repeat = view.open.repeat,
                       .scope = view.open.scope,
-                      .nonce = view.open.nonce};
+                      .nonce = view.open.nonce,
+                      .permission = view.open.permission};
   view.open.call = draft.add(appending("calls", "intent", to_json(intent)));
   view.row.position = view.open.call;
   view.row.args = message;
@@ -134,7 +140,7 @@ std::vector<CallView> intend(SessionWriter& writer, Draft& draft, Position messa
     if (block == nullptr) continue;
     const Tool* tool = writer.deps().tools.find(block->name);
     const Reading reading =
-        read_call(writer, tool, {.response = response, .block = i}, draft.next());
+        read_call(writer, tool, {.response = response, .block = i, .tool = tool}, draft.next());
     CallView view = view_of(writer, *block, reading, tool);
     write_down(draft, view, message, i);
     if (reading.refusal.empty()) {

@@ -14,7 +14,7 @@
 namespace perdure::dispatch {
 
 /// Adds an intent for each tool_call of the response, which is the draft's entry at `message`.
-/// One that must not be made (Policy::refuse) or cannot be (no such tool, arguments that are no JSON object or lack what names the
+/// One that must not be made (Policy::permit) or cannot be (no such tool, arguments that are no JSON object or lack what names the
 /// operation) is refused at once, and the model told why. Returns the others, in order; where the
 /// policy threw, the call is only intended.
 [[nodiscard]] std::vector<CallView> intend(SessionWriter& writer, Draft& draft, Position message,

@@ -25,10 +25,9 @@ class RefusalTest : public TurnsTest {
   /// Refuses calls of that tool.
   static Policy refusing(const std::string& tool) {
     Policy policy;
-    policy.refuse = [tool](const State&, const ProposedCall& call) -> std::optional<std::string> {
-      const auto& block = std::get<ToolCallBlock>(call.response.blocks.at(call.block));
-      if (block.name != tool) return std::nullopt;
-      return "no " + tool;
+    policy.permit = [tool](const State&, const ProposedCall& call) {
+      return call.call().name == tool ? PermitDecision::deny("no " + tool)
+                                      : PermitDecision::allow();
     };
     return policy;
   }
@@ -81,13 +80,48 @@ TEST_P(RefusalTest, WhatIsRefusedSinceItWasIntendedIsNotMade) {
   EXPECT_EQ(result_of(2, 1), "no ship");
 }
 
+// Narrowed only: what needed approval when it was asked for needs it under any later policy.
+TEST_P(RefusalTest, WhatNeededApprovalStillNeedsItUnderALaxerPolicy) {
+  Policy asks;
+  asks.permit = [](const State&, const ProposedCall&) { return PermitDecision::ask("a rule"); };
+  begin({tool("pay")}, asks);
+  must(session->record_response(asks_for({{"pay", "{}"}})));
+
+  restart();
+  auto resumed = must(runtime->resume(id));
+
+  const OpenCall& open = resumed.session.state().open_calls.at(first_call());
+  EXPECT_EQ(open.permission, PermitDecision::ask("a rule")) << "recorded with the intent";
+  ASSERT_TRUE(resumed.report.calls.waiting);
+  EXPECT_EQ(resumed.report.calls.waiting->what, Waiting::For::approval);
+  EXPECT_EQ(runs["pay"], 0);
+  must(resumed.session.approve(first_call(), true, "ana", "seen"));
+  must(resumed.session.run_calls());
+  EXPECT_EQ(runs["pay"], 1);
+}
+
+TEST_P(RefusalTest, AnApprovalDoesNotOutweighAPolicyThatDeniesSince) {
+  Policy asks;
+  asks.permit = [](const State&, const ProposedCall&) { return PermitDecision::ask("a rule"); };
+  begin({tool("pay")}, asks);
+  must(session->record_response(asks_for({{"pay", "{}"}})));
+  must(session->run_calls());
+  must(session->approve(first_call(), true, "ana", "seen"));
+
+  restart(refusing("pay"));
+  must(runtime->resume(id));
+
+  EXPECT_EQ(runs["pay"], 0);
+  EXPECT_EQ(state_of(first_call()), CallState::denied);
+}
+
 TEST_P(RefusalTest, KnowsWhetherTheResponseIsRecordedAlready) {
   std::vector<Position> asked;
   Policy policy;
-  policy.refuse = [&](const State& state, const ProposedCall& call) -> std::optional<std::string> {
+  policy.permit = [&](const State& state, const ProposedCall& call) {
     asked.push_back(call.message);
     EXPECT_EQ(call.message == 0, find_message(state, call.message) == nullptr);
-    return std::nullopt;
+    return PermitDecision::allow();
   };
   begin({tool("pay")}, std::move(policy));
 
@@ -118,7 +152,9 @@ TEST_P(RefusalTest, NamesAndIdsThatAModelMadeUpLoseNoResponse) {
 TEST_P(RefusalTest, LongAndOddWordsOfARefusalAreTold) {
   Policy policy;
   const std::string words = "\x1b[31m" + std::string(10'000, 'w');
-  policy.refuse = [words](const State&, const ProposedCall&) { return std::optional(words); };
+  policy.permit = [words](const State&, const ProposedCall&) {
+    return PermitDecision::deny(words);
+  };
   begin({tool("pay")}, std::move(policy));
 
   must(session->record_response(asks_for({{"pay", "{}"}})));

@@ -26,8 +26,8 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/policy.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -368,7 +368,10 @@ TEST_P(UnresolvedTest, AReadThatDoesNotStopIsAnErrorForTheModelAndHoldsNothingUp
 
 TEST_P(UnresolvedTest, ACallThatWasAReadIsNotMadeByAToolThatNoLongerOnlyReads) {
   begin({tool("look", {.read = true}), tool("pay")},
-        {.needs_approval = [](const Tool& tool, const Json&) { return tool.name == "look"; }});
+        {.permit = [](const State&, const ProposedCall& call) {
+          return call.call().name == "look" ? PermitDecision::ask("it is a rule")
+                                            : PermitDecision::allow();
+        }});
   must(session->record_response(asks_for({{"look", "{}"}})));
   must(session->run_calls());
   tools = {tool("look")};

@@ -17,10 +17,10 @@
 #include "doubles/watched_store.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/child.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
@@ -206,7 +206,7 @@ TEST_P(ChildrenTest, WhoseParentDiedRightAfterItSpawnedThemAreResumed) {
   const auto other = must(Runtime::start(
       store, {.host = "here", .pid = 8, .renews_itself = false, .clock = &clock, .ids = &ids}));
 
-  Resumed c = must(other->resume(named("c"), user_says("go")));
+  Resumed c = must(other->resume(named("c"), {.input = user_says("go")}));
 
   EXPECT_EQ(c.session.state().origin->root, "p");
   EXPECT_EQ(c.session.state().setup->model, "m");
@@ -356,14 +356,17 @@ TEST_P(ChildrenTest, DoNotEndWhileACallIsOpenNorInAStatusThatIsNoEnd) {
   const Tool pay{.name = "pay",
                  .side_effects = SideEffects{.mutate = true},
                  .run = [](const CallContext&) { return ToolOutcome(Succeeded{}); }};
-  const auto asking = must(Runtime::start(
-      store, {.host = "here",
-              .pid = 8,
-              .renews_itself = false,
-              .tools = must(Tools::of({pay})),
-              .policy = {.needs_approval = [](const Tool&, const Json&) { return true; }},
-              .clock = &clock,
-              .ids = &ids}));
+  const auto asking =
+      must(Runtime::start(store, {.host = "here",
+                                  .pid = 8,
+                                  .renews_itself = false,
+                                  .tools = must(Tools::of({pay})),
+                                  .policy = {.permit =
+                                                 [](const State&, const ProposedCall&) {
+                                                   return PermitDecision::ask("it is a rule");
+                                                 }},
+                                  .clock = &clock,
+                                  .ids = &ids}));
   Session p = must(asking->create());
   const auto paused = p.finish("x", Status::paused);
   ASSERT_FALSE(paused);

@@ -10,16 +10,15 @@
 #include <utility>
 #include <variant>
 
-#include "dispatch/admission.hpp"
 #include "dispatch/calls.hpp"
+#include "dispatch/facts.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/verify.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"

@@ -13,10 +13,10 @@
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -32,7 +32,9 @@ namespace {
 class ForkCallsTest : public TurnsTest {
  protected:
   static constexpr const char* args = R"({"to":"ann"})";
-  const Policy asks{.needs_approval = [](const Tool&, const Json&) { return true; }};
+  const Policy asks{.permit = [](const State&, const ProposedCall&) {
+    return PermitDecision::ask("it is a rule");
+  }};
 
   // What every test leaves behind is sound, and no model was told what is not so.
   void TearDown() override {

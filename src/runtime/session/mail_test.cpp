@@ -49,7 +49,9 @@ TEST_P(MailTest, IsTakenOnce) {
 }
 
 TEST_P(MailTest, NeitherAnswersARequestNorACall) {
-  begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  begin({tool("pay")}, {.permit = [](const State&, const ProposedCall&) {
+          return PermitDecision::ask("it is a rule");
+        }});
   must(mail().say(fresh(), assistant_says("I am the model")));
   must(session->take_inbox());
   EXPECT_TRUE(session->state().request);
@@ -90,7 +92,9 @@ TEST_P(MailTest, OfTwoDecisionsAboutOneCallTheFirstCounts) {
 }
 
 TEST_P(MailTest, OfARefusalBehindAWordTheRefusalCounts) {
-  begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  begin({tool("pay")}, {.permit = [](const State&, const ProposedCall&) {
+          return PermitDecision::ask("it is a rule");
+        }});
   must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   must(mail().approve(fresh(), first_call(), true, "ann", "fine"));
@@ -102,7 +106,9 @@ TEST_P(MailTest, OfARefusalBehindAWordTheRefusalCounts) {
 }
 
 TEST_P(MailTest, AWordBehindARefusalCountsOnlyIfItOverrulesIt) {
-  begin({tool("pay")}, {.needs_approval = [](const Tool&, const Json&) { return true; }});
+  begin({tool("pay")}, {.permit = [](const State&, const ProposedCall&) {
+          return PermitDecision::ask("it is a rule");
+        }});
   must(session->record_response(asks_for({{"pay", "{}"}, {"pay", "{}"}})));
   must(session->run_calls());
   const Position first = first_call();

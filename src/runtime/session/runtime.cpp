@@ -27,12 +27,12 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/on_behalf.hpp"
-#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
@@ -194,8 +194,9 @@ Result<Session> Runtime::open_or_create(const SessionId& id, SessionSpec spec, D
   for (bool is_first = true;; is_first = false) {
     auto seen = store_.changes().current();
     if (!seen) return forward(seen);
-    auto opened = open(id, deadline - options_.clock->uptime());
-    if (opened || opened.error().code != ErrorCode::not_found) return opened;
+    auto resumed = resume(id, {.wait = deadline - options_.clock->uptime(), .runs_calls = false});
+    if (resumed) return std::move(resumed->session);
+    if (resumed.error().code != ErrorCode::not_found) return forward(resumed);
     auto created = create(spec);
     if (created || created.error().code != ErrorCode::already_exists) return created;
     // Another has created it since, and it can be opened; or another thread is about to, and it
@@ -344,30 +345,39 @@ Result<RecoveryReport> Runtime::recover(Session& session) {
   report.lost_a_response = *lost;
   if (auto taken = session.take_inbox(); !taken) return forward(taken);
   if (auto asked = ask_children(session.parts()); !asked) return forward(asked);
-  if (!writer.has_ended()) return report;
-  if (auto noted = put_begun_calls_in_doubt(writer); !noted) return forward(noted);
+  if (writer.has_ended()) {
+    if (auto noted = put_begun_calls_in_doubt(writer); !noted) return forward(noted);
+  }
+  auto row = store_.sessions().read(session.id());
+  if (!row) return forward(row);
+  auto plan = plan_recovery(
+      store_, *row, writer.state(),
+      {.tools = &options_.tools, .policy = options_.policy, .now = options_.clock->now()});
+  if (!plan) return forward(plan);
+  report.plan = *std::move(plan);
   return report;
 }
 
-Result<Resumed> Runtime::resume(const SessionId& id, std::optional<Message> input, Duration wait,
-                                const std::stop_token& stop) {
+Result<Resumed> Runtime::resume(const SessionId& id, const ResumeSpec& spec) {
   const Uptime begin = options_.clock->uptime();
-  auto session = open(id, wait, stop);
+  auto session = open(id, spec.wait, spec.stop);
   if (!session) return forward(session);
   const SessionWriter& writer = session->parts().writer;
   const bool had_ended = writer.has_ended();
-  if (auto goes_on = writer.check_goes_on(); had_ended && input) return forward(goes_on);
+  if (auto goes_on = writer.check_goes_on(); had_ended && spec.input) return forward(goes_on);
+  if (spec.prepare) {
+    if (auto ready = spec.prepare(*session); !ready) return forward(ready);
+  }
   auto report = recover(*session);
   if (!report) return forward(report);
-  if (had_ended) return Resumed{*std::move(session), *std::move(report)};
   // What lay in the inbox may have stopped it.
-  if (writer.check_goes_on()) {
-    auto calls = session->run_calls(stop);
+  if (spec.runs_calls && !had_ended && writer.check_goes_on()) {
+    auto calls = session->run_calls(spec.stop);
     if (!calls) return forward(calls);
     report->calls = *std::move(calls);
   }
-  if (input) {
-    if (auto said = session->append(*std::move(input)); !said) return forward(said);
+  if (spec.input) {
+    if (auto said = session->append(*spec.input); !said) return forward(said);
   }
   report->took = options_.clock->uptime() - begin;
   return Resumed{*std::move(session), *std::move(report)};

@@ -17,9 +17,9 @@
 #include "doubles/must.hpp"
 #include "doubles/watched_store.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/open.hpp"
@@ -169,10 +169,8 @@ TEST_P(SessionTest, RecoveredARequestWithoutAResponseCountsAsSpent) {
   ASSERT_TRUE(session->record_request({.model = "m", .reserve_micros = 5}, user_says("go")));
   const SessionId id = session->id();
   session.reset();
-  auto again = runtime->open(id).value();
-  const auto report = runtime->recover(again);
-  ASSERT_TRUE(report) << report.error().message;
-  EXPECT_TRUE(report->lost_a_response);
+  auto [again, report] = runtime->resume(id, {.runs_calls = false}).value();
+  EXPECT_TRUE(report.lost_a_response);
   EXPECT_FALSE(again.state().request);
   EXPECT_EQ(again.state().budget.totals.unconfirmed, 5);
 }

@@ -15,7 +15,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/point.hpp"

@@ -24,7 +24,6 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/verify.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure {
@@ -118,7 +117,7 @@ TEST_P(StoppedTest, InputToASessionThatHasEndedIsRefusedAndNotDropped) {
   must(session->set_status({.status = Status::completed}));
   restart();
 
-  const auto refused = runtime->resume(id, user_says("more"));
+  const auto refused = runtime->resume(id, {.input = user_says("more")});
 
   ASSERT_FALSE(refused);
   EXPECT_EQ(code_of(refused), ErrorCode::conflict);
@@ -156,7 +155,7 @@ TEST_P(StoppedResume, WaitsForNoOwner) {
       *store, {.host = "there", .pid = 8, .renews_itself = false, .clock = &clock, .ids = &ids}));
   const std::jthread stopper([this] { stop.request_stop(); });
 
-  const auto refused = other->resume(id, {}, std::chrono::hours(1), stop.get_token());
+  const auto refused = other->resume(id, {.wait = std::chrono::hours(1), .stop = stop.get_token()});
 
   ASSERT_FALSE(refused);
   EXPECT_EQ(code_of(refused), ErrorCode::lease_held);
@@ -172,7 +171,7 @@ TEST_P(StoppedResume, StopsAVerifyAndTheNextAsksAgain) {
     return until_stopped(context);
   });
 
-  auto resumed = must(runtime->resume(id, user_says("And?"), {}, stop.get_token()));
+  auto resumed = must(runtime->resume(id, {.input = user_says("And?"), .stop = stop.get_token()}));
 
   EXPECT_EQ(resumed.report.calls.verified, 0U);
   EXPECT_EQ(state_of(first_call()), CallState::dispatched) << "nothing is known of it";
@@ -190,7 +189,7 @@ TEST_P(StoppedResume, DoesNotWaitForAVerifyThatDoesNotStop) {
     return CannotTell{"too late"};
   });
 
-  auto resumed = must(runtime->resume(id, {}, {}, stop.get_token()));
+  auto resumed = must(runtime->resume(id, {.stop = stop.get_token()}));
 
   EXPECT_EQ(state_of(first_call()), CallState::dispatched);
   const auto refused = resumed.session.close(Duration(1));
@@ -210,7 +209,7 @@ TEST_P(StoppedResume, StartsNothingIfItWasAskedBefore) {
   restart();
   stop.request_stop();
 
-  session = std::move(must(runtime->resume(id, {}, {}, stop.get_token())).session);
+  session = std::move(must(runtime->resume(id, {.stop = stop.get_token()})).session);
 
   EXPECT_EQ(state_of(first_call()), CallState::intended);
   EXPECT_EQ(runs["pay"], 0);

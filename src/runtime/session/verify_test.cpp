@@ -1,7 +1,5 @@
 // Asking about a call in doubt: what is recorded, and that nothing else is done.
 
-#include "perdure/runtime/verify.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 #include <variant>
@@ -10,6 +8,7 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 

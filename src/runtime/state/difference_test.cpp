@@ -1,15 +1,14 @@
 // What lies between two states.
 
-#include "perdure/runtime/difference.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
-#include "perdure/runtime/counters.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"

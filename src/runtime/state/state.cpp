@@ -13,17 +13,13 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/child.hpp"
-#include "perdure/runtime/counters.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/setup.hpp"
-#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "state/read_log.hpp"
@@ -64,6 +60,7 @@ Skip fold_intent(State& state, const Entry& entry) {
   call.repeat = std::move(intent->repeat);
   call.scope = std::move(intent->scope);
   call.nonce = std::move(intent->nonce);
+  call.permission = std::move(intent->permission);
   return {};
 }
 

@@ -1,7 +1,5 @@
 // Approvals: what they are bound to, what may follow what, JSON.
 
-#include "perdure/runtime/approval.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/store/entry.hpp"
 #include "values/codec_rules.hpp"
 

@@ -1,22 +1,152 @@
-// Records of calls and requests, to JSON and back.
+// Records of calls, approvals and requests, to JSON and back, and the rules of approvals.
 
 #include "perdure/runtime/call_records.hpp"
 
+#include <fmt/format.h>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "values/fields.hpp"
 
 namespace perdure {
+namespace {
+
+bool may_follow(const Approval* before, ApprovalDecision next) {
+  if (before == nullptr) return next != ApprovalDecision::used;
+  switch (before->decision) {
+    case ApprovalDecision::asked:
+      return next == ApprovalDecision::given || next == ApprovalDecision::refused;
+    case ApprovalDecision::given:
+      return next != ApprovalDecision::asked;
+    case ApprovalDecision::refused:
+      return next == ApprovalDecision::given || next == ApprovalDecision::refused;
+    case ApprovalDecision::used:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view to_string(Permit permit) {
+  switch (permit) {
+    case Permit::allow:
+      return "allow";
+    case Permit::ask:
+      return "ask";
+    case Permit::deny:
+      return "deny";
+  }
+  return "deny";
+}
+
+std::optional<Permit> permit_from(std::string_view text) {
+  for (const Permit permit : {Permit::allow, Permit::ask, Permit::deny}) {
+    if (to_string(permit) == text) return permit;
+  }
+  return std::nullopt;
+}
+
+PermitDecision stricter(PermitDecision a, PermitDecision b) {
+  return a.permit >= b.permit ? std::move(a) : std::move(b);
+}
+
+std::string_view to_string(ApprovalDecision decision) {
+  switch (decision) {
+    case ApprovalDecision::asked:
+      return "asked";
+    case ApprovalDecision::given:
+      return "given";
+    case ApprovalDecision::refused:
+      return "refused";
+    case ApprovalDecision::used:
+      return "used";
+  }
+  return "";
+}
+
+std::optional<ApprovalDecision> approval_decision_from(std::string_view text) {
+  for (const ApprovalDecision decision : {ApprovalDecision::asked, ApprovalDecision::given,
+                                          ApprovalDecision::refused, ApprovalDecision::used}) {
+    if (to_string(decision) == text) return decision;
+  }
+  return std::nullopt;
+}
+
+std::string to_json(const Approval& approval) {
+  ObjectWriter writer;
+  writer.add("call", approval.call);
+  writer.add("args_digest", to_hex(approval.args_digest));
+  values::add_bytes(writer, "who", approval.who);
+  values::add_bytes(writer, "why", approval.why);
+  writer.add("at", to_iso8601(approval.at));
+  values::add_unknown(writer, approval.unknown);
+  return writer.finish();
+}
+
+Result<Approval> approval_from_json(std::string_view kind, std::string_view text) {
+  const auto decision = approval_decision_from(kind);
+  if (!decision) {
+    return fail(ErrorCode::invalid_argument, fmt::format("\"{}\" decides no approval", kind));
+  }
+  return values::read_value<Approval>(text, "approval",
+                                      [&](values::Fields& fields, Approval& approval) {
+                                        approval.decision = *decision;
+                                        fields.require("call");
+                                        fields.take("call", approval.call);
+                                        fields.require("args_digest");
+                                        fields.take("args_digest", approval.args_digest);
+                                        fields.take_bytes("who", approval.who);
+                                        fields.take_bytes("why", approval.why);
+                                        fields.take("at", approval.at);
+                                      });
+}
+
+Result<void> Approvals::apply(Approval approval) {
+  const Approval* const before = find(approval.call, approval.args_digest);
+  if (!may_follow(before, approval.decision)) {
+    return fail(ErrorCode::conflict,
+                fmt::format("an approval cannot be {}: that of call {} with these arguments {}",
+                            to_string(approval.decision), approval.call,
+                            before == nullptr ? "was never given"
+                                              : fmt::format("is {}", to_string(before->decision))),
+                std::to_string(approval.call));
+  }
+  const std::pair key(approval.call, approval.args_digest);
+  latest_.insert_or_assign(key, std::move(approval));
+  return {};
+}
+
+void Approvals::forget_given() {
+  std::erase_if(latest_, [](const auto& decided) {
+    return decided.second.decision == ApprovalDecision::given ||
+           decided.second.decision == ApprovalDecision::used;
+  });
+}
+
+const Approval* Approvals::find(Position call, const Digest& args_digest) const {
+  const auto found = latest_.find(std::pair(call, args_digest));
+  return found == latest_.end() ? nullptr : &found->second;
+}
+
+bool Approvals::covers(Position call, const Digest& args_digest) const {
+  const Approval* const approval = find(call, args_digest);
+  return approval != nullptr && (approval->decision == ApprovalDecision::given ||
+                                 approval->decision == ApprovalDecision::used);
+}
+
 namespace {
 
 using values::Fields;
@@ -42,6 +172,11 @@ void take_intent(Fields& fields, Intent& intent) {
   fields.take_bytes("repeat", intent.repeat);
   fields.take_bytes("scope", intent.scope);
   fields.take_bytes("nonce", intent.nonce);
+  std::string permit;
+  fields.take_bytes("permit", permit);
+  // An unknown word of a newer version is not a permission.
+  if (!permit.empty()) intent.permission.permit = permit_from(permit).value_or(Permit::ask);
+  fields.take_bytes("permit_why", intent.permission.why);
 }
 
 const RawJson* find_mark(const ToolResultBlock& result, std::string_view key) {
@@ -66,6 +201,10 @@ std::string to_json(const Intent& intent) {
   values::add_bytes(writer, "repeat", intent.repeat);
   values::add_bytes(writer, "scope", intent.scope);
   values::add_bytes(writer, "nonce", intent.nonce);
+  if (intent.permission.permit != Permit::allow) {
+    values::add_bytes(writer, "permit", std::string(to_string(intent.permission.permit)));
+    values::add_bytes(writer, "permit_why", intent.permission.why);
+  }
   values::add_unknown(writer, intent.unknown);
   return writer.finish();
 }

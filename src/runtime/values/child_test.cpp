@@ -1,12 +1,11 @@
 // Records of children: what comes back, and what is refused.
 
-#include "perdure/runtime/child.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/sessions.hpp"

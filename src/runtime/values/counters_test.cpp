@@ -1,7 +1,5 @@
 // Counters: counting, and their JSON.
 
-#include "perdure/runtime/counters.hpp"
-
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
@@ -9,6 +7,7 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "values/codec_rules.hpp"
 
 namespace perdure {

@@ -1,13 +1,12 @@
 // Origins, to JSON and back.
 
-#include "perdure/runtime/origin.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <string>
 #include <string_view>
 
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "values/codec_rules.hpp"
 
 namespace perdure {

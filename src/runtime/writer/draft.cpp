@@ -13,11 +13,10 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/text.hpp"
-#include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"

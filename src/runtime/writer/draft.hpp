@@ -18,7 +18,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_records.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"

@@ -1,28 +1,185 @@
-// The header has the rules; each function here is one of them.
+// Paths as text, what they are called, and the rules of the header. To match a pattern takes time by
+// the length of path times pattern, whatever the pattern.
 
 #include "perdure/agent/permissions.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <filesystem>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "perdure/agent/file_root.hpp"
 #include "perdure/agent/path_args.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/json_pointer.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "tools/check/wildcard.hpp"
 
 namespace perdure {
 namespace {
 
-PermitDecision stricter(PermitDecision a, PermitDecision b) {
-  return a.permit >= b.permit ? std::move(a) : std::move(b);
+std::vector<std::string_view> parts_of(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const std::size_t end = path.find('/');
+    const std::string_view part = path.substr(0, end);
+    if (!part.empty() && part != ".") parts.push_back(part);
+    path = end == std::string_view::npos ? std::string_view() : path.substr(end + 1);
+  }
+  return parts;
 }
+
+bool fits_wildcard(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace
+
+Result<std::string> plain_path(std::string_view path) {
+  if (path.empty()) return fail(ErrorCode::invalid_argument, "a path is empty");
+  if (path.find('\0') != std::string_view::npos) {
+    return fail(ErrorCode::invalid_argument, "a path has a zero byte");
+  }
+  std::vector<std::string_view> kept;
+  for (const std::string_view part : parts_of(path)) {
+    if (part != "..") {
+      kept.push_back(part);
+    } else if (kept.empty()) {
+      return fail(ErrorCode::invalid_argument, "a path leads out of its root");
+    } else {
+      kept.pop_back();
+    }
+  }
+  const bool is_absolute = path.front() == '/';
+  std::string plain;
+  for (const std::string_view part : kept) {
+    if (!plain.empty() || is_absolute) plain += '/';
+    plain += part;
+  }
+  if (plain.empty()) plain = is_absolute ? "/" : ".";
+  return plain;
+}
+
+// A row for each part of the pattern: after how many parts of the path it may have been used up.
+bool fits_path(std::string_view pattern, std::string_view path) {
+  if (pattern.starts_with('/') != path.starts_with('/')) return false;
+  const auto wanted = parts_of(pattern);
+  const auto given = parts_of(path);
+  std::vector<bool> reached(given.size() + 1, false);
+  reached[0] = true;
+  for (const std::string_view part : wanted) {
+    std::vector<bool> next(given.size() + 1, false);
+    for (std::size_t i = 0; i <= given.size(); ++i) {
+      if (part == "**") {
+        next[i] = reached[i] || (i > 0 && next[i - 1]);
+      } else if (i > 0) {
+        next[i] = reached[i - 1] && fits_wildcard(part, given[i - 1]);
+      }
+    }
+    reached = next;
+  }
+  return reached.back();
+}
+
+bool covers_path(std::string_view pattern, std::string_view path) {
+  for (std::size_t end = path.find('/', 1); end != std::string_view::npos;
+       end = path.find('/', end + 1)) {
+    if (fits_path(pattern, path.substr(0, end))) return true;
+  }
+  return fits_path(pattern, path);
+}
+
+namespace {
+
+std::string joined(const std::string& folder, std::string_view within) {
+  if (within == ".") return folder;
+  return folder + (folder.ends_with('/') ? "" : "/") + std::string(within);
+}
+
+// "." for the folder itself.
+std::optional<std::string> within(const std::string& folder, const std::string& whole) {
+  if (whole == folder) return ".";
+  const std::string beginning = joined(folder, "");
+  if (!whole.starts_with(beginning)) return std::nullopt;
+  return whole.substr(beginning.size());
+}
+
+std::vector<std::string> names_of_whole(const std::string& whole, const PathPlace& place) {
+  std::vector<std::string> names = {whole};
+  for (const FileRoot& root : place.roots) {
+    const auto inside = within(root.path, whole);
+    if (!inside) continue;
+    names.push_back(root.name.empty() ? *inside : joined(root.name, *inside));
+  }
+  if (names.size() > 1 || place.folder.empty()) return names;
+  if (auto inside = within(place.folder, whole)) names.push_back(*std::move(inside));
+  return names;
+}
+
+std::vector<std::string> names_in_roots(const std::string& plain, const PathPlace& place) {
+  std::vector<std::string> names = {plain};
+  for (const FileRoot& root : place.roots) {
+    const auto inside = root.name.empty() ? std::optional(plain) : within(root.name, plain);
+    if (inside) names.push_back(joined(root.path, *inside));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<FileRoot> named_roots(std::vector<FileRoot> roots) {
+  if (roots.size() == 1) roots.front().name.clear();
+  std::vector<FileRoot> real;
+  for (const FileRoot& root : roots) {
+    std::error_code error;
+    const std::string path = std::filesystem::weakly_canonical(root.path, error).string();
+    if (error || path == root.path) continue;
+    real.push_back(root);
+    real.back().path = path;
+  }
+  roots.insert(roots.end(), real.begin(), real.end());
+  return roots;
+}
+
+Result<std::vector<std::string>> path_names(const std::string& path, const PathPlace& place) {
+  const bool is_whole = path.starts_with('/');
+  const bool is_in_folder = !is_whole && !place.folder.empty() && !path.empty();
+  const auto plain = plain_path(is_in_folder ? joined(place.folder, path) : path);
+  if (!plain) return fail(plain.error().code, plain.error().message);
+  if (!is_whole && !is_in_folder) return names_in_roots(*plain, place);
+  auto names = names_of_whole(*plain, place);
+  if (is_in_folder && names.size() == 1) {
+    return fail(ErrorCode::invalid_argument, "a path leads out of its root");
+  }
+  return names;
+}
+
+namespace {
 
 PermitDecision by_touch(const Permissions& rules, const Tool& tool, bool spares_files) {
   // What a session answers touches nothing but the session.
@@ -121,18 +278,6 @@ PathsDecision by_paths(const Permissions& rules, const PathArgs& path_args, cons
 }
 
 }  // namespace
-
-std::string_view to_string(Permit permit) {
-  switch (permit) {
-    case Permit::allow:
-      return "allow";
-    case Permit::ask:
-      return "ask";
-    case Permit::deny:
-      return "deny";
-  }
-  return "deny";
-}
 
 PermitDecision decide_permit(const Permissions& permissions, const Tool& tool,
                              const PathArgs& path_args, const Json& args) {

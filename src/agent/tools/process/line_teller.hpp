@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/runtime/tool.hpp"
 
 namespace perdure {
 

@@ -8,9 +8,9 @@
 #include "perdure/agent/session_tools.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 
 namespace perdure {

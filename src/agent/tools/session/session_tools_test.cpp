@@ -19,7 +19,6 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/session_answer.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 
@@ -39,7 +38,10 @@ std::vector<Tool> all_tools() {
 
 Policy asking() {
   Policy policy;
-  policy.needs_approval = [](const Tool& tool, const Json&) { return tool.name == "ask_user"; };
+  policy.permit = [](const State&, const ProposedCall& call) {
+    return call.call().name == "ask_user" ? PermitDecision::ask("it is a question")
+                                          : PermitDecision::allow();
+  };
   return policy;
 }
 

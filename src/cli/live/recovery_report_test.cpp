@@ -1,4 +1,4 @@
-// What a resume is foretold to do about a model that owes an answer.
+// What a dry run says about a model that owes an answer.
 
 #include <gtest/gtest.h>
 #include <string>
@@ -13,24 +13,24 @@
 namespace perdure::cli {
 namespace {
 
-class OutlookTest : public testing::Test {
+class DryRunTest : public testing::Test {
  protected:
-  std::string outlook() { return fixture.run({"resume", "ses_4owes", "--dry-run"}).out; }
+  std::string dry_run() { return fixture.run({"resume", "ses_4owes", "--dry-run"}).out; }
 
   CliFixture fixture;
   Session session = must(fixture.runtime().create({.id = must(SessionId::parse("ses_4owes"))}));
 };
 
-TEST_F(OutlookTest, ARequestThatFailedIsMadeOnce) {
+TEST_F(DryRunTest, ARequestThatFailedIsMadeOnce) {
   must(session.record_request({.model = "scripted"}, user_says("Hello")));
   must(session.abandon_request("nobody listens", false));
-  EXPECT_TRUE(outlook().contains("The model is asked: it has not answered yet.\n")) << outlook();
+  EXPECT_TRUE(dry_run().contains("The model is asked: it has not answered yet.\n")) << dry_run();
 }
 
-TEST_F(OutlookTest, ARequestThatIsAnsweredIsNot) {
+TEST_F(DryRunTest, ARequestThatIsAnsweredIsNot) {
   must(session.record_request({.model = "scripted"}, user_says("Hello")));
   must(session.record_response(assistant_says("Hi."), {}));
-  EXPECT_FALSE(outlook().contains("The model is asked")) << outlook();
+  EXPECT_FALSE(dry_run().contains("The model is asked")) << dry_run();
 }
 
 }  // namespace

@@ -19,12 +19,14 @@
 #include "loop/marks.hpp"
 #include "perdure/agent/json_schema.hpp"
 #include "perdure/agent/permissions.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/canonical_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
+#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
@@ -36,6 +38,7 @@ namespace perdure {
 namespace {
 
 using By = CallRefused::By;
+using loop::stop_of;
 
 Json::Object refusal_of(std::string_view error, const ToolCallBlock& call, std::string message) {
   return {{"error", error}, {"tool", call.name}, {"message", std::move(message)}};
@@ -157,6 +160,21 @@ std::size_t count_back(std::span<const PlacedMessage> before, const Message& las
   return same.times();
 }
 
+// Arguments that were never written look like none that are needed.
+bool may_lack_its_end(const ProposedCall& call) {
+  return stop_of(call.response) == StopReason::length &&
+         call.block + 1 == call.response.blocks.size();
+}
+
+std::string cut_short(const ToolCallBlock& call) {
+  return Json(Json::Object{{"error", "cut_short"},
+                           {"tool", call.name},
+                           {"message",
+                            "Your response reached its limit of tokens, and this call may lack its "
+                            "end. It was not made. Ask for it again, alone or with less in it."}})
+      .text();
+}
+
 }  // namespace
 
 CallCheck check_call(const Toolbox& tools, const Permissions& permissions,
@@ -222,6 +240,22 @@ const ToolCallBlock* refused_again_and_again(const State& state, Position since)
     }
   }
   return nullptr;
+}
+
+// A "no" comes before a question: what is refused is never asked about.
+PermitDecision permit_call(const Toolbox& tools, const Permissions& permissions, const State& state,
+                           const ProposedCall& proposed) {
+  const ToolCallBlock& call = proposed.call();
+  if (may_lack_its_end(proposed)) return PermitDecision::deny(cut_short(call));
+  const std::size_t in_a_row = proposed.message == 0
+                                   ? times_in_a_row(state, proposed.response, proposed.block)
+                                   : times_in_a_row(state, proposed.message, proposed.block);
+  auto check = check_call(tools, permissions, call, in_a_row);
+  if (auto* refused = std::get_if<CallRefused>(&check)) {
+    return PermitDecision::deny(std::move(refused->text));
+  }
+  if (auto* ask = std::get_if<CallAsk>(&check)) return PermitDecision::ask(std::move(ask->why));
+  return PermitDecision::allow();
 }
 
 }  // namespace perdure

@@ -1,42 +1,29 @@
 // Nothing is taken over before the agent is known to be the one that was meant.
 
-#include "live/taken_up.hpp"
+#include "live/resume_session.hpp"
 
 #include <chrono>
-#include <cstdint>
 #include <expected>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "command/command.hpp"
 #include "desk.hpp"
 #include "live/agent_source.hpp"
-#include "live/call_words.hpp"
-#include "live/left_open.hpp"
 #include "live/live_agent.hpp"
 #include "live/signal_watch.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/call_policy.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/foresight.hpp"
-#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "screen/screen.hpp"
 #include "screen/text.hpp"
 #include "screen/words.hpp"
-#include "verbs/as_json.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -119,86 +106,6 @@ Result<void> remember(Session& session, const SessionSummary& row, const AgentSo
   return session.annotate({.metadata = with_source(row.metadata, source)});
 }
 
-void tell_again(Desk& desk, const TakenUp& taken) {
-  std::string line;
-  const auto add = [&](const std::string& names, std::string_view how) {
-    if (names.empty()) return;
-    line += fmt::format("{}{}{}", line.empty() ? "" : "; ", names, how);
-  };
-  if (taken.resumed.report.lost_a_response) {
-    add("the model", ", whose answer was lost, is asked again");
-  }
-  add(names_of(taken.left, Fate::runs_again), "");
-  add(names_of(taken.left, Fate::asked_first), " is first asked whether it took effect");
-  desk.talk().line({{"Run again: ", Ink::dim}, {line.empty() ? "nothing." : line + "."}});
-  const std::string first = names_of(taken.left, Fate::runs);
-  if (first.empty()) return;
-  desk.talk().line({{"Run now:   ", Ink::dim}, {first + ", for the first time."}});
-}
-
-// What cannot be read is missing in what the model is told; whoever goes on should know.
-void tell_damage(Desk& desk, const State& state) {
-  std::vector<Position> places;
-  for (const Skipped& skipped : state.skipped) {
-    if (skipped.reason == SkipReason::damaged) places.push_back(skipped.position);
-  }
-  if (places.empty()) return;
-  desk.talk().line(
-      {{fmt::format("Damaged:   {}, at {}; it goes on without. {} says more.",
-                    places.size() == 1 ? "1 entry" : fmt::format("{} entries", places.size()),
-                    fmt::join(places, ", "), desk.command("check")),
-        Ink::red}});
-}
-
-// A call that was not made yet is in no doubt.
-bool is_made(const LeftCall& left) { return left.call.state != CallState::intended; }
-
-void tell_not_made(Desk& desk, const TakenUp& taken) {
-  for (const LeftCall& left : taken.left) {
-    if (is_made(left) || left.fate != Fate::waits) continue;
-    desk.talk().line(
-        {{"Waits:     ", Ink::dim},
-         {fmt::format("{} for {}: {}", left.call.tool,
-                      asks_people(left.call.tool) ? "an answer" : "approval",
-                      allow_command(desk, left.call.tool, shown_call(desk, left.call))),
-          Ink::yellow}});
-  }
-  const std::string done = names_of(taken.left, Fate::replays);
-  if (!done.empty()) {
-    desk.talk().line(
-        {{"Replayed:  ", Ink::dim}, {done + "; done before. The model gets its result."}});
-  }
-  const std::string refused = names_of(taken.left, Fate::refused);
-  if (refused.empty()) return;
-  desk.talk().line({{"Refused:   ", Ink::dim}, {refused + "; not made. The model is told."}});
-}
-
-void tell_doubt(Desk& desk, const TakenUp& taken) {
-  const std::string told = names_of(taken.left, Fate::told);
-  if (!told.empty()) {
-    desk.talk().line({{"In doubt:  ", Ink::dim}, {told + "; not run again. The model is told."}});
-  }
-  std::vector<LeftCall> doubtful = taken.left;
-  std::erase_if(doubtful,
-                [](const LeftCall& left) { return !is_made(left) || left.fate != Fate::waits; });
-  for (const Call& call : taken.inherited) {
-    desk.talk().line(
-        {{"In doubt:  ", Ink::dim},
-         {fmt::format("{} ({}) in the session it was forked from; not run here. Settle "
-                      "it there: {}",
-                      call.tool, to_string(call.effect),
-                      settle_command(desk, shown_call(desk, call))),
-          Ink::yellow}});
-  }
-  if (doubtful.empty() && (!told.empty() || !taken.inherited.empty())) return;
-  if (doubtful.empty()) return desk.talk().line({{"In doubt:  ", Ink::dim}, {"nothing."}});
-  desk.talk().line(
-      {{"In doubt:  ", Ink::dim},
-       {fmt::format("{}; not run again. Settle it: {}", names_of(doubtful, Fate::waits),
-                    settle_command(desk, shown_call(desk, doubtful.front().call))),
-        Ink::yellow}});
-}
-
 Result<AgentSource> remembered_source(Desk& desk, const SessionSummary& row) {
   if (auto known = source_in(row.metadata)) return *std::move(known);
   auto theirs = imported_source_in(row.metadata);
@@ -236,7 +143,7 @@ Result<AgentSource> source_for(Desk& desk, const SessionSummary& row) {
   return source;
 }
 
-Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
+Result<ResumedSession> resume_session(Desk& desk, Store& store, const SessionSummary& row) {
   if (!row.moved_to.empty() && !row.moving) {
     return fail(ErrorCode::conflict,
                 fmt::format("{} was moved; it goes on there: perdure resume {} --store {}",
@@ -254,69 +161,10 @@ Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
   if (!resumed) return forward(resumed);
   Session& session = resumed->session.session();
   if (auto kept = remember(session, row, *source); !kept) return forward(kept);
-  const AgentSpec& spec = (*agent)->spec();
-  const Policy policy = make_policy(spec);
-  const Foresight foresight(spec.tools.tools(), policy, desk.world().clock->now());
-  auto left = read_left_calls(store, row.id, session.state(), &foresight);
-  if (!left) return forward(left);
-  auto inherited = read_inherited_doubts(store, row, session.state());
-  if (!inherited) return forward(inherited);
   const Uptime now = desk.world().clock->uptime();
-  return TakenUp{.agent = *std::move(agent),
-                 .resumed = *std::move(resumed),
-                 .left = *std::move(left),
-                 .inherited = *std::move(inherited),
-                 .took = std::chrono::duration_cast<Duration>(now - begin)};
-}
-
-void tell_recovery(Desk& desk, const TakenUp& taken) {
-  const RecoveryReport& report = taken.resumed.report;
-  desk.talk().line(
-      {{"Recovered "},
-       {desk.short_id(taken.resumed.session.session().id().text()), Ink::bold},
-       {fmt::format(" in {} ms: {}, {} not run again.", taken.took.count(),
-                    report.entries == 1
-                        ? "1 entry"
-                        : grouped(static_cast<std::int64_t>(report.entries)) + " entries",
-                    counted(report.steps, "step"))}});
-  if (!taken.resumed.changed.empty()) {
-    desk.talk().line(fmt::format("The agent has changed, and goes on as it is now: {}.",
-                                 fmt::join(taken.resumed.changed, ", ")));
-  }
-  if (!taken.resumed.scratchpad_problem.empty()) {
-    desk.talk().line("The notes' folder: " + taken.resumed.scratchpad_problem);
-  }
-  tell_damage(desk, taken.resumed.session.session().state());
-  tell_again(desk, taken);
-  tell_not_made(desk, taken);
-  tell_doubt(desk, taken);
-}
-
-Json as_json(const LeftCall& left) {
-  return Json::Object{{"call", as_json(left.call)}, {"fate", to_string(left.fate)}};
-}
-
-Json recovery_json(const TakenUp& taken) {
-  Json::Array left;
-  for (const LeftCall& call : taken.left) left.push_back(as_json(call));
-  Json::Array changed;
-  for (const std::string& part : taken.resumed.changed) changed.emplace_back(part);
-  return Json::Object{{"entries", taken.resumed.report.entries},
-                      {"steps", taken.resumed.report.steps},
-                      {"lost_a_response", taken.resumed.report.lost_a_response},
-                      {"took_ms", taken.took.count()},
-                      {"changed", std::move(changed)},
-                      {"left", std::move(left)}};
-}
-
-std::string names_of(const std::vector<LeftCall>& left, Fate fate) {
-  std::string names;
-  for (const LeftCall& call : left) {
-    if (call.fate != fate) continue;
-    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", call.call.tool,
-                         to_string(call.call.effect));
-  }
-  return names;
+  return ResumedSession{.agent = *std::move(agent),
+                        .resumed = *std::move(resumed),
+                        .took = std::chrono::duration_cast<Duration>(now - begin)};
 }
 
 }  // namespace perdure::cli

@@ -1,20 +1,14 @@
-// A session that is taken up again: which agent it is of, whether that may go on, and what is told of
-// what an earlier process left.
+// A session that is resumed: which agent it is of, and whether that may go on.
 
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "desk.hpp"
 #include "live/agent_source.hpp"
-#include "live/left_open.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -26,25 +20,15 @@ namespace perdure::cli {
 /// Fails: `not_found` if nobody says which; about "agent_imported" if nobody but a bundle does.
 [[nodiscard]] Result<AgentSource> source_for(Desk& desk, const SessionSummary& row);
 
-struct TakenUp {
+struct ResumedSession {
   std::unique_ptr<Agent> agent;  ///< Outlives the session.
   ResumedAgent resumed;
-  std::vector<LeftCall> left{};
-  std::vector<Call> inherited{};  ///< In doubt in the sessions it was forked from.
   Duration took{0};
 };
 
 /// Options --wait, --accept-changes. If the agent has changed, a person at a terminal is asked.
 /// Fails: as load_agent, start_agent and Agent::resume; about "agent_changed" if nobody accepts it.
-[[nodiscard]] Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row);
-
-/// Three lines on stderr: what was recovered, what runs again, what is in doubt.
-void tell_recovery(Desk& desk, const TakenUp& taken);
-
-[[nodiscard]] Json recovery_json(const TakenUp& taken);
-[[nodiscard]] Json as_json(const LeftCall& left);
-
-/// "pay (unsafe), look (read_only)", of those with that fate; empty: none.
-[[nodiscard]] std::string names_of(const std::vector<LeftCall>& left, Fate fate);
+[[nodiscard]] Result<ResumedSession> resume_session(Desk& desk, Store& store,
+                                                    const SessionSummary& row);
 
 }  // namespace perdure::cli
