@@ -9,6 +9,7 @@ they show, and options of theirs, exist. docs/errors has a page for every code o
 has a name of its own and a condition, and names tests that exist. Of docs/concepts/glossary.md: what a word is called in C++ or on the command line
 exists, and the words of ARCHITECTURE.md are all there. A link to a part of a page leads to a heading of it.
 Figures of README.md stand in docs/benchmarks.md, beside a cell of the benchmark that measures them; targets of make exist.
+ARCHITECTURE.md is one page, decisions are short dated files, and the inputs of cmake/Doxyfile exist.
 """
 
 import argparse
@@ -182,6 +183,14 @@ def page_findings(root: pathlib.Path) -> list[str]:
     return found
 
 
+def doxyfile_findings(root: pathlib.Path) -> list[str]:
+    """What `make docs` reads is there: its inputs and its filter."""
+    text = (root / "cmake/Doxyfile").read_text(encoding="utf-8")
+    inputs = re.findall(r"^INPUT += (.+)$", text, re.MULTILINE) + re.findall(r"^INPUT_FILTER += \"awk -f (.+)\"$", text, re.MULTILINE)
+    found = [] if len(inputs) == 2 else ["cmake/Doxyfile: names no input, or no filter"]
+    return found + [f"cmake/Doxyfile: there is no {name}" for name in inputs if not (root / name).exists()]
+
+
 def make_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
     targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     found = []
@@ -231,7 +240,7 @@ def main() -> int:
     lines = documents[0].read_text(encoding="utf-8").count("\n")
     if lines > README_LINES_MAX:
         found.append(f"README.md: {lines} lines, more than {README_LINES_MAX}")
-    found += page_findings(root)
+    found += page_findings(root) + doxyfile_findings(root)
     found += link_findings(root, documents) + command_findings(root, documents) + error_findings(root) + guarantee_findings(root)
     found += glossary_findings(root) + anchor_findings(root, documents) + test_name_findings(root, documents)
     found += figure_findings(root) + make_findings(root, documents)
