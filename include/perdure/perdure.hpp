@@ -1,7 +1,7 @@
 // All of Perdure in one include: stores, sessions, tools, agents.
 //
 // Each of these headers can be included alone, which compiles faster. Not in here: what stands in
-// for another library's interface (checkpointer.hpp, saver.hpp, store_saver.hpp).
+// for another library's interface (perdure/adapters/).
 
 #pragma once
 

@@ -21,6 +21,8 @@
 
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
+#include "perdure/adapters/checkpointer.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/providers.hpp"
@@ -29,11 +31,9 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/store_saver.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
