@@ -28,8 +28,8 @@
 
 // Agents.
 #include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/agent_parts.hpp"
 #include "perdure/agent/call_check.hpp"
 #include "perdure/agent/exec_tool.hpp"
 #include "perdure/agent/file_tools.hpp"

@@ -37,9 +37,9 @@
 
 #include "agent/words.hpp"
 #include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/agent_observer.hpp"
-#include "perdure/agent/agent_parts.hpp"
 #include "perdure/agent/api_key.hpp"
 #include "perdure/agent/exec_tool.hpp"
 #include "perdure/agent/on_change.hpp"

@@ -6,7 +6,7 @@
 // read.
 //
 // What is read is plain data. Paths in it are as they were written; relative ones are relative to
-// `folder`. What makes an agent of it is in agent_parts.hpp.
+// `folder`. What makes an agent of it is in agent_factory.hpp.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // A session whose agent is not the one that it was begun with.
 //
-// An agent is known by its digest: a line for each part, `PART HASH` (agent_parts.hpp makes one of an
+// An agent is known by its digest: a line for each part, `PART HASH` (agent_factory.hpp makes one of an
 // agent file). A session records the one it was begun with, and each one that it went on with
 // (runtime/origin.hpp).
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/agent_parts.hpp"
 #include "perdure/agent/exec_tool.hpp"
 #include "perdure/agent/file_root.hpp"
 #include "perdure/agent/file_tools.hpp"

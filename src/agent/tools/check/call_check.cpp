@@ -28,8 +28,8 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "tools/edit_distance.hpp"
-#include "tools/schema/value_text.hpp"
+#include "text/edit_distance.hpp"
+#include "tools/schema/value.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure {
