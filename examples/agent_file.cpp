@@ -12,7 +12,6 @@
 
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_factory.hpp"
-#include "perdure/agent/on_change.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"

@@ -18,8 +18,6 @@
 #include "doubles/must.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/api_key.hpp"
-#include "perdure/agent/environment.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/secrets.hpp"

@@ -17,9 +17,9 @@
 
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/environment.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 
@@ -50,12 +50,12 @@ struct AgentPlace {
 /// say, or for two tools of one name.
 [[nodiscard]] Result<Toolbox> make_toolbox(const AgentFile& file, const AgentPlace& place);
 
-/// Reads the key. Fails: as api_key.hpp and providers.hpp.
+/// Reads the key. Fails: as secrets.hpp and providers.hpp.
 [[nodiscard]] Result<std::unique_ptr<Provider>> make_provider(const AgentFile& file,
                                                               const Environment& environment,
                                                               const ModelServices& services);
 
-/// For changed_parts (on_change.hpp).
+/// For changed_parts (agent.hpp).
 [[nodiscard]] std::string agent_digest(const AgentFile& file);
 
 }  // namespace perdure

@@ -15,13 +15,12 @@
 #include <vector>
 
 #include "doubles/temp_folder.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/environment.hpp"
-#include "perdure/agent/on_change.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/prices.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "agent/api/agent_text.hpp"
 #include "file/agent_schema.hpp"
 #include "file/sections.hpp"
 #include "file/yaml_document.hpp"
-#include "perdure/agent/agent_text.hpp"
-#include "perdure/agent/json_schema.hpp"
+#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"

@@ -3,8 +3,6 @@
 // Only models of one price are in it: where a price depends on the size of a request, a flat one would
 // count too little, and "not known" is the better answer.
 
-#include "perdure/agent/prices.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -1,7 +1,5 @@
 // What a program's end means for the call.
 
-#include "perdure/agent/exec_tool.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"

@@ -17,7 +17,6 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/agent/environment.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/base64.hpp"
 #include "perdure/core/error.hpp"

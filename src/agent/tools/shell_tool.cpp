@@ -1,7 +1,5 @@
 // Commands, each a program of its own; and whether there can be a sandbox for them.
 
-#include "perdure/agent/shell_tool.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
@@ -22,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/file_root.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"

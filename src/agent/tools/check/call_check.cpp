@@ -1,7 +1,5 @@
 // The texts are written for a model: what is wrong, where, and what would be right.
 
-#include "perdure/agent/call_check.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
@@ -17,7 +15,6 @@
 #include <vector>
 
 #include "loop/marks.hpp"
-#include "perdure/agent/json_schema.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/canonical_json.hpp"

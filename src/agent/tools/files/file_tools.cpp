@@ -1,7 +1,5 @@
 // All of them over one set of roots, held open.
 
-#include "perdure/agent/file_tools.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +13,7 @@
 
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"

@@ -1,7 +1,5 @@
 // The face of the parts beside it.
 
-#include "perdure/agent/json_schema.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -16,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/json_pointer.hpp"

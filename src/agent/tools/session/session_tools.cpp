@@ -1,7 +1,5 @@
 // Tools that their session answers: questions to a person, notes, the plan.
 
-#include "perdure/agent/session_tools.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
