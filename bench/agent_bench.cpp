@@ -19,7 +19,7 @@
 #include "agent_turns.hpp"
 #include "bodies.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"

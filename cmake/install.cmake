@@ -7,7 +7,8 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/perdure")
 set(doc_dir "${CMAKE_INSTALL_DATAROOTDIR}/doc/perdure")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/perdure" TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
-install(TARGETS perdure perdure_agent perdure_runtime perdure_store perdure_core perdure_sqlite3
+install(TARGETS perdure perdure_adapters perdure_agent perdure_runtime perdure_store perdure_core
+                perdure_sqlite3
         EXPORT perdure-targets)
 # The program, its man pages and its completions; the last two are made by the program itself.
 if(PERDURE_BUILD_CLI)

@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 LAYERS = ["core", "store", "runtime", "agent", "team"]
 EDGES = ["cli", "server", "bindings"]  # all above the layers; they do not know each other
+ADAPTERS = "adapters"  # over store and runtime, for users alone: no other layer includes it
+BELOW_ADAPTERS = {"core", "store", "runtime"}
 UMBRELLA = "perdure/perdure.hpp"  # for users alone
 STRANGERS = [("src/store/memory/", "src/store/sqlite/"), ("src/store/sqlite/", "src/store/memory/")]
 
@@ -126,7 +128,9 @@ def layer_of(path: str) -> str:
 def points_up(user: str, used: str) -> bool:
     if user == used or not user or not used:
         return False
-    if used in EDGES:
+    if user == ADAPTERS:
+        return used not in BELOW_ADAPTERS
+    if used in EDGES or used == ADAPTERS:
         return True
     if user in EDGES:
         return False
@@ -145,7 +149,11 @@ def check_layers(tree: Tree) -> Iterator[Finding]:
             used = layer_of(target) if target else layer_of("include/" + name)
             if points_up(user, used):
                 yield Finding("layer", file.path, number, f"{user} may not include {used} ({name})")
-            elif target.startswith("src/") and used != user:
+            elif target.startswith(f"src/{used}/api/"):
+                # Shared with our layers above; a public header reaches users, who do not have it.
+                if file.path.startswith("include/"):
+                    yield Finding("layer", file.path, number, f"{name} is not installed")
+            elif target.startswith("src/") and (used != user or f"/{used}/api/" in file.path):
                 yield Finding("layer", file.path, number, f"{name} is private to {used}")
             for mine, theirs in STRANGERS:
                 if file.path.startswith(mine) and target.startswith(theirs):

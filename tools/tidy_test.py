@@ -75,6 +75,23 @@ class TidyTest(unittest.TestCase):
         self.write_source("src/store/open.cpp", '#include "core/scan.hpp"\n#include "../core/scan.hpp"\n')
         self.expect("src/store/open.cpp:2: layer", "src/store/open.cpp:3: layer")
 
+    def test_what_layers_share_is_in_the_folder_api(self):
+        self.write("src/core/scan.hpp", "// Scan.\n")
+        self.write("src/core/api/text.hpp", '// Text.\n#include "scan.hpp"\n')
+        self.write("include/perdure/store/open.hpp", '// Open.\n#include "core/api/text.hpp"\n')
+        self.write_source("src/store/open.cpp", '#include "core/api/text.hpp"\n')
+        self.write_source("src/core/scan.cpp", '#include "core/api/text.hpp"\n#include "scan.hpp"\n')
+        self.expect("include/perdure/store/open.hpp:2: layer", "include/perdure/store/open.hpp:2: public",
+                    "src/core/api/text.hpp:2: layer")  # fmt: skip
+
+    def test_the_product_does_not_include_the_adapters(self):
+        self.write("include/perdure/adapters/saver.hpp", "// Savers.\n")
+        self.write("include/perdure/agent/loop.hpp", "// Loop.\n")
+        self.write_source("src/adapters/a.cpp", "#include <perdure/adapters/saver.hpp>\n#include <perdure/agent/loop.hpp>\n")
+        self.write_source("src/cli/main.cpp", "#include <perdure/adapters/saver.hpp>\n")
+        self.write_source("src/runtime/b.cpp", "#include <perdure/adapters/saver.hpp>\n")
+        self.expect("src/adapters/a.cpp:3: layer", "src/cli/main.cpp:2: layer", "src/runtime/b.cpp:2: layer")
+
     def test_memory_and_sqlite_do_not_know_each_other(self):
         self.write("src/store/sqlite/schema.hpp", "// Schema.\n")
         self.write("src/store/memory/model.hpp", '// Model.\n#include "sqlite/schema.hpp"\n')

@@ -1,7 +1,7 @@
 // All of Perdure in one include: stores, sessions, tools, agents.
 //
 // Each of these headers can be included alone, which compiles faster. Not in here: what stands in
-// for another library's interface (checkpointer.hpp, saver.hpp, store_saver.hpp).
+// for another library's interface (perdure/adapters/).
 
 #pragma once
 
@@ -28,14 +28,11 @@
 
 // Agents.
 #include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/agent_parts.hpp"
-#include "perdure/agent/call_check.hpp"
-#include "perdure/agent/exec_tool.hpp"
-#include "perdure/agent/file_tools.hpp"
-#include "perdure/agent/json_schema.hpp"
+#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/agent/session_tools.hpp"
-#include "perdure/agent/shell_tool.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 // IWYU pragma: end_exports

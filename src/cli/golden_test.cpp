@@ -28,7 +28,7 @@
 #include "doubles/difference.hpp"
 #include "doubles/must.hpp"
 #include "fixture.hpp"
-#include "perdure/agent/json_schema.hpp"
+#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/backends.hpp"
 

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "perdure/agent/environment.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 

@@ -1,12 +1,6 @@
 # The files of layer runtime, relative to this folder.
 
 set(PERDURE_RUNTIME_SOURCES
-    checkpointer/calls.cpp
-    checkpointer/checkpointer.cpp
-    checkpointer/held_log.cpp
-    checkpointer/holdings.cpp
-    checkpointer/issue.cpp
-    checkpointer/told.cpp
     dispatch/admission.cpp
     dispatch/attempts.cpp
     dispatch/cancel.cpp
@@ -22,17 +16,6 @@ set(PERDURE_RUNTIME_SOURCES
     dispatch/schema_defaults.cpp
     dispatch/tool.cpp
     dispatch/view.cpp
-    saver/conformance.cpp
-    saver/conformance_steps.cpp
-    saver/delta.cpp
-    saver/match.cpp
-    saver/open_saver.cpp
-    saver/recent.cpp
-    saver/steps.cpp
-    saver/store_saver.cpp
-    saver/thread_log.cpp
-    saver/trial.cpp
-    saver/turn.cpp
     session/children.cpp
     session/decisions.cpp
     session/effects_after.cpp
@@ -77,8 +60,6 @@ set(PERDURE_RUNTIME_SOURCES
     values/status_note.cpp)
 
 set(PERDURE_RUNTIME_TESTS
-    checkpointer/checkpointer_calls_test.cpp
-    checkpointer/checkpointer_test.cpp
     dispatch/attempts_test.cpp
     dispatch/call_leftovers_test.cpp
     dispatch/cancel_test.cpp
@@ -93,9 +74,6 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/timeouts_test.cpp
     dispatch/tool_test.cpp
     dispatch/unresolved_test.cpp
-    saver/delta_test.cpp
-    saver/recent_test.cpp
-    saver/store_saver_test.cpp
     session/asked_ahead_test.cpp
     session/cadence_test.cpp
     session/children_test.cpp

@@ -12,11 +12,11 @@
 
 #include "doubles/must.hpp"
 #include "doubles/watched_store.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/prices.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/tool.hpp"
 

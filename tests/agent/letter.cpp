@@ -15,10 +15,9 @@
 #include <vector>
 
 #include "agent/task.hpp"
-#include "perdure/agent/file_tools.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/session_tools.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"

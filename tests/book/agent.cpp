@@ -22,10 +22,10 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/open.hpp"
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "models/streams.hpp"
-#include "perdure/agent/api_key.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "doubles/must.hpp"
-#include "perdure/agent/exec_tool.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/open.hpp"
 

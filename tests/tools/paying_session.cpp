@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 
 #include "doubles/must.hpp"
-#include "perdure/agent/exec_tool.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"

@@ -10,8 +10,8 @@
 
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/agent/exec_tool.hpp"
 #include "perdure/agent/secrets.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/base64.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/open.hpp"

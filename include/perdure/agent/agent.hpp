@@ -7,11 +7,11 @@
 // whoever resumes the session goes on with that very step. A request whose response was lost
 // counts as spent, and is made again.
 //
-// What ends a turn is said in turn_report.hpp. Reasons that people should see in a list of sessions
+// What ends a turn is said in turn.hpp. Reasons that people should see in a list of sessions
 // (limits, budget, an unfinished plan, a model that failed) set the session to `waiting` and say
 // why. And:
 //
-// - Calls are checked before they are recorded (call_check.hpp). A "no" is a result that the model
+// - Calls are checked before they are recorded (permissions.hpp). A "no" is a result that the model
 //   gets; nothing is dispatched. "Ask" is an approval that the session waits for.
 // - Money. The most that a request may cost is reserved with it. If that is not there, the request is
 //   not made: `budget`. A response that was paid for is recorded in any case, and its calls are made:
@@ -29,7 +29,7 @@
 // - Messages that arrive meanwhile (Mail::say) are taken in before the next request. A pause or a
 //   cancellation stops a stream or a tool that runs, within a second, as the caller's stop does.
 //
-// A session is of the agent that it was begun with, known by its digest (on_change.hpp). Under
+// A session is of the agent that it was begun with, known by its digest (agent.hpp). Under
 // another one it goes on as OnChange says. The digests are compared before anything is done, also
 // before a call that an earlier process left is looked at: nothing runs under a changed agent that
 // nobody accepted. Once it goes on, all of it goes by the new agent: its setup, and its rules for
@@ -46,16 +46,13 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "perdure/agent/agent_observer.hpp"
-#include "perdure/agent/limits.hpp"
-#include "perdure/agent/on_change.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/prices.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
@@ -69,6 +66,44 @@
 #include "perdure/store/store.hpp"
 
 namespace perdure {
+
+/// What ends a turn before the agent is done. A session that a limit stopped gets fresh limits when it is
+/// run again; a turn that a process left in the middle does not: its iterations and its time count. Money is
+/// limited by the session's budget, over its whole life.
+struct Limits {
+  /// Responses of the model, from the last word of a user on.
+  std::int64_t iterations = 50;
+  /// Of a turn; empty: none. It stops a response that is being received and calls that run, as a
+  /// caller's stop does. Only time counts in which a process runs the turn; of a process that was
+  /// killed, that up to its last response.
+  std::optional<Duration> time{};
+  /// Responses in a row that were cut off, and asked for again.
+  std::int64_t cut_offs = 2;
+  /// The session is warned, once, when so much of its budget is used.
+  std::int64_t warn_percent = 80;
+  bool operator==(const Limits&) const = default;
+};
+
+/// How often a final answer is refused while the plan is unfinished.
+inline constexpr std::int64_t plan_refusals_max = 2;
+
+// A session whose agent is not the one that it was begun with.
+//
+// An agent is known by its digest: a line for each part, `PART HASH` (agent_factory.hpp makes one of an
+// agent file). A session records the one it was begun with, and each one that it went on with
+// (runtime/origin.hpp).
+
+/// What is done when it is resumed.
+enum class OnChange : std::uint8_t {
+  go_on,   ///< Written "continue": with the new agent, and the log says so.
+  ask,     ///< Only if somebody accepts it.
+  refuse,  ///< Not at all.
+};
+
+/// The parts that differ between two digests, sorted; empty: the same agent. Of one that is empty, or
+/// not of this form, all parts do.
+[[nodiscard]] std::vector<std::string> changed_parts(std::string_view recorded,
+                                                     std::string_view now);
 
 class ToolWatch;
 class Conversation;

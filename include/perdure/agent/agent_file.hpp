@@ -6,7 +6,7 @@
 // read.
 //
 // What is read is plain data. Paths in it are as they were written; relative ones are relative to
-// `folder`. What makes an agent of it is in agent_parts.hpp.
+// `folder`. What makes an agent of it is in agent_factory.hpp.
 
 #pragma once
 
@@ -21,15 +21,12 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/exec_tool.hpp"
-#include "perdure/agent/file_tools.hpp"
-#include "perdure/agent/limits.hpp"
-#include "perdure/agent/on_change.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/prices.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/agent/shell_tool.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/api_key.hpp"
 #include "perdure/agent/provider.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"

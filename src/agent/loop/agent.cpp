@@ -9,14 +9,13 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/api/call_policy.hpp"
 #include "loop/agreed_changes.hpp"
 #include "loop/conversation.hpp"
 #include "loop/tool_watch.hpp"
 #include "loop/turn.hpp"
-#include "perdure/agent/agent_observer.hpp"
-#include "perdure/agent/call_policy.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"

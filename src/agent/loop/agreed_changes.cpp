@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/on_change.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/origin.hpp"
 

@@ -1,6 +1,6 @@
 // A "no" comes before a question: what is refused is never asked about.
 
-#include "perdure/agent/call_policy.hpp"
+#include "agent/api/call_policy.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -10,7 +10,6 @@
 
 #include "loop/marks.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/call_check.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/toolbox.hpp"

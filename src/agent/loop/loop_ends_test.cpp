@@ -10,9 +10,8 @@
 
 #include "doubles/must.hpp"
 #include "loop/loop_fixture.hpp"
-#include "perdure/agent/agent_observer.hpp"
-#include "perdure/agent/session_tools.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/tools.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/message.hpp"

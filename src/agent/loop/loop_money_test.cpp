@@ -14,10 +14,9 @@
 
 #include "doubles/must.hpp"
 #include "loop/loop_fixture.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/session.hpp"

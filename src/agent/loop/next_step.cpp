@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "loop/marks.hpp"
-#include "perdure/agent/call_check.hpp"
-#include "perdure/agent/limits.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"

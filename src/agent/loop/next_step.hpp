@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/message.hpp"
@@ -26,7 +26,7 @@
 #include "perdure/runtime/tool_progress.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ownership.hpp"
-#include "tools/text_cut.hpp"
+#include "text/text_cut.hpp"
 
 namespace perdure {
 

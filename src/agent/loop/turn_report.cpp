@@ -1,7 +1,5 @@
 // The words for how a turn ended.
 
-#include "perdure/agent/turn_report.hpp"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "loop/marks.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
 

@@ -9,7 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "models/anthropic_stream.hpp"
 #include "models/sse.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"

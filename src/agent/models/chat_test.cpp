@@ -11,7 +11,6 @@
 
 #include "doubles/must.hpp"
 #include "models/body.hpp"
-#include "models/chat_stream.hpp"
 #include "models/sse.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"

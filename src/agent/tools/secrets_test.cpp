@@ -19,7 +19,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/runtime/tool_progress.hpp"
-#include "tools/process/capped_text.hpp"
+#include "tools/process/output.hpp"
 
 namespace perdure {
 namespace {

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/api/agent_text.hpp"
 #include "command/command.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/agent_text.hpp"
-#include "perdure/agent/environment.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/bundle.hpp"

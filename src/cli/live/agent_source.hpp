@@ -11,7 +11,7 @@
 #include <string>
 
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/environment.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 

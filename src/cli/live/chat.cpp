@@ -22,7 +22,7 @@
 #include "live/turn_end.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/api/call_policy.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/agent_source.hpp"
@@ -19,10 +20,8 @@
 #include "live/live_agent.hpp"
 #include "live/taken_up.hpp"
 #include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/agent_parts.hpp"
-#include "perdure/agent/call_policy.hpp"
-#include "perdure/agent/on_change.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/foresight.hpp"

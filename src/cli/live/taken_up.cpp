@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/api/call_policy.hpp"
 #include "command/command.hpp"
 #include "desk.hpp"
 #include "live/agent_source.hpp"
@@ -20,7 +21,6 @@
 #include "live/live_agent.hpp"
 #include "live/signal_watch.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/call_policy.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"

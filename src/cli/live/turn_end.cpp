@@ -15,7 +15,7 @@
 #include "live/call_words.hpp"
 #include "live/left_open.hpp"
 #include "live/taken_up.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls_report.hpp"

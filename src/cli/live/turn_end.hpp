@@ -11,7 +11,7 @@
 #include "exit.hpp"
 #include "live/left_open.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"

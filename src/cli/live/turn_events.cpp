@@ -9,7 +9,7 @@
 
 #include "desk.hpp"
 #include "live/turn_end.hpp"
-#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/ledger.hpp"
 #include "screen/output.hpp"

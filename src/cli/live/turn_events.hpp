@@ -8,7 +8,7 @@
 
 #include "desk.hpp"
 #include "live/whole_text.hpp"
-#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/entry.hpp"

@@ -15,8 +15,8 @@
 #include <variant>
 
 #include "desk.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/provider.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"

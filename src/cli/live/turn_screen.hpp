@@ -12,7 +12,7 @@
 
 #include "desk.hpp"
 #include "live/whole_text.hpp"
-#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"

@@ -20,7 +20,7 @@
 
 #include "cli.hpp"
 #include "live/signal_watch.hpp"
-#include "perdure/agent/environment.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "world.hpp"
 
 namespace {

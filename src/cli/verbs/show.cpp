@@ -14,7 +14,7 @@
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/agent_source.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/budget.hpp"

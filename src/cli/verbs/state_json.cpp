@@ -11,7 +11,7 @@
 #include <utility>
 #include <variant>
 
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/base64.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"

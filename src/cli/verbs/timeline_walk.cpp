@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "live/call_words.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/call_records.hpp"

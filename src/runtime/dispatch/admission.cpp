@@ -12,8 +12,6 @@
 #include <variant>
 #include <vector>
 
-#include "dispatch/key.hpp"
-#include "dispatch/recorded.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
@@ -28,6 +26,8 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/key.hpp"
+#include "runtime/api/recorded.hpp"
 #include "session/held_session.hpp"
 
 namespace perdure::dispatch {

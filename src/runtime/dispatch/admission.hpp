@@ -6,7 +6,6 @@
 #include <string>
 #include <variant>
 
-#include "dispatch/recorded.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -16,6 +15,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/recorded.hpp"
 #include "session/held_session.hpp"
 
 namespace perdure::dispatch {

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "dispatch/attempt.hpp"
-#include "dispatch/key.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
@@ -25,6 +24,7 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/key.hpp"
 #include "session/held_session.hpp"
 
 namespace perdure::dispatch {

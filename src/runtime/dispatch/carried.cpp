@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "dispatch/intents.hpp"
-#include "dispatch/key.hpp"
-#include "dispatch/recorded.hpp"
 #include "dispatch/records.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
@@ -30,6 +28,8 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/key.hpp"
+#include "runtime/api/recorded.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 

@@ -16,7 +16,6 @@
 #include "dispatch/admission.hpp"
 #include "dispatch/attempts.hpp"
 #include "dispatch/decide.hpp"
-#include "dispatch/recorded.hpp"
 #include "dispatch/records.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
@@ -25,6 +24,7 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/recorded.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "dispatch/admission.hpp"
-#include "dispatch/key.hpp"
 #include "dispatch/records.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/json.hpp"
@@ -25,6 +24,7 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/limits.hpp"
+#include "runtime/api/key.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/row_words.hpp"

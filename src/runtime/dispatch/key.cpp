@@ -1,7 +1,7 @@
 // A call that left a default out and one that wrote it down are the same operation;
 // 1 and 1.0 are; two 64-bit numbers that one double would stand for are not.
 
-#include "dispatch/key.hpp"
+#include "runtime/api/key.hpp"
 
 #include <algorithm>
 #include <cstddef>

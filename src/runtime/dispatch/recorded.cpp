@@ -1,6 +1,6 @@
 // Entries are looked up one by one: a call is read this way only when another one has its key.
 
-#include "dispatch/recorded.hpp"
+#include "runtime/api/recorded.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -11,7 +11,7 @@
 
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
-#include "session/status_entry.hpp"
+#include "runtime/api/status_entry.hpp"
 
 namespace perdure {
 

@@ -24,10 +24,10 @@
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "session/commit_surely.hpp"
+#include "runtime/api/commit_surely.hpp"
+#include "runtime/api/status_entry.hpp"
 #include "session/draft.hpp"
 #include "session/row_words.hpp"
-#include "session/status_entry.hpp"
 
 namespace perdure {
 namespace {

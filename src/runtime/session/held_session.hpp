@@ -21,9 +21,9 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/status_entry.hpp"
+#include "runtime/api/worker.hpp"
 #include "session/draft.hpp"
-#include "session/status_entry.hpp"
-#include "session/worker.hpp"
 
 namespace perdure {
 

@@ -23,13 +23,13 @@
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/status_entry.hpp"
 #include "session/children.hpp"
 #include "session/decide_calls.hpp"
 #include "session/draft.hpp"
 #include "session/ended_worker.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
-#include "session/status_entry.hpp"
 
 namespace perdure {
 namespace {

@@ -1,6 +1,6 @@
 // Looked up after the refusal: the holder may be another one by now, and is then the one that counts.
 
-#include "session/name_holder.hpp"
+#include "runtime/api/name_holder.hpp"
 
 #include <array>
 #include <expected>

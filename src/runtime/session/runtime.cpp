@@ -35,13 +35,13 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/name_holder.hpp"
+#include "runtime/api/worker.hpp"
 #include "session/children.hpp"
 #include "session/draft.hpp"
 #include "session/ended_worker.hpp"
 #include "session/held_session.hpp"
-#include "session/name_holder.hpp"
 #include "session/parts.hpp"
-#include "session/worker.hpp"
 
 namespace perdure {
 namespace {

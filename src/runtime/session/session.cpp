@@ -32,13 +32,13 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/status_entry.hpp"
 #include "session/children.hpp"
 #include "session/decide_calls.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 #include "session/open_request.hpp"
 #include "session/parts.hpp"
-#include "session/status_entry.hpp"
 
 namespace perdure {
 namespace {

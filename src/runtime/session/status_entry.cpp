@@ -1,6 +1,6 @@
 // The entry goes last: what the commit does comes before how it leaves the session.
 
-#include "session/status_entry.hpp"
+#include "runtime/api/status_entry.hpp"
 
 #include <optional>
 #include <string>

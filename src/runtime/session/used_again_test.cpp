@@ -16,7 +16,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/child.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/message.hpp"
@@ -139,23 +138,6 @@ TEST_P(UsedAgain, ByAChildEachOfItsCallsIsNew) {
 
   EXPECT_TRUE(has_new_key("each_call"));
   EXPECT_TRUE(has_new_key("once_per_session")) << "another tree";
-}
-
-// Its fences begin again, too.
-TEST_P(UsedAgain, ByAnotherProcessACheckpointerIsNotToldOfTheOneThatItHad) {
-  start();
-  Checkpointer book(*store, {.lease_time = std::chrono::hours(1), .clock = &clock});
-  must(book.start_session(named("order-1")));
-  must(book.save_checkpoint(named("order-1"), {.spent_micros = 7}));
-  clock.advance(std::chrono::hours(2));
-  must(store->retention().remove(named("order-1")));
-  must(runtime->renew());
-  const Session again = create("order-1");
-
-  const auto loaded = book.load_latest(named("order-1"));
-
-  ASSERT_FALSE(loaded);
-  EXPECT_EQ(loaded.error().code, ErrorCode::lease_held);
 }
 
 TEST_P(UsedAgain, ItsChildrenAreOthersToo) {

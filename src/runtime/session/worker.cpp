@@ -1,6 +1,6 @@
 // The thread sleeps in real time; what counts as too late is the injected clock's.
 
-#include "session/worker.hpp"
+#include "runtime/api/worker.hpp"
 
 #include <algorithm>
 #include <atomic>

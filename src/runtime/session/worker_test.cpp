@@ -1,6 +1,6 @@
 // A worker's lease: kept by renewing, given up early, never taken back.
 
-#include "session/worker.hpp"
+#include "runtime/api/worker.hpp"
 
 #include <chrono>
 #include <gtest/gtest.h>

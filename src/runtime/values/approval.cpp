@@ -14,7 +14,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/entry.hpp"
-#include "values/fields.hpp"
+#include "runtime/api/fields.hpp"
 
 namespace perdure {
 namespace {

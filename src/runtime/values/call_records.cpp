@@ -14,7 +14,7 @@
 #include "perdure/runtime/message.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "values/fields.hpp"
+#include "runtime/api/fields.hpp"
 
 namespace perdure {
 namespace {

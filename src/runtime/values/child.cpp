@@ -17,7 +17,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
-#include "values/fields.hpp"
+#include "runtime/api/fields.hpp"
 
 namespace perdure {
 namespace {

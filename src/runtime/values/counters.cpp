@@ -13,7 +13,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/store/limits.hpp"
-#include "values/fields.hpp"
+#include "runtime/api/fields.hpp"
 
 namespace perdure {
 namespace {

@@ -1,7 +1,7 @@
 // Members are few: each is looked for among all of them. One that was taken stays where it is, without
 // its value: no value is empty text.
 
-#include "values/fields.hpp"
+#include "runtime/api/fields.hpp"
 
 #include <algorithm>
 #include <charconv>

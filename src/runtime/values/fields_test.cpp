@@ -1,6 +1,6 @@
 // Members of objects as fields: what is taken, refused, and left over.
 
-#include "values/fields.hpp"
+#include "runtime/api/fields.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/store/sessions.hpp"
-#include "values/fields.hpp"
+#include "runtime/api/fields.hpp"
 
 namespace perdure {
 

@@ -53,7 +53,7 @@ class ToldCalls {
   std::vector<Position> readable_{};
   bool is_whole_ = true;
   bool has_origin_ = false;
-  // Of a checkpointer (runtime/checkpointer.hpp): its results do not name their calls.
+  // Of a checkpointer (adapters/checkpointer.hpp): its results do not name their calls.
   std::set<Position> issued_{};
   std::map<Position, CallState> endings_{};
   std::optional<Position> first_open_{};

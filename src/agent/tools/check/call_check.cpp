@@ -1,7 +1,5 @@
 // The texts are written for a model: what is wrong, where, and what would be right.
 
-#include "perdure/agent/call_check.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
@@ -17,7 +15,6 @@
 #include <vector>
 
 #include "loop/marks.hpp"
-#include "perdure/agent/json_schema.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/canonical_json.hpp"
@@ -28,8 +25,8 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "tools/edit_distance.hpp"
-#include "tools/schema/value_text.hpp"
+#include "text/edit_distance.hpp"
+#include "tools/schema/value.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure {

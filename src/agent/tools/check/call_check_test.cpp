@@ -1,7 +1,5 @@
 // The checks before a call: their order, and the words a model gets.
 
-#include "perdure/agent/call_check.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>

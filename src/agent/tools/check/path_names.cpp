@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/file_root.hpp"
-#include "perdure/agent/path_args.hpp"
 #include "perdure/agent/permissions.hpp"
+#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/path_args.hpp"
+#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/json_pointer.hpp"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "perdure/agent/file_tools.hpp"
-#include "perdure/agent/path_args.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
