@@ -44,20 +44,11 @@ set(PERDURE_RUNTIME_SOURCES
     state/history.cpp
     state/line_fold.cpp
     state/state.cpp
-    values/approval.cpp
     values/budget.cpp
-    values/budget_json.cpp
-    values/child.cpp
-    values/call_records.cpp
-    values/counters.cpp
+    values/calls.cpp
+    values/conversation.cpp
     values/fields.cpp
-    values/message.cpp
-    values/origin.cpp
-    values/plan.cpp
-    values/plan_json.cpp
-    values/scratchpad.cpp
-    values/setup.cpp
-    values/status_note.cpp)
+    values/session_values.cpp)
 
 set(PERDURE_RUNTIME_TESTS
     dispatch/attempts_test.cpp
@@ -103,14 +94,8 @@ set(PERDURE_RUNTIME_TESTS
     state/line_fold_test.cpp
     state/state_property_test.cpp
     state/state_test.cpp
-    values/approval_test.cpp
     values/budget_test.cpp
-    values/call_records_test.cpp
-    values/child_test.cpp
-    values/counters_test.cpp
+    values/calls_test.cpp
+    values/conversation_test.cpp
     values/fields_test.cpp
-    values/message_test.cpp
-    values/origin_test.cpp
-    values/plan_test.cpp
-    values/scratchpad_test.cpp
-    values/setup_test.cpp)
+    values/session_values_test.cpp)

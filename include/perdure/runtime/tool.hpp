@@ -22,9 +22,12 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/session_answer.hpp"
 #include "perdure/runtime/tool_progress.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure {
+
+class Session;
 
 struct SideEffects {
   bool read = false;
@@ -174,5 +177,14 @@ class Tools {
  private:
   std::map<std::string, Tool, std::less<>> by_name_;
 };
+
+/// Asks the tool of a call that is in doubt whether it took effect, and records the answer; nothing
+/// else. For a person who wants to know before the session continues: a resume asks by itself where the
+/// answer decides what is done. A call that took effect has ended, with the result that was found. One
+/// that did not is made again by Session::run_calls, which asks again and knows whether an earlier
+/// attempt may still take effect.
+/// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt still
+/// runs; `unsupported` if its tool cannot be asked; as Store::commit.
+[[nodiscard]] Result<Verdict> verify_call(Session& session, Position call);
 
 }  // namespace perdure

@@ -73,12 +73,12 @@ Result<StepEntry> step_from(const Entry& entry) {
     return fail(ErrorCode::corrupted, "the record of a step is damaged or erased");
   }
   StepEntry step{.kind = entry.kind, .at = entry.at};
-  values::Fields fields(entry.body.bytes(), "step");
-  fields.take("step", step.step_key);
-  fields.take("fingerprint", step.fingerprint);
-  fields.take("claim", step.token);
-  fields.take("holder", step.resource);
-  fields.take("result", step.result);
+  values::Reader fields(entry.body.bytes(), "step");
+  fields.text("step", step.step_key);
+  fields.text("fingerprint", step.fingerprint);
+  fields.text("claim", step.token);
+  fields.text("holder", step.resource);
+  fields.raw("result", step.result);
   if (auto unknown = fields.finish(); !unknown) return forward(unknown);
   return step;
 }

@@ -1,5 +1,5 @@
-// The rules of a budget. Every change is computed on the side and taken over when all of
-// it fits, so that a refusal leaves nothing half done.
+// The rules of a budget, and the fields of its entries in JSON. A change is computed beside the
+// budget, and replaces it only when all of it fits, so that a refusal leaves nothing half done.
 
 #include "perdure/runtime/budget.hpp"
 
@@ -16,8 +16,42 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
+#include "runtime/api/fields.hpp"
 
 namespace perdure {
+namespace values {
+
+template <>
+struct Shape<BudgetTotals> {
+  static constexpr std::string_view name = "budget's totals";
+  static void fields(auto& archive, auto& totals) {
+    archive("limit", totals.limit);
+    archive("spent", totals.spent);
+    archive("unconfirmed", totals.unconfirmed);
+    archive("reserved", totals.reserved);
+    archive("granted", totals.granted);
+    const std::int64_t least = std::min({totals.limit.value_or(0), totals.spent, totals.unconfirmed,
+                                         totals.reserved, totals.granted});
+    archive.expect(least >= 0, "totals", "numbers that are not below zero");
+    // A sum that saturates fits nothing.
+    archive.expect(totals.recorded() != std::numeric_limits<std::int64_t>::max(), "totals",
+                   "a sum within 64 bits");
+  }
+};
+
+template <>
+struct Shape<BudgetEntry> {
+  static constexpr std::string_view name = "budget entry";
+  static void fields(auto& archive, auto& entry) {
+    archive("subject", entry.subject);
+    archive("micros", entry.micros);
+    archive("what", entry.what);
+    archive("after", entry.after);
+  }
+};
+
+}  // namespace values
+
 namespace {
 
 constexpr std::array budget_changes = {
@@ -162,6 +196,25 @@ Result<void> give_back(Budget& budget, const BudgetEntry& entry) {
   return {};
 }
 
+// To the micro: what is wanted may be a little more than what is left.
+std::string dollars(std::int64_t micros) {
+  constexpr std::int64_t in_a_dollar = 1'000'000;
+  return fmt::format("{}${}.{:06}", micros < 0 ? "-" : "", std::abs(micros / in_a_dollar),
+                     std::abs(micros % in_a_dollar));
+}
+
+// What a reservation has already is its own. One that is lowered fits, even beyond the limit.
+std::optional<std::int64_t> available_to(const Budget& budget, const BudgetEntry& wanted) {
+  auto available = budget.available();
+  const auto open = budget.reservations.find(wanted.subject);
+  if (!available || wanted.change != BudgetChange::reserve || open == budget.reservations.end()) {
+    return available;
+  }
+  BudgetTotals without = budget.totals;
+  take_off(without.reserved, open->second.micros);
+  return std::max(*without.available(), open->second.micros);
+}
+
 }  // namespace
 
 std::int64_t BudgetTotals::recorded() const {
@@ -181,18 +234,19 @@ std::optional<std::int64_t> BudgetTotals::available() const {
   return *limit > recorded() ? *limit - recorded() : 0;
 }
 
-std::string_view to_string(BudgetChange change) {
-  for (const auto& [known, word] : budget_changes) {
-    if (known == change) return word;
-  }
-  return "";
+std::string_view to_string(BudgetChange change) { return values::word_of(budget_changes, change); }
+std::optional<BudgetChange> budget_change_from(std::string_view text) {
+  return values::value_of(budget_changes, text);
 }
 
-std::optional<BudgetChange> budget_change_from(std::string_view text) {
-  for (const auto& [change, word] : budget_changes) {
-    if (word == text) return change;
+std::string to_json(const BudgetEntry& entry) { return values::write(entry); }
+
+Result<BudgetEntry> budget_entry_from_json(std::string_view kind, std::string_view text) {
+  const auto change = budget_change_from(kind);
+  if (!change) {
+    return fail(ErrorCode::invalid_argument, fmt::format("\"{}\" changes no budget", kind));
   }
-  return std::nullopt;
+  return values::read(text, BudgetEntry{.change = *change});
 }
 
 Result<void> apply(Budget& budget, const BudgetEntry& entry) {
@@ -214,29 +268,6 @@ Result<void> apply(Budget& budget, const BudgetEntry& entry) {
   }
   return fail(ErrorCode::invalid_argument, "no change of a budget");
 }
-
-namespace {
-
-// To the micro: what is wanted may be a little more than what is left.
-std::string dollars(std::int64_t micros) {
-  constexpr std::int64_t in_a_dollar = 1'000'000;
-  return fmt::format("{}${}.{:06}", micros < 0 ? "-" : "", std::abs(micros / in_a_dollar),
-                     std::abs(micros % in_a_dollar));
-}
-
-// What a reservation has already is its own. One that is lowered fits, even beyond the limit.
-std::optional<std::int64_t> available_to(const Budget& budget, const BudgetEntry& wanted) {
-  auto available = budget.available();
-  const auto open = budget.reservations.find(wanted.subject);
-  if (!available || wanted.change != BudgetChange::reserve || open == budget.reservations.end()) {
-    return available;
-  }
-  BudgetTotals without = budget.totals;
-  take_off(without.reserved, open->second.micros);
-  return std::max(*without.available(), open->second.micros);
-}
-
-}  // namespace
 
 Result<BudgetEntry> enter(Budget& budget, BudgetEntry wanted) {
   const bool is_to_come =

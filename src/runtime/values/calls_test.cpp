@@ -1,6 +1,4 @@
-// Records of calls: JSON, and the marks on results.
-
-#include "perdure/runtime/call_records.hpp"
+// Approvals, records of calls, marks of results: what may follow what, and JSON.
 
 #include <gtest/gtest.h>
 #include <optional>
@@ -11,6 +9,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
@@ -18,6 +18,94 @@
 
 namespace perdure {
 namespace {
+
+using enum ApprovalDecision;
+
+const Digest digest_of_args = sha256("{}");
+const Digest other_args = sha256("{\"to\":1}");
+
+Approval of_call_7(ApprovalDecision decision) {
+  return {.call = 7, .args_digest = digest_of_args, .decision = decision, .who = "Ada"};
+}
+
+TEST(Approvals, AreBoundToTheCallAndToItsArguments) {
+  Approvals approvals;
+  ASSERT_TRUE(approvals.apply(of_call_7(given)));
+  EXPECT_TRUE(approvals.covers(7, digest_of_args));
+  EXPECT_FALSE(approvals.covers(7, other_args));
+  EXPECT_FALSE(approvals.covers(8, digest_of_args));
+  EXPECT_EQ(approvals.find(7, other_args), nullptr);
+  EXPECT_EQ(approvals.find(7, digest_of_args)->who, "Ada");
+}
+
+TEST(Approvals, AreUsedOnceAndCoverLaterAttempts) {
+  Approvals approvals;
+  ASSERT_TRUE(approvals.apply(of_call_7(given)));
+  ASSERT_TRUE(approvals.apply(of_call_7(used)));
+  EXPECT_TRUE(approvals.covers(7, digest_of_args));
+  for (const ApprovalDecision decision : {asked, given, refused, used}) {
+    const auto again = approvals.apply(of_call_7(decision));
+    ASSERT_FALSE(again);
+    EXPECT_EQ(again.error().code, ErrorCode::conflict);
+  }
+  EXPECT_EQ(approvals.find(7, digest_of_args)->decision, used);
+}
+
+TEST(Approvals, AreUsedOnlyIfGiven) {
+  Approvals approvals;
+  EXPECT_FALSE(approvals.apply(of_call_7(used)));
+  EXPECT_TRUE(approvals.empty());
+  ASSERT_TRUE(approvals.apply(of_call_7(asked)));
+  EXPECT_FALSE(approvals.apply(of_call_7(used)));
+  ASSERT_TRUE(approvals.apply(of_call_7(refused)));
+  EXPECT_FALSE(approvals.apply(of_call_7(used)));
+  EXPECT_FALSE(approvals.covers(7, digest_of_args));
+}
+
+TEST(Approvals, MayBeTakenBackUntilTheyAreUsed) {
+  Approvals approvals;
+  ASSERT_TRUE(approvals.apply(of_call_7(asked)));
+  EXPECT_FALSE(approvals.covers(7, digest_of_args));
+  ASSERT_TRUE(approvals.apply(of_call_7(given)));
+  EXPECT_FALSE(approvals.apply(of_call_7(asked)));
+  ASSERT_TRUE(approvals.apply(of_call_7(refused)));
+  EXPECT_FALSE(approvals.covers(7, digest_of_args));
+  ASSERT_TRUE(approvals.apply(of_call_7(given)));
+  EXPECT_TRUE(approvals.covers(7, digest_of_args));
+}
+
+TEST(Approval, HasItsShape) {
+  EXPECT_EQ(to_json(of_call_7(given)),
+            R"({"call":7,"args_digest":")" + to_hex(digest_of_args) +
+                R"(","who":"Ada","why":"","at":"1970-01-01T00:00:00.000Z"})");
+}
+
+TEST(Approval, RefusesWhatIsNone) {
+  const std::string digest = to_hex(digest_of_args);
+  for (const std::string& text :
+       {std::string("{}"), R"({"call":-1,"args_digest":")" + digest + "\"}",
+        std::string(R"({"call":1,"args_digest":"ab"})"), std::string(R"({"call":1})"),
+        R"({"args_digest":")" + digest + "\"}"}) {
+    const auto approval = approval_from_json("given", text);
+    ASSERT_FALSE(approval) << text;
+    EXPECT_EQ(approval.error().code, ErrorCode::invalid_argument) << text;
+  }
+  EXPECT_FALSE(approval_from_json("granted", to_json(of_call_7(given))));
+}
+
+RC_GTEST_PROP(ApprovalProperty, ComesBackWithAnyBytes,
+              (const std::string& a, const std::string& b, Position call)) {
+  const auto decision = *rc::gen::element(asked, given, refused, used);
+  const Approval approval{.call = call,
+                          .args_digest = sha256(a),
+                          .decision = decision,
+                          .who = a,
+                          .why = b,
+                          .unknown = *values::any_unknown()};
+  values::check_codec(approval, [&](std::string_view json) {
+    return approval_from_json(to_string(decision), json);
+  });
+}
 
 TEST(Intent, HasItsShape) {
   const Intent intent{.message = 3, .block = 1, .tool = "pay", .provider_id = "c1"};
