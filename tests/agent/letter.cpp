@@ -20,9 +20,8 @@
 #include "perdure/agent/session_tools.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 

@@ -14,8 +14,8 @@
 
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/turn_report.hpp"
-#include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 
@@ -62,7 +62,7 @@ struct TurnEnded {
 using AgentEvent = std::variant<CallStarted, CallReturned, CallTold, CallWaits, Recorded,
                                 BudgetWarning, ModelFailed, TurnEnded>;
 
-/// A line of a tool that runs (runtime/tool_progress.hpp): of its output, if it is a program. Without
+/// A line of a tool that runs (runtime/calls.hpp): of its output, if it is a program. Without
 /// secrets, as results are; any bytes but line ends. It is recorded nowhere.
 struct CallProgress {
   Position call = 0;

@@ -16,7 +16,7 @@
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure {

@@ -2,7 +2,7 @@
 //
 // An agent is known by its digest: a line for each part, `PART HASH` (agent_parts.hpp makes one of an
 // agent file). A session records the one it was begun with, and each one that it went on with
-// (runtime/origin.hpp).
+// (runtime/session_values.hpp).
 
 #pragma once
 

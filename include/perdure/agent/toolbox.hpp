@@ -10,7 +10,7 @@
 #include "perdure/agent/json_schema.hpp"
 #include "perdure/agent/path_args.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

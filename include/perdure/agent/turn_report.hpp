@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 

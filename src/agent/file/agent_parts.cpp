@@ -30,7 +30,7 @@
 #include "perdure/agent/shell_tool.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "loop/marks.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure {

@@ -8,7 +8,7 @@
 #include "models/anthropic_stream.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/tool_progress.hpp"
 
 namespace perdure {
 

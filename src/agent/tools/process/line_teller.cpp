@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "tools/text_cut.hpp"
 
 namespace perdure {

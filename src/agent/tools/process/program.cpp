@@ -26,7 +26,7 @@
 #include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "tools/process/capped_text.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/line_teller.hpp"

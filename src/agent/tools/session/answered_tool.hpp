@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/calls.hpp"
 
 namespace perdure {
 

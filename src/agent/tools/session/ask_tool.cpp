@@ -8,8 +8,7 @@
 #include "perdure/agent/session_tools.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 

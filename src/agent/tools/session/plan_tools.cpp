@@ -1,4 +1,4 @@
-// The rules of a plan are the runtime's (plan.hpp); here they are put to a model.
+// The rules of a plan are the runtime's (conversation.hpp); here they are put to a model.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "tools/args.hpp"
