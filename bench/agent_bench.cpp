@@ -21,7 +21,7 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/turn.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/open.hpp"
 #include "sessions.hpp"

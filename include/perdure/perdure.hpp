@@ -17,14 +17,13 @@
 #include "perdure/store/store.hpp"
 
 // Sessions under a loop of your own.
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/verify.hpp"
 
 // Agents.
 #include "perdure/agent/agent.hpp"

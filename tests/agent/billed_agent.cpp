@@ -17,7 +17,7 @@
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/turn.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure::billed {

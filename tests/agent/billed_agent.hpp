@@ -20,8 +20,8 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::billed {

@@ -19,9 +19,8 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 

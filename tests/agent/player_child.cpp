@@ -52,9 +52,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/open.hpp"
 #include "world/client.hpp"
 

@@ -50,8 +50,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/open.hpp"
 

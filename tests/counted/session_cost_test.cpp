@@ -9,7 +9,7 @@
 
 #include "counted/counted_turns.hpp"
 #include "doubles/must.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

@@ -10,7 +10,7 @@
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"

@@ -10,7 +10,7 @@
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"

@@ -16,8 +16,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure::models {
 namespace {

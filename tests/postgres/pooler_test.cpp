@@ -17,7 +17,7 @@
 #include "doubles/pgbouncer.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"

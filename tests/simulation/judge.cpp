@@ -15,8 +15,8 @@
 
 #include "doubles/must.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/history.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"

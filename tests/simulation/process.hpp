@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/store.hpp"

@@ -11,8 +11,8 @@
 
 #include "doubles/must.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/history.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"

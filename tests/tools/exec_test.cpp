@@ -23,8 +23,8 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/tool_progress.hpp"
 #include "tools/fifo.hpp"
 
 namespace perdure {

@@ -58,11 +58,10 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/setup.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -91,7 +90,7 @@ inline constexpr std::int64_t plan_refusals_max = 2;
 //
 // An agent is known by its digest: a line for each part, `PART HASH` (agent_factory.hpp makes one of an
 // agent file). A session records the one it was begun with, and each one that it went on with
-// (runtime/origin.hpp).
+// (runtime/session_values.hpp).
 
 /// What is done when it is resumed.
 enum class OnChange : std::uint8_t {
@@ -119,7 +118,7 @@ struct AgentSpec {
   Cadence cadence{};
   Limits limits{};
   std::optional<std::int64_t> budget_micros{};  ///< Of sessions it begins; empty: no limit.
-  /// Where the notes of its sessions are also files (runtime/scratchpad.hpp): read by resume, written
+  /// Where the notes of its sessions are also files (runtime/session_values.hpp): read by resume, written
   /// at the end of each run. Empty: nowhere.
   std::string scratchpad_folder{};
   Prices prices = Prices::built_in();

@@ -24,7 +24,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

@@ -140,7 +140,7 @@ struct ExecSpec {
 [[nodiscard]] Result<ToolSpec> make_exec_tool(ExecSpec spec);
 
 // Tools over the session itself: a plan, notes, a question to the user. Each is answered from the
-// session's state, in the commit of its outcome (runtime/session_answer.hpp): a plan that the
+// session's state, in the commit of its outcome (runtime/calls.hpp): a plan that the
 // model was told is changed is changed, through any death.
 //
 // plan_create, plan_show, step_update, postcondition_verify: a step is done, and a

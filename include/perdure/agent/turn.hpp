@@ -11,8 +11,8 @@
 #include <variant>
 
 #include "perdure/agent/provider.hpp"
-#include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
@@ -102,7 +102,7 @@ struct TurnEnded {
 using AgentEvent = std::variant<CallStarted, CallReturned, CallTold, CallWaits, Recorded,
                                 BudgetWarning, ModelFailed, TurnEnded>;
 
-/// A line of a tool that runs (runtime/tool_progress.hpp): of its output, if it is a program. Without
+/// A line of a tool that runs (runtime/calls.hpp): of its output, if it is a program. Without
 /// secrets, as results are; any bytes but line ends. It is recorded nowhere.
 struct CallProgress {
   Position call = 0;

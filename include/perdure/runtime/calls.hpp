@@ -28,6 +28,7 @@ namespace perdure {
 
 struct State;
 
+/// What was decided of a call: see Approval.
 enum class ApprovalDecision : std::uint8_t { asked, given, refused, used };
 
 [[nodiscard]] std::string_view to_string(ApprovalDecision decision);

@@ -28,7 +28,7 @@
 
 namespace perdure {
 
-/// Results of tools ride on role `user`.
+/// Who a message is from. Results of tools are in messages of role `user`.
 enum class Role : std::uint8_t { user, assistant, system };
 
 [[nodiscard]] std::string_view to_string(Role role);
@@ -36,6 +36,7 @@ enum class Role : std::uint8_t { user, assistant, system };
 /// Members that a value was read with and has no field for, in their order.
 using Unknown = std::vector<std::pair<std::string, RawJson>>;
 
+/// What a user or a model says.
 struct TextBlock {
   std::string text{};
   Unknown unknown{};
@@ -50,6 +51,8 @@ struct ReasoningBlock {
   bool operator==(const ReasoningBlock&) const = default;
 };
 
+/// A call of a tool that a model asks for. Whether it is made, and what became of it, is in the log
+/// of the session (calls.hpp).
 struct ToolCallBlock {
   std::string id{};  ///< The provider's; never identity.
   std::string name{};
@@ -59,6 +62,7 @@ struct ToolCallBlock {
   bool operator==(const ToolCallBlock&) const = default;
 };
 
+/// The answer to a call. Every call gets one before the model is asked again.
 struct ToolResultBlock {
   std::string call_id{};
   std::string content{};  ///< Any bytes.
@@ -73,8 +77,11 @@ struct OtherBlock {
   bool operator==(const OtherBlock&) const = default;
 };
 
+/// A part of a message.
 using Block = std::variant<TextBlock, ReasoningBlock, ToolCallBlock, ToolResultBlock, OtherBlock>;
 
+/// A message of a conversation, of one role and any number of blocks. Its id and its time are given by
+/// the session that appends it.
 struct Message {
   std::string id{};
   Role role = Role::user;
@@ -99,6 +106,7 @@ struct Message {
 /// All text blocks, one after the other.
 [[nodiscard]] std::string text_of(const Message& message);
 
+/// The JSON above, with what the message was read with and has no field for.
 [[nodiscard]] std::string to_json(const Message& message);
 
 /// Fails: `invalid_argument` for text that is not a message; `unsupported` for one of a newer
@@ -129,11 +137,13 @@ struct Setup {
 /// Fails: `invalid_argument` for text that is not a setup; `unsupported` for a newer version.
 [[nodiscard]] Result<Setup> setup_from_json(std::string_view text);
 
+/// Where a step of a plan is. A blocked step is left out: the plan can be finished without it.
 enum class StepStatus : std::uint8_t { pending, in_progress, done, blocked };
 
 [[nodiscard]] std::string_view to_string(StepStatus status);
 [[nodiscard]] std::optional<StepStatus> step_status_from(std::string_view text);
 
+/// A part of the work, with what shows that it is done.
 struct PlanStep {
   std::string id{};  ///< "s1", "s2" …
   std::string description{};
@@ -144,6 +154,7 @@ struct PlanStep {
   bool operator==(const PlanStep&) const = default;
 };
 
+/// What must be true when the work is done.
 struct Postcondition {
   std::string description{};
   bool is_satisfied = false;
@@ -173,6 +184,7 @@ struct Plan {
 std::string add_step(Plan& plan, std::string description);
 void add_postcondition(Plan& plan, std::string description);
 
+/// A change of one step.
 struct StepUpdate {
   StepStatus status = StepStatus::pending;
   std::optional<std::string> evidence{};  ///< Needed for `done`, and kept only there.

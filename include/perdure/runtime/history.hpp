@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 

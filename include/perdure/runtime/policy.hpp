@@ -10,7 +10,7 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 

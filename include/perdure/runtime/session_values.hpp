@@ -50,6 +50,7 @@ struct BudgetTotals {
   [[nodiscard]] std::optional<std::int64_t> available() const;
 };
 
+/// The most that a request may cost that was not answered yet, or whose cost is unconfirmed.
 struct Reservation {
   std::int64_t micros = 0;
   std::string what{};
@@ -57,6 +58,7 @@ struct Reservation {
   bool operator==(const Reservation&) const = default;
 };
 
+/// The budget of a session: its totals, and what is still open of them.
 struct Budget {
   BudgetTotals totals{};
   std::map<std::string, Reservation, std::less<>> reservations{};  ///< Open ones, by id.
@@ -136,8 +138,8 @@ struct Counters {
   [[nodiscard]] std::int64_t at(std::string_view name) const;
 };
 
-/// Who changed a session's status, and why. A session begins as `active`; the last note of its log is its
-/// status. Notes that a fork shares with its parent are about the parent.
+/// Who changed a session's status, and why. A session begins as `active`; the last note of its log has
+/// its status. Notes that a fork shares with its parent are about the parent.
 struct StatusNote {
   Position position = 0;  ///< Of its entry.
   Status status = Status::active;

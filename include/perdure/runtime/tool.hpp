@@ -20,8 +20,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/session_answer.hpp"
-#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 
@@ -154,7 +153,7 @@ struct Tool {
   /// verified, asked about, told of or resolved; within `verify_timeout`. Nothing left is no error.
   /// Fails or throws: something may still run; then it is not verified, but asked about or told of.
   std::function<Result<void>(const LeftoverContext&)> end_leftovers{};
-  /// Instead of run and verify, for a tool that touches nothing but its session (session_answer.hpp).
+  /// Instead of run and verify, for a tool that touches nothing but its session (calls.hpp).
   AnswerFunction answer{};
 };
 

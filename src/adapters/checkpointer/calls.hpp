@@ -13,7 +13,7 @@
 #include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"

@@ -23,7 +23,7 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
@@ -35,6 +35,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/key.hpp"
 #include "runtime/api/name_holder.hpp"
+#include "runtime/api/records.hpp"
 #include "runtime/api/worker.hpp"
 
 namespace perdure::checkpointing {

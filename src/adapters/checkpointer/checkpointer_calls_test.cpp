@@ -18,8 +18,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -29,6 +28,7 @@
 #include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/key.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

@@ -16,7 +16,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
@@ -28,6 +28,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit_surely.hpp"
 #include "runtime/api/name_holder.hpp"
+#include "runtime/api/records.hpp"
 #include "runtime/api/status_entry.hpp"
 #include "runtime/api/worker.hpp"
 

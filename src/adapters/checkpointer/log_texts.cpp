@@ -21,15 +21,14 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/blobs.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure::checkpointing {
 namespace {

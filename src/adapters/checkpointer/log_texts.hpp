@@ -12,9 +12,7 @@
 
 #include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/origin.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/store.hpp"
 

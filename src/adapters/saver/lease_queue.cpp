@@ -12,7 +12,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/on_behalf.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"

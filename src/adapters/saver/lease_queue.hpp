@@ -70,7 +70,7 @@ class LeaseQueue {
                                  const std::function<Result<void>(const LeaseScope&)>& work);
 
   /// Repeats `action` while it fails with `lease_held`, and there is time. Not for code of the very
-  /// session (on_behalf.hpp).
+  /// session (calls.hpp).
   [[nodiscard]] Result<void> wait_for(const SessionId& session,
                                       const std::function<Result<void>()>& action);
 

@@ -28,7 +28,7 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure::agent_file {

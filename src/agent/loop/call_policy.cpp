@@ -14,7 +14,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"

@@ -15,7 +15,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
@@ -23,6 +23,7 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

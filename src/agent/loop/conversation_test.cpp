@@ -16,9 +16,8 @@
 #include "loop/marks.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/history.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

@@ -18,9 +18,9 @@
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/sessions.hpp"
 

@@ -15,8 +15,8 @@
 
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/turn.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/tool_progress.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure {

@@ -20,11 +20,11 @@
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/turn.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/tool_progress.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 

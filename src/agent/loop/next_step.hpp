@@ -23,7 +23,7 @@
 
 #include "perdure/agent/turn.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure::loop {

@@ -19,15 +19,15 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure::loop {
 namespace {

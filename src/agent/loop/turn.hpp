@@ -21,8 +21,8 @@
 #include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 
 namespace perdure::loop {

@@ -8,7 +8,7 @@
 
 #include "loop/marks.hpp"
 #include "perdure/agent/turn.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure {

@@ -20,7 +20,7 @@
 #include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure {
 

@@ -15,8 +15,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure {
 

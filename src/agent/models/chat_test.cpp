@@ -16,8 +16,7 @@
 #include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure {
 namespace {

@@ -17,8 +17,8 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/base64.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/tool_progress.hpp"
 #include "tools/process/output.hpp"
 
 namespace perdure {

@@ -24,7 +24,7 @@
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/sessions.hpp"

@@ -16,8 +16,8 @@
 #include "live/turn_end.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls_report.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 

@@ -11,8 +11,7 @@
 
 #include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/entry.hpp"
 

@@ -9,7 +9,7 @@
 #include "doubles/must.hpp"
 #include "fixture.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/entry.hpp"

@@ -11,7 +11,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/foresight.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"

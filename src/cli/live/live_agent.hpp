@@ -14,7 +14,7 @@
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/store.hpp"
 #include "world.hpp"
 

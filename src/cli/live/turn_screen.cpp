@@ -18,7 +18,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/turn.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"

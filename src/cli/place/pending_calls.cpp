@@ -17,7 +17,7 @@
 #include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/approval.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"

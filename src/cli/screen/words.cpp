@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "screen/screen.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"

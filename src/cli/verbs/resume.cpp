@@ -21,7 +21,7 @@
 #include "live/turn_events.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"

@@ -19,7 +19,7 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/location.hpp"
 #include "perdure/store/sessions.hpp"
 #include "place/path.hpp"

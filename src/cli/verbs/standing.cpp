@@ -14,8 +14,7 @@
 #include "live/call_words.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/blobs.hpp"
 #include "perdure/store/entry.hpp"
@@ -24,6 +23,7 @@
 #include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -16,12 +16,11 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/counters.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
+#include "runtime/api/records.hpp"
 #include "verbs/as_json.hpp"
 
 namespace perdure::cli {

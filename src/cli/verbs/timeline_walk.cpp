@@ -15,13 +15,12 @@
 #include "perdure/agent/turn.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/records.hpp"
 #include "screen/words.hpp"
 
 namespace perdure::cli {

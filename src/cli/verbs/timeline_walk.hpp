@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure::cli {
 

@@ -1,7 +1,5 @@
 // Asking the tool of a call in doubt whether it took effect.
 
-#include "perdure/runtime/verify.hpp"
-
 #include <fmt/format.h>
 #include <string>
 #include <string_view>

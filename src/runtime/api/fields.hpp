@@ -32,7 +32,7 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure::values {
 

@@ -170,8 +170,8 @@ struct BudgetEntry {
 [[nodiscard]] Result<Origin> origin_from_json(std::string_view text);
 [[nodiscard]] Result<AgentChange> agent_change_from_json(std::string_view text);
 
-// Children, on channel `children` of both logs. The parent's commit that creates a child has a `spawn` as
-// its last entry, and the child's row names that position: there the child finds the scope of its
+// Children, on channel `children` of both logs. The parent's commit that creates a child has a `spawn`
+// as its last entry, and the child's row names that position: there the child finds the scope of its
 // effects, its setup and its limit. When it ends, its log gets an `end`; the parent's gets a `result`
 // beside the `return` of what the child did not spend. A repeated message counts once. What a child
 // spent beyond its grant is recorded as spent by the parent.
@@ -204,9 +204,9 @@ struct ChildSpawn {
 
 [[nodiscard]] Result<Counters> counters_from_json(std::string_view text);
 
-// Notes of a change of status: `{"who", "why"}` on channel `status`, in the commit that makes the change, of
-// kind `session_resumed` (active again), `session_waiting`, `session_paused`, `session_completed`,
-// `session_failed` or `session_cancelled`.
+// Notes of a change of status: `{"who", "why"}` on channel `status`, in the commit that makes the
+// change, of kind `session_resumed` (active again), `session_waiting`, `session_paused`,
+// `session_completed`, `session_failed` or `session_cancelled`.
 
 /// The kind of its entry.
 [[nodiscard]] std::string_view status_kind(Status status);
@@ -215,10 +215,10 @@ struct ChildSpawn {
 [[nodiscard]] Result<StatusNote> status_note_from_json(std::string_view kind,
                                                        std::string_view text);
 
-// Changes of a scratchpad: `set` with `{"key", "text"}` or `{"key", "blob", "size"}` (the digest), `delete`
-// with `{"key"}`; `"by"` names the author if it was not the agent. The store keeps a blob for the entry
-// whose body is its reference, and does not look into JSON: who sets a key to a blob writes a second
-// entry beside it, kind `blob`, whose body is `Body::from_blob`.
+// Changes of a scratchpad: `set` with `{"key", "text"}` or `{"key", "blob", "size"}` (the digest),
+// `delete` with `{"key"}`; `"by"` names the author if it was not the agent. The store keeps a blob for
+// the entry whose body is its reference, and does not look into JSON: a writer that sets a key to a
+// blob writes a second entry beside it, kind `blob`, whose body is `Body::from_blob`.
 
 /// To delete a key that is not there is not an error.
 /// Fails: `invalid_argument` for a bad key; the scratchpad is unchanged.

@@ -1,4 +1,4 @@
-// The one place where a change of status gets its entry in the log (status_note.hpp).
+// The one place where a change of status gets its entry in the log (session_values.hpp).
 //
 // Both ways to commit to a session, HeldSession and the checkpointer's HeldLog, pass every batch
 // through here, so no batch changes the status without saying who did, and why.
@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"

@@ -15,7 +15,7 @@
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"

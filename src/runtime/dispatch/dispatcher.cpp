@@ -19,7 +19,7 @@
 #include "dispatch/records.hpp"
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"

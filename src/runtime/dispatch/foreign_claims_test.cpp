@@ -18,8 +18,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"
@@ -35,6 +34,7 @@
 #include "perdure/store/open.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dispatch/view.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/entry.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"

@@ -1,4 +1,4 @@
-// The kinds of channel `calls` are those of call_records.hpp.
+// The kinds of channel `calls` are those of runtime/api/records.hpp.
 
 #include "dispatch/records.hpp"
 
@@ -14,14 +14,12 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/scratchpad.hpp"
-#include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/records.hpp"
 #include "session/draft.hpp"
 
 namespace perdure::dispatch {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "dispatch/view.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/session_answer.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/ledger.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"

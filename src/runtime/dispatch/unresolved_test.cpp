@@ -25,8 +25,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
@@ -36,6 +35,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

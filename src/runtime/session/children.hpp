@@ -7,8 +7,7 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/child.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/sessions.hpp"
 #include "session/draft.hpp"

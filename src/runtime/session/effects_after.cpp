@@ -8,7 +8,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
@@ -18,6 +17,7 @@
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

@@ -14,7 +14,7 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls_report.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/ledger.hpp"

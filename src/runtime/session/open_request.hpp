@@ -5,8 +5,8 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
 

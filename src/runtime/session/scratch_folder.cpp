@@ -26,7 +26,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/text.hpp"
-#include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/session_values.hpp"
 
 namespace perdure {
 namespace {

@@ -21,10 +21,11 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

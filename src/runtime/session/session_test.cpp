@@ -17,15 +17,16 @@
 #include "doubles/must.hpp"
 #include "doubles/watched_store.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/origin.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/status_note.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 

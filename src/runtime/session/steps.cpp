@@ -8,13 +8,12 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

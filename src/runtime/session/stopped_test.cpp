@@ -18,13 +18,12 @@
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/runtime/verify.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure {

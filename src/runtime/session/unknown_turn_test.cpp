@@ -13,7 +13,7 @@
 #include "doubles/must.hpp"
 #include "doubles/watched_store.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/commit.hpp"

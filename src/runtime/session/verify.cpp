@@ -1,7 +1,5 @@
 // The answer is evidence in any case; only "it took effect" settles anything.
 
-#include "perdure/runtime/verify.hpp"
-
 #include <fmt/format.h>
 #include <string>
 #include <utility>

@@ -1,7 +1,5 @@
 // Asking about a call in doubt: what is recorded, and that nothing else is done.
 
-#include "perdure/runtime/verify.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 #include <variant>

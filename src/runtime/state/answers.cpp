@@ -15,11 +15,11 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure::history {
 namespace {

@@ -1,6 +1,6 @@
 // Which result answers which call of a message.
 //
-// A result that is marked with its call (call_records.hpp) is told by that mark: the
+// A result that is marked with its call (calls.hpp) is told by that mark: the
 // state knows which block an open call stands for, and the call of a message is intended
 // after the message, so a mark before it means an earlier turn. The provider's id decides
 // only among what is left.
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 

@@ -1,10 +1,9 @@
 // Two states side by side. Everything is sorted, so one walk over each is enough.
 
-#include "perdure/runtime/difference.hpp"
-
 #include <string>
 #include <vector>
 
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure {

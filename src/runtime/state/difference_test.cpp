@@ -1,16 +1,11 @@
 // What lies between two states.
 
-#include "perdure/runtime/difference.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
-#include "perdure/runtime/counters.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/scratchpad.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "state/log_of.hpp"

@@ -6,10 +6,10 @@
 #include <utility>
 #include <variant>
 
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
+#include "runtime/api/records.hpp"
 #include "state/skip.hpp"
 
 namespace perdure::folding {

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "state/skip.hpp"

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "state/answers.hpp"

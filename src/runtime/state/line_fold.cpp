@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"

@@ -7,7 +7,7 @@
 #include <rapidcheck/gtest.h>
 #include <vector>
 
-#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/entry.hpp"
 #include "state/log_of.hpp"

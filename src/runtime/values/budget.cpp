@@ -1,8 +1,6 @@
 // The rules of a budget, and the fields of its entries in JSON. A change is computed beside the
 // budget, and replaces it only when all of it fits, so that a refusal leaves nothing half done.
 
-#include "perdure/runtime/budget.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -16,7 +14,9 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "runtime/api/fields.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace values {

@@ -1,5 +1,7 @@
 // Approvals, records of calls and marks of results: their fields in JSON, and what may follow what.
 
+#include "perdure/runtime/calls.hpp"
+
 #include <array>
 #include <fmt/format.h>
 #include <map>
@@ -13,12 +15,11 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "runtime/api/fields.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace values {

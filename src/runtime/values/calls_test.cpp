@@ -1,5 +1,7 @@
 // Approvals, records of calls, marks of results: what may follow what, and JSON.
 
+#include "perdure/runtime/calls.hpp"
+
 #include <gtest/gtest.h>
 #include <optional>
 #include <rapidcheck/gtest.h>
@@ -9,11 +11,10 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/approval.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/records.hpp"
 #include "values/codec_rules.hpp"
 
 namespace perdure {

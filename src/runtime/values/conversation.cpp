@@ -1,5 +1,7 @@
 // Messages and plans: their fields in JSON, and the rules of a plan.
 
+#include "perdure/runtime/conversation.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -18,11 +20,21 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/json_text.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
 #include "runtime/api/fields.hpp"
 
 namespace perdure {
+namespace {
+
+constexpr std::array roles = {
+    std::pair{Role::user, std::string_view("user")},
+    std::pair{Role::assistant, std::string_view("assistant")},
+    std::pair{Role::system, std::string_view("system")},
+};
+
+std::optional<Role> role_from(std::string_view text) { return values::value_of(roles, text); }
+
+}  // namespace
+
 namespace values {
 
 template <>
@@ -170,12 +182,6 @@ struct Shape<Plan> {
 
 namespace {
 
-constexpr std::array roles = {
-    std::pair{Role::user, std::string_view("user")},
-    std::pair{Role::assistant, std::string_view("assistant")},
-    std::pair{Role::system, std::string_view("system")},
-};
-
 constexpr std::array step_statuses = {
     std::pair{StepStatus::pending, std::string_view("pending")},
     std::pair{StepStatus::in_progress, std::string_view("in_progress")},
@@ -220,7 +226,6 @@ Result<Postcondition*> find_condition(Plan& plan, std::size_t index) {
 }  // namespace
 
 std::string_view to_string(Role role) { return values::word_of(roles, role); }
-std::optional<Role> role_from(std::string_view text) { return values::value_of(roles, text); }
 
 Message user_says(std::string text) { return says(Role::user, std::move(text)); }
 Message assistant_says(std::string text) { return says(Role::assistant, std::move(text)); }

@@ -1,6 +1,8 @@
 // Messages and plans: their JSON, what is kept of what is not known, what is refused; when a plan is
 // ready.
 
+#include "perdure/runtime/conversation.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <gtest/gtest.h>
@@ -12,8 +14,6 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
 #include "values/codec_rules.hpp"
 
 namespace perdure {

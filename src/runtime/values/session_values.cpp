@@ -1,6 +1,8 @@
 // What a session has beside its messages and calls: setup, origin, children, counters, notes of its
 // status, scratchpad. Their fields in JSON, and their rules.
 
+#include "perdure/runtime/session_values.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -16,17 +18,13 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/child.hpp"
-#include "perdure/runtime/counters.hpp"
-#include "perdure/runtime/origin.hpp"
-#include "perdure/runtime/scratchpad.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/runtime/status_note.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/limits.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/fields.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace values {

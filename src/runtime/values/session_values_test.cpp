@@ -3,6 +3,8 @@
 //
 // gtest has a Setup of its own, so ours is named in full.
 
+#include "perdure/runtime/session_values.hpp"
+
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
@@ -15,14 +17,11 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/child.hpp"
-#include "perdure/runtime/counters.hpp"
-#include "perdure/runtime/origin.hpp"
-#include "perdure/runtime/scratchpad.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/records.hpp"
 #include "values/codec_rules.hpp"
 
 namespace perdure {

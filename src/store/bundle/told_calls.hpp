@@ -1,6 +1,6 @@
 // What a session's log says of its calls, as far as the ledger must agree with it.
 //
-// The runtime writes these records (runtime/call_records.hpp, runtime/message.hpp), and the store reads a
+// The runtime writes these records (runtime/calls.hpp, runtime/conversation.hpp), and the store reads a
 // few of their members here, as the views `tool_calls` do. A log in other words is not judged.
 
 #pragma once

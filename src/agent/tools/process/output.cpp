@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "text/text_cut.hpp"
 
 namespace perdure {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/runtime/calls.hpp"
 
 namespace perdure {
 
@@ -43,7 +43,7 @@ class LineSplitter {
   /// `progress` must outlive it.
   explicit LineSplitter(const ToolProgress& progress) : progress_(progress) {}
 
-  /// Empty lines are not told. Past the limits of tool_progress.hpp bytes are not even looked at: a program
+  /// Empty lines are not told. Past the limits of calls.hpp bytes are not even looked at: a program
   /// that never stops writing costs nothing more.
   void add(std::string_view bytes);
   /// Tells a line that has no end.

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/runtime/calls.hpp"
 
 namespace perdure {
 namespace {

@@ -35,7 +35,7 @@
 #include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/output.hpp"
 

@@ -18,7 +18,7 @@
 #include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/tool_progress.hpp"
+#include "perdure/runtime/calls.hpp"
 
 namespace perdure {
 

@@ -16,8 +16,8 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/session_answer.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 
