@@ -33,7 +33,7 @@ std::unexpected<Error> no_blob(const BlobRef& ref) {
 
 }  // namespace
 
-Result<BlobRef> MemoryBlobs::put(std::string_view bytes) {
+Result<BlobRef> MemoryStore::put(std::string_view bytes) {
   if (bytes.size() > blob_bytes_max) {
     return fail(
         ErrorCode::invalid_argument,
@@ -50,7 +50,7 @@ Result<BlobRef> MemoryBlobs::put(std::string_view bytes) {
   });
 }
 
-Result<std::string> MemoryBlobs::get(const BlobRef& ref) {
+Result<std::string> MemoryStore::get(const BlobRef& ref) {
   return base_.state.with([&](State& state) -> Result<std::string> {
     const std::string* blob = find_blob(state, ref);
     if (blob == nullptr) return no_blob(ref);
@@ -59,7 +59,7 @@ Result<std::string> MemoryBlobs::get(const BlobRef& ref) {
   });
 }
 
-Result<std::string> MemoryBlobs::read(const BlobRef& ref, std::uint64_t offset,
+Result<std::string> MemoryStore::read(const BlobRef& ref, std::uint64_t offset,
                                       std::uint64_t size) {
   return base_.state.with([&](State& state) -> Result<std::string> {
     const std::string* blob = find_blob(state, ref);
@@ -70,7 +70,7 @@ Result<std::string> MemoryBlobs::read(const BlobRef& ref, std::uint64_t offset,
   });
 }
 
-Result<bool> MemoryBlobs::contains(const BlobRef& ref) {
+Result<bool> MemoryStore::contains(const BlobRef& ref) {
   return base_.state.with(
       [&](State& state) -> Result<bool> { return find_blob(state, ref) != nullptr; });
 }

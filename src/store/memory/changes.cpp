@@ -9,11 +9,11 @@
 
 namespace perdure::memory {
 
-Result<std::uint64_t> MemoryChanges::current() {
+Result<std::uint64_t> MemoryStore::current() {
   return base_.state.with([](State& state) -> Result<std::uint64_t> { return state.changes; });
 }
 
-Result<std::uint64_t> MemoryChanges::wait(std::uint64_t since, Duration timeout) {
+Result<std::uint64_t> MemoryStore::wait(std::uint64_t since, Duration timeout) {
   return base_.state.wait(
       timeout, [since](const State& state) { return state.changes > since; },
       [](const State& state) -> Result<std::uint64_t> { return state.changes; });

@@ -100,7 +100,7 @@ void check_blobs(const State& state, rules::Findings& found) {
 }  // namespace
 
 // The callback is called before and after, not in between: the tables are locked then.
-Result<CheckReport> MemoryUpkeep::check(const Progress& progress) {
+Result<CheckReport> MemoryStore::check(const Progress& progress) {
   rules::Findings found;
   Step step{.done = 0, .total = 1};
   auto told = rules::goes_on(progress, step);

@@ -60,7 +60,7 @@ bool is_wanted(const CallQuery& query, const Call& call) {
 
 }  // namespace
 
-Result<Call> MemoryLedger::read(const SessionId& session, Position call) {
+Result<Call> MemoryStore::read(const SessionId& session, Position call) {
   return base_.state.with([&](State& state) -> Result<Call> {
     auto table = find_session(state, session);
     if (!table) return forward(table);
@@ -74,7 +74,7 @@ Result<Call> MemoryLedger::read(const SessionId& session, Position call) {
   });
 }
 
-Result<std::optional<Call>> MemoryLedger::find_holder(const Digest& key) {
+Result<std::optional<Call>> MemoryStore::find_holder(const Digest& key) {
   return base_.state.with([&](State& state) -> Result<std::optional<Call>> {
     const auto found = state.key_holders.find(key);
     auto claim = find_claim(state, key);
@@ -85,7 +85,7 @@ Result<std::optional<Call>> MemoryLedger::find_holder(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> MemoryLedger::by_key(const Digest& key) {
+Result<std::vector<Call>> MemoryStore::by_key(const Digest& key) {
   return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
     std::vector<Call> calls;
     const auto found = state.calls_by_key.find(key);
@@ -106,7 +106,7 @@ Result<std::vector<Call>> MemoryLedger::by_key(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> MemoryLedger::find_claims(const Digest& key) {
+Result<std::vector<Call>> MemoryStore::find_claims(const Digest& key) {
   return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
     std::vector<Call> calls;
     if (const auto claim = find_claim(state, rules::claim_key(key))) calls.push_back(*claim);
@@ -124,7 +124,7 @@ Result<std::vector<Call>> MemoryLedger::find_claims(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> MemoryLedger::list(const CallQuery& query) {
+Result<std::vector<Call>> MemoryStore::list(const CallQuery& query) {
   auto checked = rules::check(query);
   if (!checked) return forward(checked);
   return base_.state.with([&](State& state) -> Result<std::vector<Call>> {

@@ -64,7 +64,7 @@ std::string read_range(Connection& db, const BlobRef& ref, std::uint64_t begin, 
 
 }  // namespace
 
-Result<BlobRef> PostgresBlobs::put(std::string_view bytes) {
+Result<BlobRef> PostgresRoles::put(std::string_view bytes) {
   if (bytes.size() > blob_bytes_max) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("a blob may have {} bytes, this has {}", blob_bytes_max, bytes.size()));
@@ -94,14 +94,14 @@ Result<BlobRef> PostgresBlobs::put(std::string_view bytes) {
   return ref;
 }
 
-Result<std::string> PostgresBlobs::get(const BlobRef& ref) {
+Result<std::string> PostgresRoles::get(const BlobRef& ref) {
   auto bytes = read(ref, 0, ref.size);
   if (!bytes || sha256(*bytes) == ref.digest) return bytes;
   return fail(ErrorCode::corrupted,
               fmt::format("the bytes of blob {} do not match their name", to_hex(ref.digest)));
 }
 
-Result<std::string> PostgresBlobs::read(const BlobRef& ref, std::uint64_t offset,
+Result<std::string> PostgresRoles::read(const BlobRef& ref, std::uint64_t offset,
                                         std::uint64_t size) {
   return access_.client.read([&](Connection& db) -> Result<std::string> {
     if (!is_there(db, ref)) return missing(ref);
@@ -110,7 +110,7 @@ Result<std::string> PostgresBlobs::read(const BlobRef& ref, std::uint64_t offset
   });
 }
 
-Result<bool> PostgresBlobs::contains(const BlobRef& ref) {
+Result<bool> PostgresRoles::contains(const BlobRef& ref) {
   return access_.client.read([&](Connection& db) -> Result<bool> { return is_there(db, ref); });
 }
 

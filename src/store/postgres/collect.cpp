@@ -16,7 +16,7 @@
 
 namespace perdure::postgres {
 
-Result<Freed> PostgresRetention::collect_blobs(Duration staged_for, const Progress& progress) {
+Result<Freed> PostgresRoles::collect_blobs(Duration staged_for, const Progress& progress) {
   if (auto checked = rules::check_grace(staged_for); !checked) return forward(checked);
   Slices slices(progress);
   // The time is taken once: what is put while we work stays.

@@ -75,8 +75,8 @@ Result<Freed> empty_bodies(const Access& access, const Entries& entries) {
 
 }  // namespace
 
-Result<Freed> PostgresRetention::erase(const SessionId& session,
-                                       const std::vector<Position>& positions) {
+Result<Freed> PostgresRoles::erase(const SessionId& session,
+                                   const std::vector<Position>& positions) {
   auto entries = find_entries(access_, session, positions);
   if (!entries) return forward(entries);
   auto freed = empty_bodies(access_, *entries);

@@ -81,7 +81,7 @@ std::vector<Call> read_calls(Rows rows) {
 
 }  // namespace
 
-Result<Call> PostgresLedger::read(const SessionId& session, Position call) {
+Result<Call> PostgresRoles::read(const SessionId& session, Position call) {
   return access_.client.read([&](Connection& db) -> Result<Call> {
     Rows rows = db.query(sql_of_session(select_call, "WHERE c.session = n.num AND c.position = $2"),
                          Params::of(session.text(), sendable(call)));
@@ -91,7 +91,7 @@ Result<Call> PostgresLedger::read(const SessionId& session, Position call) {
   });
 }
 
-Result<std::optional<Call>> PostgresLedger::find_holder(const Digest& key) {
+Result<std::optional<Call>> PostgresRoles::find_holder(const Digest& key) {
   return access_.client.read([&](Connection& db) -> Result<std::optional<Call>> {
     Rows rows = db.query(
         sql(select_call, fmt::format("JOIN perdure.claim h ON h.holder = c.session AND h.position "
@@ -104,7 +104,7 @@ Result<std::optional<Call>> PostgresLedger::find_holder(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> PostgresLedger::by_key(const Digest& key) {
+Result<std::vector<Call>> PostgresRoles::by_key(const Digest& key) {
   return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {
     std::vector<Call> calls = read_calls(
         db.query(sql(select_call, "WHERE c.key = $1 ORDER BY c.intended_at, c.session, c.position"),
@@ -118,7 +118,7 @@ Result<std::vector<Call>> PostgresLedger::by_key(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> PostgresLedger::find_claims(const Digest& key) {
+Result<std::vector<Call>> PostgresRoles::find_claims(const Digest& key) {
   return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {
     std::vector<Call> calls = read_calls(db.query(select_claim, Params::of(rules::claim_key(key))));
     std::ranges::move(
@@ -133,7 +133,7 @@ Result<std::vector<Call>> PostgresLedger::find_claims(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> PostgresLedger::list(const CallQuery& query) {
+Result<std::vector<Call>> PostgresRoles::list(const CallQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   std::vector<std::string_view> states;
   for (const CallState state : std::set(query.states.begin(), query.states.end())) {

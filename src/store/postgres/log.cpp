@@ -109,7 +109,7 @@ void add_lost(Connection& db, const SessionId& session, const LogQuery& query, P
 
 }  // namespace
 
-Result<std::vector<Entry>> PostgresLog::read(const SessionId& session, const LogQuery& query) {
+Result<std::vector<Entry>> PostgresRoles::read(const SessionId& session, const LogQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   const bool newest = query.order == Order::newest_first;
   return access_.client.read([&](Connection& db) -> Result<std::vector<Entry>> {
@@ -129,8 +129,8 @@ Result<std::vector<Entry>> PostgresLog::read(const SessionId& session, const Log
   });
 }
 
-Result<std::optional<Entry>> PostgresLog::find_value(const SessionId& session,
-                                                     const std::string& channel, Point as_of) {
+Result<std::optional<Entry>> PostgresRoles::find_value(const SessionId& session,
+                                                       const std::string& channel, Point as_of) {
   return access_.client.read([&](Connection& db) -> Result<std::optional<Entry>> {
     Rows rows = db.query(
         fmt::format("SELECT {} FROM perdure.parts($1, $2, $3, true) p CROSS JOIN LATERAL ("
@@ -144,7 +144,7 @@ Result<std::optional<Entry>> PostgresLog::find_value(const SessionId& session,
   });
 }
 
-Result<Checkpoint> PostgresLog::read_checkpoint(const SessionId& session, Version version) {
+Result<Checkpoint> PostgresRoles::read_checkpoint(const SessionId& session, Version version) {
   return access_.client.read([&](Connection& db) -> Result<Checkpoint> {
     Rows rows = db.query(sql_of_session(select_checkpoint, "AND version = $2"),
                          Params::of(session.text(), sendable(version)));
@@ -154,8 +154,8 @@ Result<Checkpoint> PostgresLog::read_checkpoint(const SessionId& session, Versio
   });
 }
 
-Result<std::vector<Checkpoint>> PostgresLog::checkpoints(const SessionId& session,
-                                                         const CheckpointQuery& query) {
+Result<std::vector<Checkpoint>> PostgresRoles::checkpoints(const SessionId& session,
+                                                           const CheckpointQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   const std::string statement = sql_of_session(
       select_checkpoint, query.label.empty()
@@ -180,7 +180,7 @@ Result<std::vector<Checkpoint>> PostgresLog::checkpoints(const SessionId& sessio
   });
 }
 
-Result<std::vector<Segment>> PostgresLog::line(const SessionId& session, Point as_of) {
+Result<std::vector<Segment>> PostgresRoles::line(const SessionId& session, Point as_of) {
   return access_.client.read([&](Connection& db) -> Result<std::vector<Segment>> {
     Rows rows = db.query(
         "SELECT p.segment, (SELECT s.id FROM perdure.session s WHERE s.num = p.session), p.first, "
@@ -198,8 +198,8 @@ Result<std::vector<Segment>> PostgresLog::line(const SessionId& session, Point a
   });
 }
 
-Result<std::optional<Receipt>> PostgresLog::find_receipt(const SessionId& session,
-                                                         const BatchId& batch) {
+Result<std::optional<Receipt>> PostgresRoles::find_receipt(const SessionId& session,
+                                                           const BatchId& batch) {
   return access_.client.read([&](Connection& db) -> Result<std::optional<Receipt>> {
     Rows rows = db.query(
         sql_of_session("SELECT batch, first, count, head, version, at, chain FROM perdure.receipt ",

@@ -58,13 +58,22 @@ Result<Rows> Access::write(std::string_view sql, const Params& params) const {
 
 namespace {
 
-class PostgresStore final : public Store, private Upkeep {
+class PostgresStore final : public PostgresRoles {
  public:
   PostgresStore(Address address, const OpenOptions& options, FormatSteps steps)
-      : options_(options),
+      : PostgresRoles({.client = client_,
+                       .watcher = watcher_,
+                       .ids = *options.ids,
+                       .clock = options.clock == &system_clock() ? nullptr : options.clock,
+                       .durability = options.durability}),
+        options_(options),
         steps_(steps),
         client_(std::move(address),
                 {.patience = options.write_wait, .durability = options.durability}) {}
+
+  ~PostgresStore() override { end_workers(); }
+  PostgresStore(const PostgresStore&) = delete;
+  PostgresStore& operator=(const PostgresStore&) = delete;
 
   Result<void> prepare() {
     auto opened = open_schema(client_, options_.create, *options_.ids, steps_);
@@ -92,15 +101,6 @@ class PostgresStore final : public Store, private Upkeep {
     return Created{lease, std::move(committed->receipt)};
   }
 
-  Sessions& sessions() override { return sessions_; }
-  Ownership& ownership() override { return ownership_; }
-  Log& log() override { return log_; }
-  Ledger& ledger() override { return ledger_; }
-  Inbox& inbox() override { return inbox_; }
-  Blobs& blobs() override { return blobs_; }
-  Changes& changes() override { return changes_; }
-  Retention& retention() override { return retention_; }
-  Upkeep& upkeep() override { return *this; }
   Transfer& transfer() override { return transfer_; }
 
  private:
@@ -133,6 +133,12 @@ class PostgresStore final : public Store, private Upkeep {
 
   Result<std::vector<Remark>> doctor() override { return examine(access_); }
 
+  Result<std::uint64_t> current() override { return watcher_.current(); }
+
+  Result<std::uint64_t> wait(std::uint64_t since, Duration timeout) override {
+    return watcher_.wait(since, timeout);
+  }
+
   Result<void> sync() override {
     if (auto here = process_.check(); !here) return here;
     if (options_.durability == Durability::process) return {};
@@ -156,20 +162,7 @@ class PostgresStore final : public Store, private Upkeep {
   std::atomic<std::uint64_t> commits_ = 0;
   Client client_;
   Watcher watcher_{client_, client_.address().notify};
-  Access access_{.client = client_,
-                 .watcher = watcher_,
-                 .ids = *options_.ids,
-                 .clock = options_.clock == &system_clock() ? nullptr : options_.clock,
-                 .durability = options_.durability};
-  PostgresSessions sessions_{access_};
-  PostgresOwnership ownership_{access_};
-  PostgresLog log_{access_};
-  PostgresLedger ledger_{access_};
-  PostgresInbox inbox_{access_};
-  PostgresBlobs blobs_{access_};
-  PostgresRetention retention_{access_};
   PostgresTransfer transfer_{access_};
-  PostgresChanges changes_{watcher_};
 };
 
 }  // namespace

@@ -74,7 +74,7 @@ Result<void> vacuum_table(Client& client, std::string_view table) {
   });
 }
 
-Result<Freed> PostgresRetention::vacuum(const Progress& progress) {
+Result<Freed> PostgresRoles::vacuum(const Progress& progress) {
   auto garbage = list_garbage(access_);
   if (!garbage) return forward(garbage);
   Slices slices(progress);

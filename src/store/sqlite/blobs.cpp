@@ -42,7 +42,7 @@ std::string read_range(Connection& db, std::int64_t number, std::uint64_t offset
 
 }  // namespace
 
-Result<BlobRef> SqliteBlobs::put(std::string_view bytes) {
+Result<BlobRef> SqliteRoles::put(std::string_view bytes) {
   if (bytes.size() > blob_bytes_max) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("a blob may have {} bytes, this has {}", blob_bytes_max, bytes.size()));
@@ -60,7 +60,7 @@ Result<BlobRef> SqliteBlobs::put(std::string_view bytes) {
   });
 }
 
-Result<std::string> SqliteBlobs::get(const BlobRef& ref) {
+Result<std::string> SqliteRoles::get(const BlobRef& ref) {
   return access_.readers.read([&](Connection& db) -> Result<std::string> {
     const auto number = find_blob(db, ref);
     if (!number) return missing(ref);
@@ -71,7 +71,7 @@ Result<std::string> SqliteBlobs::get(const BlobRef& ref) {
   });
 }
 
-Result<std::string> SqliteBlobs::read(const BlobRef& ref, std::uint64_t offset,
+Result<std::string> SqliteRoles::read(const BlobRef& ref, std::uint64_t offset,
                                       std::uint64_t size) {
   return access_.readers.read([&](Connection& db) -> Result<std::string> {
     const auto number = find_blob(db, ref);
@@ -80,7 +80,7 @@ Result<std::string> SqliteBlobs::read(const BlobRef& ref, std::uint64_t offset,
   });
 }
 
-Result<bool> SqliteBlobs::contains(const BlobRef& ref) {
+Result<bool> SqliteRoles::contains(const BlobRef& ref) {
   return access_.readers.read(
       [&](Connection& db) -> Result<bool> { return find_blob(db, ref).has_value(); });
 }

@@ -76,7 +76,7 @@ class Collection {
 
 }  // namespace
 
-Result<Freed> SqliteRetention::collect_blobs(Duration staged_for, const Progress& progress) {
+Result<Freed> SqliteRoles::collect_blobs(Duration staged_for, const Progress& progress) {
   if (auto checked = rules::check_grace(staged_for); !checked) return forward(checked);
   Slices slices(access_.writer, progress);
   auto counted = access_.readers.read([&](Connection& db) -> Result<void> {

@@ -156,8 +156,7 @@ Result<void> empty_wal(Writer& writer) {
 
 }  // namespace
 
-Result<Freed> SqliteRetention::erase(const SessionId& session,
-                                     const std::vector<Position>& positions) {
+Result<Freed> SqliteRoles::erase(const SessionId& session, const std::vector<Position>& positions) {
   auto keys =
       access_.readers.read([&](Connection& db) { return find_keys(db, session, positions); });
   if (!keys) return forward(keys);

@@ -109,7 +109,7 @@ Result<PagePlace> place_of(Connection& db, const CallQuery& query) {
 
 }  // namespace
 
-Result<Call> SqliteLedger::read(const SessionId& session, Position call) {
+Result<Call> SqliteRoles::read(const SessionId& session, Position call) {
   return access_.readers.read([&](Connection& db) -> Result<Call> {
     auto number = require_session(db, session);
     if (!number) return forward(number);
@@ -120,7 +120,7 @@ Result<Call> SqliteLedger::read(const SessionId& session, Position call) {
   });
 }
 
-Result<std::optional<Call>> SqliteLedger::find_holder(const Digest& key) {
+Result<std::optional<Call>> SqliteRoles::find_holder(const Digest& key) {
   return access_.readers.read([&](Connection& db) -> Result<std::optional<Call>> {
     if (Rows claims = db.query(select_claim, blob_view(key)); claims.next()) {
       return read_call(claims);
@@ -133,12 +133,12 @@ Result<std::optional<Call>> SqliteLedger::find_holder(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> SqliteLedger::by_key(const Digest& key) {
+Result<std::vector<Call>> SqliteRoles::by_key(const Digest& key) {
   return access_.readers.read(
       [&](Connection& db) -> Result<std::vector<Call>> { return calls_by_key(db, key); });
 }
 
-Result<std::vector<Call>> SqliteLedger::find_claims(const Digest& key) {
+Result<std::vector<Call>> SqliteRoles::find_claims(const Digest& key) {
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Call>> {
     std::vector<Call> calls;
     const auto add = [&](Rows rows) {
@@ -154,7 +154,7 @@ Result<std::vector<Call>> SqliteLedger::find_claims(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> SqliteLedger::list(const CallQuery& query) {
+Result<std::vector<Call>> SqliteRoles::list(const CallQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Call>> {
     auto place = place_of(db, query);

@@ -227,7 +227,7 @@ SessionId session_id(Connection& db, std::int64_t number) {
 
 }  // namespace
 
-Result<std::vector<Entry>> SqliteLog::read(const SessionId& session, const LogQuery& query) {
+Result<std::vector<Entry>> SqliteRoles::read(const SessionId& session, const LogQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Entry>> {
     auto parts = line_of(db, session, query.as_of);
@@ -239,8 +239,8 @@ Result<std::vector<Entry>> SqliteLog::read(const SessionId& session, const LogQu
   });
 }
 
-Result<std::optional<Entry>> SqliteLog::find_value(const SessionId& session,
-                                                   const std::string& channel, Point as_of) {
+Result<std::optional<Entry>> SqliteRoles::find_value(const SessionId& session,
+                                                     const std::string& channel, Point as_of) {
   return access_.readers.read([&](Connection& db) -> Result<std::optional<Entry>> {
     auto parts = line_of(db, session, as_of);
     if (!parts) return forward(parts);
@@ -251,7 +251,7 @@ Result<std::optional<Entry>> SqliteLog::find_value(const SessionId& session,
   });
 }
 
-Result<Checkpoint> SqliteLog::read_checkpoint(const SessionId& session, Version version) {
+Result<Checkpoint> SqliteRoles::read_checkpoint(const SessionId& session, Version version) {
   return access_.readers.read([&](Connection& db) -> Result<Checkpoint> {
     auto number = require_session(db, session);
     if (!number) return forward(number);
@@ -263,8 +263,8 @@ Result<Checkpoint> SqliteLog::read_checkpoint(const SessionId& session, Version 
   });
 }
 
-Result<std::vector<Checkpoint>> SqliteLog::checkpoints(const SessionId& session,
-                                                       const CheckpointQuery& query) {
+Result<std::vector<Checkpoint>> SqliteRoles::checkpoints(const SessionId& session,
+                                                         const CheckpointQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Checkpoint>> {
     auto number = require_session(db, session);
@@ -278,7 +278,7 @@ Result<std::vector<Checkpoint>> SqliteLog::checkpoints(const SessionId& session,
   });
 }
 
-Result<std::vector<Segment>> SqliteLog::line(const SessionId& session, Point as_of) {
+Result<std::vector<Segment>> SqliteRoles::line(const SessionId& session, Point as_of) {
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Segment>> {
     auto parts = line_of(db, session, as_of);
     if (!parts) return forward(parts);
@@ -294,8 +294,8 @@ Result<std::vector<Segment>> SqliteLog::line(const SessionId& session, Point as_
   });
 }
 
-Result<std::optional<Receipt>> SqliteLog::find_receipt(const SessionId& session,
-                                                       const BatchId& batch) {
+Result<std::optional<Receipt>> SqliteRoles::find_receipt(const SessionId& session,
+                                                         const BatchId& batch) {
   return access_.readers.read([&](Connection& db) -> Result<std::optional<Receipt>> {
     auto number = require_session(db, session);
     if (!number) return forward(number);

@@ -46,7 +46,7 @@ Result<void> check_removable(Connection& db, const Workers& workers, std::int64_
 
 }  // namespace
 
-Result<Freed> SqliteRetention::remove(const SessionId& session, const Progress& progress) {
+Result<Freed> SqliteRoles::remove(const SessionId& session, const Progress& progress) {
   auto removed = access_.writer.write([&](Connection& db) -> Result<std::int64_t> {
     auto number = require_session(db, session);
     if (!number) return forward(number);

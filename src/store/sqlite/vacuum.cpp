@@ -46,7 +46,7 @@ Result<Freed> shrink_file(Slices& slices) {
   return freed;
 }
 
-Result<Freed> SqliteRetention::vacuum(const Progress& progress) {
+Result<Freed> SqliteRoles::vacuum(const Progress& progress) {
   Slices slices(access_.writer, progress);
   auto garbage = access_.readers.read(
       [](Connection& db) -> Result<std::vector<std::int64_t>> { return list_garbage(db); });
