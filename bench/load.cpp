@@ -23,7 +23,6 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "sessions.hpp"
 
 namespace perdure::bench {

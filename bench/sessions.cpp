@@ -25,7 +25,6 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "workload.hpp"
 
 namespace perdure::bench {

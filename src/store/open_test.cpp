@@ -14,7 +14,7 @@ namespace {
 std::string backend_of(const std::string& location) {
   const auto store = open_store(location);
   if (!store) return std::string(to_string(store.error().code));
-  return (*store)->upkeep().info().backend;
+  return (*store)->info().backend;
 }
 
 TEST(OpenStore, ChoosesTheBackendByTheLocation) {

@@ -142,7 +142,7 @@ TEST_P(Exercise, AfterAMiddleVersionIsDeletedItResumesAndTheRestTellsHowItWent) 
   take_turns_and_die(1, 4);
   {
     const auto store = open();
-    must(store->retention().forget(session, 2));
+    must(store->upkeep().forget(session, 2));
     const auto gone = read_content(*store, session, Point::version(2));
     ASSERT_FALSE(gone);
     EXPECT_EQ(gone.error().code, ErrorCode::not_found);

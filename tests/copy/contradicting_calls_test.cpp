@@ -213,10 +213,10 @@ TEST_P(ContradictingCalls, AreNotThoseWhoseRecordsWereErasedOrPruned) {
   const Position paid = first_call();
   const Call row = must(store->ledger().read(id, paid));
   for (const Position gone : {paid, row.result.value()}) {
-    must(store->retention().erase(id, {gone}));
+    must(store->upkeep().erase(id, {gone}));
     EXPECT_EQ(refusal().of(*store), "") << gone;
   }
-  must(store->retention().prune(id, {.last = 0}));
+  must(store->upkeep().prune(id, {.last = 0}));
   EXPECT_EQ(refusal().of(*store), "");
 }
 

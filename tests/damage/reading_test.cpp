@@ -307,7 +307,7 @@ TEST_F(Salvage, IsAStoreOfItsOwnWhoseUnfinishedSessionsArePaused) {
   ASSERT_TRUE(salvage_store(path, saved));
   const auto store = open_store(saved).value();
 
-  EXPECT_NE(store->upkeep().info().incarnation, original->upkeep().info().incarnation);
+  EXPECT_NE(store->info().incarnation, original->info().incarnation);
   const SessionSummary session = store->sessions().read(long_one()).value();
   EXPECT_EQ(session.status, Status::paused);
   EXPECT_NE(session.wait_reason, "");

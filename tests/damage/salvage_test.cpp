@@ -50,7 +50,7 @@ TEST_F(SalvagedStore, KnowsWhenABlobWasPutAgain) {
   clock.advance(Duration(1));
 
   const auto store = open(saved);
-  EXPECT_EQ(must(store->retention().collect_blobs(blob_grace_min)).items, 0U);
+  EXPECT_EQ(must(store->upkeep().collect_blobs(blob_grace_min)).items, 0U);
   EXPECT_EQ(must(store->blobs().get(ref)), "bytes");
 }
 
@@ -225,7 +225,7 @@ TEST_F(HalfRemoved, StaysRemovedWhenItIsSalvaged) {
     EXPECT_EQ(report.entries_lost, 0U);
     const auto store = open(to);
     expect_removed(*store);
-    must(store->retention().vacuum());
+    must(store->upkeep().vacuum());
     expect_removed(*store);
   }
   EXPECT_GT(cuts, 5);

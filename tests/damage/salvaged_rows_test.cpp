@@ -402,7 +402,7 @@ TEST_F(SalvagedRow, OfASessionThatWasRemovedAfterADamagedFrameStaysAway) {
   {
     const auto store = must(open_store(path));
     must(store->sessions().create({.id = other}));
-    must(store->retention().remove(id));
+    must(store->upkeep().remove(id));
     write_files(copy, read_files(path));
   }
   Files files = read_files(copy);

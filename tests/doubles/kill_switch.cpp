@@ -14,7 +14,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

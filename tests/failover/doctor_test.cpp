@@ -26,7 +26,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 Remark about_replication(Store& store) {
-  const auto remarks = must(store.upkeep().doctor());
+  const auto remarks = must(store.doctor());
   const auto found = std::ranges::find(remarks, "replication", &Remark::topic);
   return found == remarks.end() ? Remark{} : *found;
 }

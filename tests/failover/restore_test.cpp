@@ -32,7 +32,7 @@ namespace {
 
 constexpr const char* then = "recovery_target_name = 'then'";
 
-std::string incarnation(Store& store) { return store.upkeep().info().incarnation; }
+std::string incarnation(Store& store) { return store.info().incarnation; }
 
 SessionId named(const std::string& name) { return SessionId::parse(name).value(); }
 

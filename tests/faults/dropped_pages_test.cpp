@@ -126,7 +126,7 @@ TEST_F(DroppedPages, SoDoesOneOpenedBesideTheClosedOne) {
     auto opened = open();
     ASSERT_TRUE(opened) << opened.error().message;
     expect_prefix(**opened);
-    EXPECT_TRUE((*opened)->upkeep().sync());
+    EXPECT_TRUE((*opened)->sync());
   }
   store.reset();
   EXPECT_EQ(find_damage(path), "");

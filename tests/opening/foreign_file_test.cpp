@@ -118,7 +118,7 @@ TEST_F(OneFile, StaysTheSameWhenTheWorkingFolderChanges) {
   std::filesystem::current_path(before);
 
   EXPECT_TRUE(store->sessions().read(session));
-  EXPECT_TRUE(store->changes().current());
+  EXPECT_TRUE(store->change_number());
 }
 
 }  // namespace

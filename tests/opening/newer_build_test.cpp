@@ -43,7 +43,7 @@ TEST_F(NewerBuild, ThatMigratesTheStoreClosesItForOlderOnes) {
   EXPECT_NE(written.error().message.find("format 5 by a newer build"), std::string::npos)
       << written.error().message;
   EXPECT_EQ(create("again").error().code, ErrorCode::closed);
-  EXPECT_EQ(store->upkeep().sync().error().code, ErrorCode::closed);
+  EXPECT_EQ(store->sync().error().code, ErrorCode::closed);
 }
 
 TEST_F(NewerBuild, LeavesReadersAlone) {

@@ -38,7 +38,7 @@ class Rights : public testing::Test {
     return ::stat((path + end).c_str(), &status) == 0 ? status.st_mode & 0777U : 0;
   }
   static Remark remark_of(Store& store) {
-    for (const Remark& remark : must(store.upkeep().doctor())) {
+    for (const Remark& remark : must(store.doctor())) {
       if (remark.topic == "rights") return remark;
     }
     return {};

@@ -155,7 +155,7 @@ TEST_F(PostgresCheck, FindsWhatIsWrongWithWhatForksShareOfARemovedSession) {
     must(store->sessions().create({.id = must(SessionId::parse("ses_heir")),
                                    .origin = {{.session = parent, .at = Point::position(3)}}}));
     must(store->ownership().release(lease));
-    must(store->retention().remove(parent));
+    must(store->upkeep().remove(parent));
   }
   save();
   const std::string shared =

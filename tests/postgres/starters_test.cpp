@@ -45,7 +45,7 @@ void expect_one_store(const std::vector<Result<std::unique_ptr<Store>>>& started
   std::set<std::string> incarnations;
   for (const auto& store : started) {
     ASSERT_TRUE(store.has_value()) << store.error().message;
-    incarnations.insert((*store)->upkeep().info().incarnation);
+    incarnations.insert((*store)->info().incarnation);
   }
   EXPECT_EQ(incarnations.size(), 1U);
   const Lease lease = own_session(*started.front().value(), "session");

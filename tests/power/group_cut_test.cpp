@@ -82,7 +82,7 @@ class GroupCut : public testing::TestWithParam<Durability> {
       EXPECT_TRUE(store_->sessions().create({.id = session_of(i)}));
       leases_.push_back(store_->ownership().acquire(session_of(i), worker).value());
     }
-    EXPECT_TRUE(store_->upkeep().sync());
+    EXPECT_TRUE(store_->sync());
     begin_ = vfs_->calls();
   }
 

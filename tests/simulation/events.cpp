@@ -215,7 +215,7 @@ void Life::open_again(Actor& actor, Process& process) {
 void Life::remove(Actor& actor) {
   actor.process.reset();
   const auto calls = store_->ledger().list({.session = actor.id});
-  const auto removed = store_->retention().remove(actor.id);
+  const auto removed = store_->upkeep().remove(actor.id);
   if (!removed) {
     const ErrorCode code = removed.error().code;
     const bool may_be = code == ErrorCode::not_found || code == ErrorCode::lease_held ||

@@ -107,18 +107,18 @@ TEST_P(ThrowingProgress, OfACheck) {
 
 TEST_P(ThrowingProgress, OfAPrune) {
   try_every_step(
-      of([this](const Progress& told) { return store->retention().prune(id, {.last = 1}, told); }));
+      of([this](const Progress& told) { return store->upkeep().prune(id, {.last = 1}, told); }));
 }
 
 TEST_P(ThrowingProgress, OfARemoval) {
-  try_every_step(of([this](const Progress& told) { return store->retention().remove(id, told); }));
+  try_every_step(of([this](const Progress& told) { return store->upkeep().remove(id, told); }));
 }
 
 TEST_P(ThrowingProgress, OfACollectionAndAVacuum) {
   try_every_step(of([this](const Progress& told) {
-    return store->retention().collect_blobs(std::chrono::hours(1), told);
+    return store->upkeep().collect_blobs(std::chrono::hours(1), told);
   }));
-  try_every_step(of([this](const Progress& told) { return store->retention().vacuum(told); }));
+  try_every_step(of([this](const Progress& told) { return store->upkeep().vacuum(told); }));
 }
 
 TEST_P(ThrowingProgress, OfAnExportAndALookAtIt) {

@@ -165,7 +165,7 @@ TEST_P(PastStore, TellsWhatItToldThen) {
 }
 
 TEST_P(PastStore, HasTheBuildsFormatWhenItWasOpened) {
-  EXPECT_EQ(open()->upkeep().info().format, sqlite::last_format(steps()));
+  EXPECT_EQ(open()->info().format, sqlite::last_format(steps()));
   EXPECT_EQ(pragma("user_version"), sqlite::last_format(steps()));
 }
 

@@ -98,7 +98,7 @@ TEST_F(PostgresViews, ShowCallsWithWhatStandsInBlocksOfMessages) {
 TEST_F(PostgresViews, ShowAnErasedBodyAsNothing) {
   const Lease trip = create({.id = SessionId::parse("trip").value()});
   commit(trip, {.entries = {said("1"), said("\"two\"")}, .checkpoint = turn});
-  must(store->retention().erase(trip.session, {1}));
+  must(store->upkeep().erase(trip.session, {1}));
   EXPECT_EQ(shown("transcript_json", "checkpoints"), R"([null,"two"])");
   EXPECT_EQ(shown("body", "entries ORDER BY position"), R"(NULL|"two")");
 }

@@ -41,6 +41,12 @@ enum class Sync : std::uint8_t {
   later,
 };
 
+/// What a finished commit survives.
+enum class Durability : std::uint8_t {
+  full,     ///< The death of the process and of the machine.
+  process,  ///< The death of the process.
+};
+
 struct Batch {
   BatchId id{};
   Position expected_head = 0;

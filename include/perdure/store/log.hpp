@@ -86,9 +86,8 @@ class Log {
                                                                 const std::string& channel,
                                                                 Point as_of) = 0;
 
-  /// Fails: `not_found`.
-  [[nodiscard]] virtual Result<Checkpoint> read_checkpoint(const SessionId& session,
-                                                           Version version) = 0;
+  /// One of `checkpoints`. Fails: `not_found`.
+  [[nodiscard]] Result<Checkpoint> read_checkpoint(const SessionId& session, Version version);
 
   /// Checkpoints of the session itself, newest first; not those of the session
   /// it was forked from.

@@ -1,48 +1,78 @@
-// Looking after a store: what it is, what it did.
+// Looking after a store: forgetting on purpose, checks, backups.
 
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/check.hpp"
 #include "perdure/store/doctor.hpp"
+#include "perdure/store/entry.hpp"
 #include "perdure/store/progress.hpp"
+#include "perdure/store/retention.hpp"
 
 namespace perdure {
-
-/// What a finished commit survives.
-enum class Durability : std::uint8_t {
-  full,     ///< The death of the process and of the machine.
-  process,  ///< The death of the process.
-};
-
-struct StoreInfo {
-  std::string backend{};   ///< "memory", "sqlite" or "postgres".
-  std::string location{};  ///< As it was opened, without a password.
-  std::string engine{};    ///< The database library and its version.
-  std::int64_t format = 0;
-  std::string incarnation{};  ///< New for every store, also for one restored from a backup.
-  Durability durability = Durability::full;
-};
-
-/// Counted since the store object was opened.
-struct StoreCounters {
-  std::uint64_t commits = 0;       ///< Batches committed, repeats not counted.
-  std::uint64_t transactions = 0;  ///< Groups of writes that shared one sync.
-  std::uint64_t rows_read = 0;     ///< Rows that queries handed out, internal ones included.
-
-  bool operator==(const StoreCounters&) const = default;
-};
 
 class Upkeep {
  public:
   virtual ~Upkeep() = default;
 
-  [[nodiscard]] virtual StoreInfo info() const = 0;
-  [[nodiscard]] virtual StoreCounters counters() const = 0;
+  /// Removes the versions that `keep` does not name, then every entry of the session
+  /// that no kept point can see: replaced on its channel before the next kept point, or
+  /// after the last one of a line that a branch has left. Kept are versions, the head,
+  /// and where a branch or a fork leaves a line. Points that saw a dropped entry are
+  /// gone with it: reading as of one is `not_found`, and so is forking from it; every
+  /// other point reads as before, but for entries that were replaced before it.
+  /// Entries that an unresolved call refers to stay, and so do results of calls that
+  /// hold a key. Totals count what was dropped. Numbers of removed versions are not
+  /// given again. What is committed meanwhile is not looked at.
+  /// Fails: `not_found` for the session.
+  [[nodiscard]] virtual Result<Pruned> prune(const SessionId& session, const Keep& keep,
+                                             const Progress& progress = {}) = 0;
+
+  /// As `prune`, for one version and the entries since the kept point before it.
+  /// Fails: `not_found`.
+  [[nodiscard]] virtual Result<Pruned> forget(const SessionId& session, Version version) = 0;
+
+  /// Empties the bodies of these entries, wherever the session has them and in every
+  /// fork that shares them: they are `erased` and keep their hash. Not even the file
+  /// holds their bytes when it returns, nor those of messages they came from; only blobs
+  /// stay (see `collect_blobs`), and of course backups. That means looking at every page
+  /// of the file, more than once; if others write all the while, the last look makes them
+  /// wait for as long as it takes. An entry erased before is not an error.
+  /// On PostgreSQL the bodies are gone for whoever asks the server; its data files, WAL,
+  /// standbys and backups hold the bytes until they are overwritten (docs/upkeep.md).
+  /// Fails: `not_found` for the session, or for a position where it has no entry, or none
+  /// any more: then nothing is erased. `unavailable` if somebody read for seconds from
+  /// what was before: the bodies are erased, but not yet from the file; erase again.
+  [[nodiscard]] virtual Result<Freed> erase(const SessionId& session,
+                                            const std::vector<Position>& positions) = 0;
+
+  /// Removes the session; `items` counts entries. What forks can see of its log stays
+  /// for them, and goes with the last of them; keys its calls hold stay claimed, without
+  /// any payload. Children and forks stay, and keep its id as their parent. The id may be
+  /// used again, for a session that has nothing to do with it. The session is gone at
+  /// once: what is cut off is space, and `vacuum` finds it.
+  /// Fails: `not_found`; `lease_held` while a live worker owns it; `conflict` while a
+  /// call is intended, dispatched or in doubt (the subject names it), unless the session
+  /// was moved to another store.
+  [[nodiscard]] virtual Result<Freed> remove(const SessionId& session,
+                                             const Progress& progress = {}) = 0;
+
+  /// Removes blobs that no entry and no waiting message names, and that were last
+  /// put longer than `staged_for` ago. An erased entry names none.
+  /// Fails: `invalid_argument` below `blob_grace_min`.
+  [[nodiscard]] virtual Result<Freed> collect_blobs(Duration staged_for,
+                                                    const Progress& progress = {}) = 0;
+
+  /// Gives unused space back to the file system; `items` counts pages. Also does
+  /// what an interrupted `remove` left undone. A file that is read from just then
+  /// shrinks a little later. On PostgreSQL this is a plain VACUUM: where the role may not do it,
+  /// that is not an error, and the server's autovacuum does it in its time.
+  [[nodiscard]] virtual Result<Freed> vacuum(const Progress& progress = {}) = 0;
 
   /// Reads everything and compares it with itself: sums of pages, file structure, hash chains,
   /// order, references, ledger against log, summary rows against log. Changes nothing, and
@@ -60,19 +90,6 @@ class Upkeep {
   /// it was told to stop. Then there is no file.
   [[nodiscard]] virtual Result<void> backup(const std::string& path,
                                             const Progress& progress = {}) = 0;
-
-  /// Looks at what the promises rest on here: syncs, replication, poolers. At least one remark.
-  [[nodiscard]] virtual Result<std::vector<Remark>> doctor() = 0;
-
-  /// Puts on disk whatever `Sync::later` left in memory. Under `Durability::process`
-  /// nothing is ever synced, and this does nothing either.
-  /// Fails: `closed` if the sync failed, now or before.
-  [[nodiscard]] virtual Result<void> sync() = 0;
-
-  /// The same word now as once: of all that was committed since, synced or not, nothing was lost. A
-  /// machine or a server that crashes changes it, and so does a store that becomes another (a restored
-  /// backup, a copy); the death of processes and a proper restart do not. Empty: nobody can tell.
-  [[nodiscard]] virtual Result<std::string> loss_token() = 0;
 };
 
 }  // namespace perdure

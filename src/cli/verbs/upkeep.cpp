@@ -1,5 +1,6 @@
 // Looking after a store: is it sound, what does it rest on, a copy of it, what can be saved of it.
 
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 
 #include <algorithm>
@@ -107,7 +108,7 @@ Result<Exit> run_check(Desk& desk) {
                                              {"bytes", report->bytes},
                                              {"found", report->found},
                                              {"damage", damage_list(report->damage)}});
-  if (!desk.output().is_json()) print_report(desk, *report, (*store)->upkeep().info().backend);
+  if (!desk.output().is_json()) print_report(desk, *report, (*store)->info().backend);
   return report->is_sound() ? Exit::done : Exit::damaged;
 }
 
@@ -232,9 +233,9 @@ Result<Exit> run_doctor(Desk& desk) {
     return look_at_server(desk);
   }
   if (!store) return forward(store);
-  auto remarks = (*store)->upkeep().doctor();
+  auto remarks = (*store)->doctor();
   if (!remarks) return forward(remarks);
-  return print_doctor(desk, (*store)->upkeep().info(), *remarks);
+  return print_doctor(desk, (*store)->info(), *remarks);
 }
 
 }  // namespace

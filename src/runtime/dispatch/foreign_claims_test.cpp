@@ -73,7 +73,7 @@ class ForeignClaims : public TurnsTest {
     must(their_session.run_calls());
     must(their_session.set_status({.status = Status::paused}));
     must(their_session.close());
-    if (removes) must(strange->retention().remove(stranger));
+    if (removes) must(strange->upkeep().remove(stranger));
     is_stranger = false;
     runs.clear();
   }
@@ -219,7 +219,7 @@ TEST_P(ForeignClaims, AreNotAcceptedByAMoveOrByAnotherBundle) {
   must(copy_store(*between, *store));
   EXPECT_TRUE(pay_here().waiting) << "after a move";
 
-  must(store->retention().remove(stranger));
+  must(store->upkeep().remove(stranger));
   must(import_bundle(*store, folder.file("again"), {.accept_claims = true}));
   must(session->resolve(last_call(), {.as = Decision::As::failed, .who = "ann", .why = "no"}));
   must(session->run_calls());
@@ -370,7 +370,7 @@ TEST_P(ForeignDecisions, AnApprovalIsNotBroughtBackByAPrune) {
   must(session->set_status({.status = Status::paused}, "ben", "for now"));
   must(session->checkpoint());
   must(session->close());
-  must(store->retention().prune(id, {.last = 1}));
+  must(store->upkeep().prune(id, {.last = 1}));
   session = must(runtime->open(id));
   EXPECT_EQ(go_on()->what, Waiting::For::approval);
   EXPECT_EQ(runs["pay"], 0);

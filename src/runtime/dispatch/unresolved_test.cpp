@@ -335,7 +335,7 @@ TEST_P(UnresolvedTest, AllAttemptsHaveOneKeyOfTheVendorThoughASessionIsRemovedMe
   begin({pay});
   behaviour["pay"] = [&](const CallContext& call) -> ToolOutcome {
     if (call.attempt > 1) return Succeeded{"paid"};
-    must(store->retention().remove(first));
+    must(store->upkeep().remove(first));
     return Doubtful{"line cut"};
   };
   must(session->answer(asks_for({{"pay", "{}"}})));

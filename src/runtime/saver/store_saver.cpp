@@ -332,7 +332,7 @@ Result<void> StoreSaver::remove(const std::string& thread_id) {
   // Steps first: cut off in between, the thread is still there to be removed again.
   for (const SessionId& id : {saver::steps_session(thread_id), *session}) {
     auto removed = parts_->turns.wait_for(id, [&]() -> Result<void> {
-      auto freed = parts_->store->retention().remove(id);
+      auto freed = parts_->store->upkeep().remove(id);
       if (!freed && freed.error().code != ErrorCode::not_found) return forward(freed);
       return {};
     });

@@ -394,7 +394,7 @@ TEST_P(ForkCallsTest, ACallOfASessionThatIsGoneIsToldOf) {
        .origin = NewSession::Origin{
            .session = id, .at = Point::position(response + 1), .lineage = Lineage::fork}}));
   session.reset();
-  must(store->retention().remove(id));
+  must(store->upkeep().remove(id));
 
   const Forked forked = must(runtime->fork(heir, Point::head()));
   Session fork = must(runtime->resume(forked.id)).session;

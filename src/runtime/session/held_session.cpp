@@ -248,7 +248,7 @@ Result<Receipt> HeldSession::send_surely(const Batch& batch) {
 }
 
 const std::string& HeldSession::loss_token() {
-  if (loss_token_.empty()) loss_token_ = world_.store.upkeep().loss_token().value_or("");
+  if (loss_token_.empty()) loss_token_ = world_.store.loss_token().value_or("");
   return loss_token_;
 }
 

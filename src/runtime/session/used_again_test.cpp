@@ -76,7 +76,7 @@ class UsedAgain : public TurnsTest {
   void remove(Session held) {
     const SessionId gone = held.id();
     must(held.close());
-    must(store->retention().remove(gone));
+    must(store->upkeep().remove(gone));
   }
 
   bool has_new_key(const std::string& name) { return keys[name].at(0) != keys[name].at(1); }
@@ -148,7 +148,7 @@ TEST_P(UsedAgain, ByAnotherProcessACheckpointerIsNotToldOfTheOneThatItHad) {
   must(book.start_session(named("order-1")));
   must(book.save_checkpoint(named("order-1"), {.spent_micros = 7}));
   clock.advance(std::chrono::hours(2));
-  must(store->retention().remove(named("order-1")));
+  must(store->upkeep().remove(named("order-1")));
   must(runtime->renew());
   const Session again = create("order-1");
 

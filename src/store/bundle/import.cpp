@@ -269,7 +269,7 @@ Result<BundleReport> import_file(Store& store, const std::string& path,
     stopped.is_complete = false;
     return stopped;
   }
-  if (auto synced = store.upkeep().sync(); !synced) return forward(synced);
+  if (auto synced = store.sync(); !synced) return forward(synced);
   auto landed = store.transfer().end(*passage, MoveEnd::moved);
   if (!landed) return forward(landed);
   return work.report();

@@ -50,15 +50,6 @@ Result<BlobRef> MemoryStore::put(std::string_view bytes) {
   });
 }
 
-Result<std::string> MemoryStore::get(const BlobRef& ref) {
-  return base_.state.with([&](State& state) -> Result<std::string> {
-    const std::string* blob = find_blob(state, ref);
-    if (blob == nullptr) return no_blob(ref);
-    ++state.counters.rows_read;
-    return *blob;
-  });
-}
-
 Result<std::string> MemoryStore::read(const BlobRef& ref, std::uint64_t offset,
                                       std::uint64_t size) {
   return base_.state.with([&](State& state) -> Result<std::string> {
@@ -68,11 +59,6 @@ Result<std::string> MemoryStore::read(const BlobRef& ref, std::uint64_t offset,
     if (offset >= blob->size()) return std::string();
     return blob->substr(offset, size);
   });
-}
-
-Result<bool> MemoryStore::contains(const BlobRef& ref) {
-  return base_.state.with(
-      [&](State& state) -> Result<bool> { return find_blob(state, ref) != nullptr; });
 }
 
 }  // namespace perdure::memory

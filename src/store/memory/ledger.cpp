@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -85,37 +84,21 @@ Result<std::optional<Call>> MemoryStore::find_holder(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> MemoryStore::by_key(const Digest& key) {
+// Of the same age by the clock, a claim, whose session is gone, comes before all, and those of an
+// older session before others.
+Result<std::vector<Call>> MemoryStore::with_key(const Digest& key) {
   return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
     std::vector<Call> calls;
-    const auto found = state.calls_by_key.find(key);
-    if (found != state.calls_by_key.end()) {
-      for (const CallRef& ref : found->second) calls.push_back(call_at(state, ref));
+    for (const Digest& claimed : {key, rules::claim_key(key)}) {
+      if (auto claim = find_claim(state, claimed)) calls.push_back(*std::move(claim));
     }
-    // Of the same age by the clock, those of the older session come first, and a claim, whose
-    // session is gone, before all.
-    std::ranges::sort(calls, {}, [&](const Call& call) {
-      return std::tuple(call.intended_at, state.sessions.at(call.session).born, call.position);
-    });
-    if (const auto claim = find_claim(state, key)) {
-      calls.insert(std::ranges::lower_bound(calls, claim->intended_at, {}, &Call::intended_at),
-                   *claim);
-    }
-    state.counters.rows_read += calls.size();
-    return calls;
-  });
-}
-
-Result<std::vector<Call>> MemoryStore::find_claims(const Digest& key) {
-  return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
-    std::vector<Call> calls;
-    if (const auto claim = find_claim(state, rules::claim_key(key))) calls.push_back(*claim);
     std::vector<const SessionTable*> tables;
     for (const SessionTable& table : state.sessions | std::views::values) tables.push_back(&table);
     std::ranges::sort(tables, {}, &SessionTable::born);
     for (const SessionTable* table : tables) {
       for (const Call& call : table->calls | std::views::values) {
-        if (call.claimed == key && rules::holds_key(call.state)) calls.push_back(call);
+        const bool is_claim = call.claimed == key && rules::holds_key(call.state);
+        if (call.key == key || is_claim) calls.push_back(call);
       }
     }
     std::ranges::stable_sort(calls, {}, &Call::intended_at);

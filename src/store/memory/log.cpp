@@ -95,17 +95,6 @@ Result<std::optional<Entry>> MemoryStore::find_value(const SessionId& session,
   });
 }
 
-Result<Checkpoint> MemoryStore::read_checkpoint(const SessionId& session, Version version) {
-  return base_.state.with([&](State& state) -> Result<Checkpoint> {
-    auto table = find_session(state, session);
-    if (!table) return forward(table);
-    auto place = resolve(state, **table, Point::version(version));
-    if (!place) return forward(place);
-    ++state.counters.rows_read;
-    return (*table)->checkpoints.at(version).checkpoint;
-  });
-}
-
 Result<std::vector<Checkpoint>> MemoryStore::checkpoints(const SessionId& session,
                                                          const CheckpointQuery& query) {
   auto checked = rules::check(query);

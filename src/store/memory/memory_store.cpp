@@ -15,7 +15,6 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/changes.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/doctor.hpp"
 #include "perdure/store/inbox.hpp"
@@ -24,11 +23,9 @@
 #include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "rules/checks.hpp"
 
 namespace perdure {
@@ -50,8 +47,17 @@ Result<Created> MemoryStore::create(const NewSession& session, const WorkerId& w
       [&](State& state) { return memory::create(state, session, worker, first, base_.clock); });
 }
 
-StoreCounters MemoryStore::counters() const {
-  return base_.state.with([](State& state) { return state.counters; });
+StoreInfo MemoryStore::info() const {
+  StoreInfo info = base_.info;
+  info.counters = base_.state.with([](State& state) { return state.counters; });
+  return info;
+}
+
+// Only this process can make a change.
+Result<std::uint64_t> MemoryStore::wait_for_change(std::uint64_t since, Duration timeout) {
+  return base_.state.wait(
+      timeout, [since](const State& state) { return state.changes > since; },
+      [](const State& state) -> Result<std::uint64_t> { return state.changes; });
 }
 
 Result<void> MemoryStore::backup(const std::string& /*path*/, const Progress& /*progress*/) {

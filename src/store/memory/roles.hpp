@@ -40,14 +40,20 @@ class MemoryTransfer final : public Transfer {
   Base& base_;
 };
 
-class MemoryStore final : public rules::WholeStore {
+/// Before the roles, which refer to it.
+struct MemoryParts {
+  mutable Base base_;
+  MemoryTransfer transfer_{base_};
+};
+
+class MemoryStore final : private MemoryParts, public rules::WholeStore {
  public:
-  MemoryStore(Clock& clock, StoreInfo info) : base_{clock, std::move(info), {}} {}
+  MemoryStore(Clock& clock, StoreInfo info)
+      : MemoryParts{.base_ = {clock, std::move(info), {}}}, WholeStore(transfer_) {}
 
   Result<Receipt> commit(const Lease& lease, const Batch& batch) override;
   Result<Created> create(const NewSession& session, const WorkerId& worker,
                          const Batch& first) override;
-  Transfer& transfer() override { return transfer_; }
 
  private:
   Result<SessionSummary> create(const NewSession& session) override;
@@ -68,7 +74,6 @@ class MemoryStore final : public rules::WholeStore {
   Result<std::vector<Entry>> read(const SessionId& session, const LogQuery& query) override;
   Result<std::optional<Entry>> find_value(const SessionId& session, const std::string& channel,
                                           Point as_of) override;
-  Result<Checkpoint> read_checkpoint(const SessionId& session, Version version) override;
   Result<std::vector<Checkpoint>> checkpoints(const SessionId& session,
                                               const CheckpointQuery& query) override;
   Result<std::vector<Segment>> line(const SessionId& session, Point as_of) override;
@@ -77,17 +82,14 @@ class MemoryStore final : public rules::WholeStore {
 
   Result<Call> read(const SessionId& session, Position call) override;
   Result<std::optional<Call>> find_holder(const Digest& key) override;
-  Result<std::vector<Call>> by_key(const Digest& key) override;
-  Result<std::vector<Call>> find_claims(const Digest& key) override;
+  Result<std::vector<Call>> with_key(const Digest& key) override;
   Result<std::vector<Call>> list(const CallQuery& query) override;
 
   Result<void> post(const NewInboxMessage& message) override;
   Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
 
   Result<BlobRef> put(std::string_view bytes) override;
-  Result<std::string> get(const BlobRef& ref) override;
   Result<std::string> read(const BlobRef& ref, std::uint64_t offset, std::uint64_t size) override;
-  Result<bool> contains(const BlobRef& ref) override;
 
   Result<Pruned> prune(const SessionId& session, const Keep& keep,
                        const Progress& progress) override;
@@ -97,19 +99,14 @@ class MemoryStore final : public rules::WholeStore {
   Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
   Result<Freed> vacuum(const Progress& progress) override;
 
-  Result<std::uint64_t> current() override;
-  Result<std::uint64_t> wait(std::uint64_t since, Duration timeout) override;
+  Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) override;
 
-  StoreInfo info() const override { return base_.info; }
-  StoreCounters counters() const override;
+  StoreInfo info() const override;
   Result<CheckReport> check(const Progress& progress) override;
   Result<void> backup(const std::string& path, const Progress& progress) override;
   Result<std::vector<Remark>> doctor() override;
   Result<void> sync() override;
   Result<std::string> loss_token() override { return base_.info.incarnation; }
-
-  mutable Base base_;
-  MemoryTransfer transfer_{base_};
 };
 
 }  // namespace perdure::memory

@@ -94,13 +94,6 @@ Result<BlobRef> PostgresRoles::put(std::string_view bytes) {
   return ref;
 }
 
-Result<std::string> PostgresRoles::get(const BlobRef& ref) {
-  auto bytes = read(ref, 0, ref.size);
-  if (!bytes || sha256(*bytes) == ref.digest) return bytes;
-  return fail(ErrorCode::corrupted,
-              fmt::format("the bytes of blob {} do not match their name", to_hex(ref.digest)));
-}
-
 Result<std::string> PostgresRoles::read(const BlobRef& ref, std::uint64_t offset,
                                         std::uint64_t size) {
   return access_.client.read([&](Connection& db) -> Result<std::string> {
@@ -108,10 +101,6 @@ Result<std::string> PostgresRoles::read(const BlobRef& ref, std::uint64_t offset
     const std::uint64_t begin = std::min(offset, ref.size);
     return read_range(db, ref, begin, begin + std::min(size, ref.size - begin));
   });
-}
-
-Result<bool> PostgresRoles::contains(const BlobRef& ref) {
-  return access_.client.read([&](Connection& db) -> Result<bool> { return is_there(db, ref); });
 }
 
 }  // namespace perdure::postgres

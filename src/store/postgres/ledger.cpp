@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,7 +38,7 @@ constexpr std::string_view select_call =
 constexpr std::string_view select_claim =
     "SELECT session, position, 0::bigint, NULL::bigint, tool, ''::bytea, effect, key, state, "
     "attempts, failures, fence, intended_at, dispatched_at, NULL::bigint, settled_at, '', '', "
-    "claimed FROM perdure.claim WHERE key = $1 AND session IS NOT NULL";
+    "claimed FROM perdure.claim WHERE session IS NOT NULL AND key";
 
 /// The calls of one state, in order, as far as a page can need them: the index of open calls has
 /// them so. $2 the states, $3 how many, $4 and $5 the call to begin behind.
@@ -96,7 +95,7 @@ Result<std::optional<Call>> PostgresRoles::find_holder(const Digest& key) {
     Rows rows = db.query(
         sql(select_call, fmt::format("JOIN perdure.claim h ON h.holder = c.session AND h.position "
                                      "= c.position WHERE h.key = $1 AND h.session IS NULL "
-                                     "UNION ALL {}",
+                                     "UNION ALL {} = $1",
                                      select_claim)),
         Params::of(key));
     if (!rows.next()) return std::nullopt;
@@ -104,30 +103,16 @@ Result<std::optional<Call>> PostgresRoles::find_holder(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> PostgresRoles::by_key(const Digest& key) {
+// Of the same age by the clock, a claim, whose session is gone, comes before a call.
+Result<std::vector<Call>> PostgresRoles::with_key(const Digest& key) {
+  constexpr std::string_view oldest_first = "ORDER BY c.intended_at, c.session, c.position";
+  const std::string statement = fmt::format(
+      "{0} = $1 UNION ALL {0} = $2 UNION ALL ({1}WHERE c.key = $1 {2}) UNION ALL ({1}WHERE "
+      "c.claimed = $1 AND c.state IN ('dispatched', 'in_doubt', 'succeeded', 'abandoned') {2})",
+      select_claim, select_call, oldest_first);
   return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {
-    std::vector<Call> calls = read_calls(
-        db.query(sql(select_call, "WHERE c.key = $1 ORDER BY c.intended_at, c.session, c.position"),
-                 Params::of(key)));
-    // At most one: a key has one holder.
-    for (Call& claim : read_calls(db.query(select_claim, Params::of(key)))) {
-      const auto place = std::ranges::lower_bound(calls, claim.intended_at, {}, &Call::intended_at);
-      calls.insert(place, std::move(claim));
-    }
-    return calls;
-  });
-}
-
-Result<std::vector<Call>> PostgresRoles::find_claims(const Digest& key) {
-  return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {
-    std::vector<Call> calls = read_calls(db.query(select_claim, Params::of(rules::claim_key(key))));
-    std::ranges::move(
-        read_calls(
-            db.query(sql(select_call,
-                         "WHERE c.claimed = $1 AND c.state IN ('dispatched', 'in_doubt', "
-                         "'succeeded', 'abandoned') ORDER BY c.intended_at, c.session, c.position"),
-                     Params::of(key))),
-        std::back_inserter(calls));
+    std::vector<Call> calls =
+        read_calls(db.query(statement, Params::of(key, rules::claim_key(key))));
     std::ranges::stable_sort(calls, {}, &Call::intended_at);
     return calls;
   });

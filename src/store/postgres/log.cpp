@@ -144,16 +144,6 @@ Result<std::optional<Entry>> PostgresRoles::find_value(const SessionId& session,
   });
 }
 
-Result<Checkpoint> PostgresRoles::read_checkpoint(const SessionId& session, Version version) {
-  return access_.client.read([&](Connection& db) -> Result<Checkpoint> {
-    Rows rows = db.query(sql_of_session(select_checkpoint, "AND version = $2"),
-                         Params::of(session.text(), sendable(version)));
-    if (rows.next() && !rows.is_null(0)) return rules::read_checkpoint(rows);
-    return fail(ErrorCode::not_found,
-                fmt::format("session {} has no version {}", session.text(), version));
-  });
-}
-
 Result<std::vector<Checkpoint>> PostgresRoles::checkpoints(const SessionId& session,
                                                            const CheckpointQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
@@ -162,12 +152,14 @@ Result<std::vector<Checkpoint>> PostgresRoles::checkpoints(const SessionId& sess
                              ? "AND version < $2 AND $3 = '' ORDER BY version DESC LIMIT $4"
                              : "AND version < $2 AND label = $3 AND label <> '' "
                                "ORDER BY version DESC LIMIT $4");
+  const std::int64_t at_once =
+      std::min(checkpoints_at_once, static_cast<std::int64_t>(query.limit));
   return access_.client.read([&](Connection& db) -> Result<std::vector<Checkpoint>> {
     std::vector<Checkpoint> found;
     std::int64_t before = sendable(query.before.value_or(~Version{0}));
     while (true) {
-      Rows rows = db.query(statement, Params::of(session.text(), before, searchable(query.label),
-                                                 checkpoints_at_once));
+      Rows rows =
+          db.query(statement, Params::of(session.text(), before, searchable(query.label), at_once));
       while (rows.next() && !rows.is_null(0)) {
         Checkpoint checkpoint = rules::read_checkpoint(rows);
         before = sendable(checkpoint.version);
@@ -175,7 +167,7 @@ Result<std::vector<Checkpoint>> PostgresRoles::checkpoints(const SessionId& sess
         found.push_back(std::move(checkpoint));
         if (found.size() == query.limit) return found;
       }
-      if (std::cmp_less(rows.count(), checkpoints_at_once)) return found;
+      if (std::cmp_less(rows.count(), at_once)) return found;
     }
   });
 }

@@ -15,7 +15,6 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/changes.hpp"
 #include "perdure/store/check.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/doctor.hpp"
@@ -25,11 +24,9 @@
 #include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "postgres/address.hpp"
 #include "postgres/check.hpp"
 #include "postgres/client.hpp"
@@ -101,7 +98,6 @@ class PostgresStore final : public PostgresRoles {
     return Created{lease, std::move(committed->receipt)};
   }
 
-  Transfer& transfer() override { return transfer_; }
 
  private:
   StoreInfo info() const override {
@@ -110,13 +106,10 @@ class PostgresStore final : public PostgresRoles {
             .engine = opened_.engine,
             .format = last_format(steps_),
             .incarnation = opened_.incarnation,
-            .durability = options_.durability};
-  }
-
-  StoreCounters counters() const override {
-    return {.commits = commits_,
-            .transactions = client_.transactions(),
-            .rows_read = client_.counters().rows_read};
+            .durability = options_.durability,
+            .counters = {.commits = commits_,
+                         .transactions = client_.transactions(),
+                         .rows_read = client_.counters().rows_read}};
   }
 
   Result<CheckReport> check(const Progress& progress) override {
@@ -133,9 +126,7 @@ class PostgresStore final : public PostgresRoles {
 
   Result<std::vector<Remark>> doctor() override { return examine(access_); }
 
-  Result<std::uint64_t> current() override { return watcher_.current(); }
-
-  Result<std::uint64_t> wait(std::uint64_t since, Duration timeout) override {
+  Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) override {
     return watcher_.wait(since, timeout);
   }
 
@@ -162,7 +153,6 @@ class PostgresStore final : public PostgresRoles {
   std::atomic<std::uint64_t> commits_ = 0;
   Client client_;
   Watcher watcher_{client_, client_.address().notify};
-  PostgresTransfer transfer_{access_};
 };
 
 }  // namespace

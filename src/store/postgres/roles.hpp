@@ -56,9 +56,15 @@ class PostgresTransfer final : public Transfer {
   Access access_;
 };
 
-class PostgresRoles : public rules::WholeStore {
+/// Before the roles, which refer to it.
+struct PostgresParts {
+  const Access access_;
+  PostgresTransfer transfer_{access_};
+};
+
+class PostgresRoles : protected PostgresParts, public rules::WholeStore {
  protected:
-  explicit PostgresRoles(Access access) : access_(access) {}
+  explicit PostgresRoles(Access access) : PostgresParts{access}, WholeStore(transfer_) {}
 
   Result<SessionSummary> create(const NewSession& session) override;
   Result<SessionSummary> read(const SessionId& id) override;
@@ -78,7 +84,6 @@ class PostgresRoles : public rules::WholeStore {
   Result<std::vector<Entry>> read(const SessionId& session, const LogQuery& query) override;
   Result<std::optional<Entry>> find_value(const SessionId& session, const std::string& channel,
                                           Point as_of) override;
-  Result<Checkpoint> read_checkpoint(const SessionId& session, Version version) override;
   Result<std::vector<Checkpoint>> checkpoints(const SessionId& session,
                                               const CheckpointQuery& query) override;
   Result<std::vector<Segment>> line(const SessionId& session, Point as_of) override;
@@ -87,17 +92,14 @@ class PostgresRoles : public rules::WholeStore {
 
   Result<Call> read(const SessionId& session, Position call) override;
   Result<std::optional<Call>> find_holder(const Digest& key) override;
-  Result<std::vector<Call>> by_key(const Digest& key) override;
-  Result<std::vector<Call>> find_claims(const Digest& key) override;
+  Result<std::vector<Call>> with_key(const Digest& key) override;
   Result<std::vector<Call>> list(const CallQuery& query) override;
 
   Result<void> post(const NewInboxMessage& message) override;
   Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
 
   Result<BlobRef> put(std::string_view bytes) override;
-  Result<std::string> get(const BlobRef& ref) override;
   Result<std::string> read(const BlobRef& ref, std::uint64_t offset, std::uint64_t size) override;
-  Result<bool> contains(const BlobRef& ref) override;
 
   Result<Pruned> prune(const SessionId& session, const Keep& keep,
                        const Progress& progress) override;
@@ -109,8 +111,6 @@ class PostgresRoles : public rules::WholeStore {
 
   /// Ends the workers that this store object enrolled, while the client can still be used.
   void end_workers();
-
-  const Access access_;
 
  private:
   template <class Ask>

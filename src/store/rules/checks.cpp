@@ -29,7 +29,6 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
-#include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {
 

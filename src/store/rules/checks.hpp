@@ -14,7 +14,6 @@
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {
 

@@ -13,19 +13,18 @@ class WholeStore : public Store,
                    protected Ledger,
                    protected Inbox,
                    protected Blobs,
-                   protected Changes,
-                   protected Retention,
                    protected Upkeep {
- public:
-  Sessions& sessions() final { return *this; }
-  Ownership& ownership() final { return *this; }
-  Log& log() final { return *this; }
-  Ledger& ledger() final { return *this; }
-  Inbox& inbox() final { return *this; }
-  Blobs& blobs() final { return *this; }
-  Changes& changes() final { return *this; }
-  Retention& retention() final { return *this; }
-  Upkeep& upkeep() final { return *this; }
+ protected:
+  /// Whoever derives from this owns `transfer`.
+  explicit WholeStore(Transfer& transfer)
+      : Store({.sessions = *this,
+               .ownership = *this,
+               .log = *this,
+               .ledger = *this,
+               .inbox = *this,
+               .blobs = *this,
+               .upkeep = *this,
+               .transfer = transfer}) {}
 };
 
 }  // namespace perdure::rules

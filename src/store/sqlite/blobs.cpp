@@ -60,17 +60,6 @@ Result<BlobRef> SqliteRoles::put(std::string_view bytes) {
   });
 }
 
-Result<std::string> SqliteRoles::get(const BlobRef& ref) {
-  return access_.readers.read([&](Connection& db) -> Result<std::string> {
-    const auto number = find_blob(db, ref);
-    if (!number) return missing(ref);
-    std::string bytes = read_range(db, *number, 0, blob_bytes_max);
-    if (sha256(bytes) == ref.digest) return bytes;
-    return fail(ErrorCode::corrupted,
-                fmt::format("the bytes of blob {} do not match their name", to_hex(ref.digest)));
-  });
-}
-
 Result<std::string> SqliteRoles::read(const BlobRef& ref, std::uint64_t offset,
                                       std::uint64_t size) {
   return access_.readers.read([&](Connection& db) -> Result<std::string> {
@@ -78,11 +67,6 @@ Result<std::string> SqliteRoles::read(const BlobRef& ref, std::uint64_t offset,
     if (!number) return missing(ref);
     return read_range(db, *number, offset, size);
   });
-}
-
-Result<bool> SqliteRoles::contains(const BlobRef& ref) {
-  return access_.readers.read(
-      [&](Connection& db) -> Result<bool> { return find_blob(db, ref).has_value(); });
 }
 
 }  // namespace perdure::sqlite

@@ -12,6 +12,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/doctor.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/page_sums.hpp"

@@ -6,6 +6,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/doctor.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/roles.hpp"
 

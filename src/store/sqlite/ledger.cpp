@@ -27,21 +27,6 @@
 namespace perdure::sqlite {
 namespace {
 
-std::vector<Call> calls_by_key(Connection& db, const Digest& key) {
-  Rows rows =
-      db.query(sql(select_call, "WHERE c.key = ? ORDER BY c.intended_at, c.session, c.position"),
-               blob_view(key));
-  std::vector<Call> calls;
-  while (rows.next()) calls.push_back(read_call(rows));
-  // At most one: a key has one holder.
-  if (Rows claims = db.query(select_claim, blob_view(key)); claims.next()) {
-    Call claim = read_call(claims);
-    const auto place = std::ranges::lower_bound(calls, claim.intended_at, {}, &Call::intended_at);
-    calls.insert(place, std::move(claim));
-  }
-  return calls;
-}
-
 bool is_wanted(const std::vector<CallState>& states, CallState state) {
   return states.empty() || std::ranges::find(states, state) != states.end();
 }
@@ -133,18 +118,17 @@ Result<std::optional<Call>> SqliteRoles::find_holder(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> SqliteRoles::by_key(const Digest& key) {
-  return access_.readers.read(
-      [&](Connection& db) -> Result<std::vector<Call>> { return calls_by_key(db, key); });
-}
-
-Result<std::vector<Call>> SqliteRoles::find_claims(const Digest& key) {
+// Of the same age by the clock, a claim, whose session is gone, comes before a call.
+Result<std::vector<Call>> SqliteRoles::with_key(const Digest& key) {
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Call>> {
     std::vector<Call> calls;
     const auto add = [&](Rows rows) {
       while (rows.next()) calls.push_back(read_call(rows));
     };
+    add(db.query(select_claim, blob_view(key)));
     add(db.query(select_claim, blob_view(rules::claim_key(key))));
+    add(db.query(sql(select_call, "WHERE c.key = ? ORDER BY c.intended_at, c.session, c.position"),
+                 blob_view(key)));
     add(db.query(sql(select_call,
                      "WHERE c.claimed = ? AND c.state IN ('dispatched', 'in_doubt', 'succeeded', "
                      "'abandoned') ORDER BY c.intended_at, c.session, c.position"),

@@ -251,18 +251,6 @@ Result<std::optional<Entry>> SqliteRoles::find_value(const SessionId& session,
   });
 }
 
-Result<Checkpoint> SqliteRoles::read_checkpoint(const SessionId& session, Version version) {
-  return access_.readers.read([&](Connection& db) -> Result<Checkpoint> {
-    auto number = require_session(db, session);
-    if (!number) return forward(number);
-    Rows rows =
-        db.query(sql(select_checkpoint, "WHERE session = ? AND version = ?"), *number, version);
-    if (rows.next()) return sqlite::read_checkpoint(rows);
-    return fail(ErrorCode::not_found,
-                fmt::format("session {} has no version {}", session.text(), version));
-  });
-}
-
 Result<std::vector<Checkpoint>> SqliteRoles::checkpoints(const SessionId& session,
                                                          const CheckpointQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);

@@ -35,9 +35,15 @@ class SqliteTransfer final : public Transfer {
   Access access_;
 };
 
-class SqliteRoles : public rules::WholeStore {
+/// Before the roles, which refer to it.
+struct SqliteParts {
+  const Access access_;
+  SqliteTransfer transfer_{access_};
+};
+
+class SqliteRoles : protected SqliteParts, public rules::WholeStore {
  protected:
-  explicit SqliteRoles(Access access) : access_(access) {}
+  explicit SqliteRoles(Access access) : SqliteParts{access}, WholeStore(transfer_) {}
 
   Result<SessionSummary> create(const NewSession& session) override;
   Result<SessionSummary> read(const SessionId& id) override;
@@ -57,7 +63,6 @@ class SqliteRoles : public rules::WholeStore {
   Result<std::vector<Entry>> read(const SessionId& session, const LogQuery& query) override;
   Result<std::optional<Entry>> find_value(const SessionId& session, const std::string& channel,
                                           Point as_of) override;
-  Result<Checkpoint> read_checkpoint(const SessionId& session, Version version) override;
   Result<std::vector<Checkpoint>> checkpoints(const SessionId& session,
                                               const CheckpointQuery& query) override;
   Result<std::vector<Segment>> line(const SessionId& session, Point as_of) override;
@@ -66,17 +71,14 @@ class SqliteRoles : public rules::WholeStore {
 
   Result<Call> read(const SessionId& session, Position call) override;
   Result<std::optional<Call>> find_holder(const Digest& key) override;
-  Result<std::vector<Call>> by_key(const Digest& key) override;
-  Result<std::vector<Call>> find_claims(const Digest& key) override;
+  Result<std::vector<Call>> with_key(const Digest& key) override;
   Result<std::vector<Call>> list(const CallQuery& query) override;
 
   Result<void> post(const NewInboxMessage& message) override;
   Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
 
   Result<BlobRef> put(std::string_view bytes) override;
-  Result<std::string> get(const BlobRef& ref) override;
   Result<std::string> read(const BlobRef& ref, std::uint64_t offset, std::uint64_t size) override;
-  Result<bool> contains(const BlobRef& ref) override;
 
   Result<Pruned> prune(const SessionId& session, const Keep& keep,
                        const Progress& progress) override;
@@ -85,8 +87,6 @@ class SqliteRoles : public rules::WholeStore {
   Result<Freed> remove(const SessionId& session, const Progress& progress) override;
   Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
   Result<Freed> vacuum(const Progress& progress) override;
-
-  const Access access_;
 };
 
 }  // namespace perdure::sqlite

@@ -20,7 +20,6 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/changes.hpp"
 #include "perdure/store/check.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/doctor.hpp"
@@ -29,11 +28,9 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
 #include "rules/followed.hpp"
@@ -118,20 +115,18 @@ class SqliteStore final : public SqliteRoles {
     return Created{lease, std::move(committed->receipt)};
   }
 
-  Transfer& transfer() override { return transfer_; }
 
  private:
   StoreInfo info() const override {
-    return {.backend = "sqlite",
-            .location = options_.location,
-            .engine = fmt::format("SQLite {}", sqlite3_libversion()),
-            .format = last_format(options_.steps),
-            .incarnation = incarnation_,
-            .durability = options_.open.durability};
-  }
-
-  StoreCounters counters() const override {
-    return {.commits = commits_, .transactions = writer_.transactions(), .rows_read = rows_read_};
+    return {
+        .backend = "sqlite",
+        .location = options_.location,
+        .engine = fmt::format("SQLite {}", sqlite3_libversion()),
+        .format = last_format(options_.steps),
+        .incarnation = incarnation_,
+        .durability = options_.open.durability,
+        .counters = {
+            .commits = commits_, .transactions = writer_.transactions(), .rows_read = rows_read_}};
   }
 
   Result<CheckReport> check(const Progress& progress) override {
@@ -151,9 +146,7 @@ class SqliteStore final : public SqliteRoles {
     return examine(access_, info());
   }
 
-  Result<std::uint64_t> current() override { return watcher_.current(); }
-
-  Result<std::uint64_t> wait(std::uint64_t since, Duration timeout) override {
+  Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) override {
     return watcher_.wait(since, timeout);
   }
 
@@ -193,7 +186,6 @@ class SqliteStore final : public SqliteRoles {
                   .format = last_format(options_.steps)}};
   Readers readers_{options_.path, options_.vfs, &rows_read_};
   Workers workers_{lock_file_, *options_.open.clock, options_.boot};
-  SqliteTransfer transfer_{access_};
   Watcher watcher_{readers_, lock_file_};
 };
 
