@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include <perdure/runtime/runtime.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

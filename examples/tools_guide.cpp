@@ -19,7 +19,7 @@
 #include <perdure/agent/session_tools.hpp>
 #include <perdure/agent/shell_tool.hpp>
 #include <perdure/runtime/runtime.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

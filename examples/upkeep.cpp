@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

@@ -16,8 +16,7 @@
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/setup.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "target.hpp"
 
 using perdure::Entry;

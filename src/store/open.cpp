@@ -4,8 +4,6 @@
 // letters, digits, `+`, `.`, `-`). A file whose path looks so too can be opened as
 // `./name:…` or `sqlite:name:…`.
 
-#include "perdure/store/open.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,12 +22,12 @@
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/location.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/address.hpp"
 #include "postgres/postgres_store.hpp"
 #include "rules/checks.hpp"
 #include "sqlite/sqlite_store.hpp"
+#include "store/api/location.hpp"
 
 namespace perdure {
 

@@ -1,12 +1,11 @@
 // Which backend a location means, and which locations mean none.
 
-#include "perdure/store/open.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

@@ -8,8 +8,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

@@ -24,7 +24,7 @@
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::agents {
 namespace {

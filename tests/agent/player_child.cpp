@@ -56,7 +56,7 @@
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/setup.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "world/client.hpp"
 
 namespace {

@@ -56,7 +56,7 @@
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace {
 

@@ -19,8 +19,8 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure {

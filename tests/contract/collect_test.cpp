@@ -1,7 +1,7 @@
 // retention.hpp made executable: collecting blobs, giving space back.
 
 #include "contract/store_contract.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

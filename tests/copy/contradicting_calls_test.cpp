@@ -28,9 +28,8 @@
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 
 namespace perdure {

@@ -16,8 +16,8 @@
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "store/sqlite/connection.hpp"
 
 namespace perdure {

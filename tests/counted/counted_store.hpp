@@ -10,7 +10,7 @@
 
 #include "doubles/counting_vfs.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 

@@ -10,7 +10,7 @@
 #include "contract/describe.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "property/history_model.hpp"
 
 namespace perdure {

@@ -7,7 +7,7 @@
 
 #include "damage/sample.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure {

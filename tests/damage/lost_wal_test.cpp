@@ -14,8 +14,8 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/temp_folder.hpp"
 #include "doubles/wal_frames.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/lock_file.hpp"
 

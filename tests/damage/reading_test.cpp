@@ -14,8 +14,8 @@
 #include "damage/verdict.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/row_finder.hpp"
 

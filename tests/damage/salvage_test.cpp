@@ -1,7 +1,5 @@
 // A salvage as a whole: what it carries over, and how its file gets its name.
 
-#include "perdure/store/salvage.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -17,8 +15,9 @@
 #include "doubles/part_files.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/limits.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/page_sums.hpp"
 
 namespace perdure {

@@ -12,7 +12,6 @@
 #include "doubles/pg_proxy.hpp"
 #include "doubles/pg_script.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 

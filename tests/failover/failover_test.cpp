@@ -10,7 +10,7 @@
 #include "doubles/must.hpp"
 #include "doubles/postgres_pair.hpp"
 #include "herd/herd.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/load.hpp"
 
 namespace perdure {

@@ -13,7 +13,6 @@
 #include "holes/hole_session.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/store_saver.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

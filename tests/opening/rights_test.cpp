@@ -13,10 +13,8 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/doctor.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {

@@ -15,7 +15,7 @@
 #include "doubles/postgres_server.hpp"
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

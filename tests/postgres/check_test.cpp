@@ -15,7 +15,7 @@
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/statements.hpp"
 
 namespace perdure {

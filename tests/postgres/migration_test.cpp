@@ -19,7 +19,6 @@
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_wait.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/aged.hpp"

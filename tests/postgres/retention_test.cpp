@@ -11,7 +11,7 @@
 
 #include "contract/store_contract.hpp"
 #include "doubles/postgres_cluster.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "postgres/statements.hpp"
 
 namespace perdure {

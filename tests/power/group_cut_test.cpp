@@ -17,7 +17,7 @@
 #include "crash/stored_file.hpp"
 #include "doubles/committer.hpp"
 #include "doubles/power_vfs.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "power/sweep.hpp"
 #include "store/sqlite/lock_file.hpp"
 #include "store/sqlite/sqlite_store.hpp"

@@ -9,7 +9,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/saver.hpp"
 #include "perdure/runtime/store_saver.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 

@@ -38,9 +38,8 @@
 #include "perdure/runtime/store_saver.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/runtime/tool_progress.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "thrown/throwing.hpp"
 
 namespace perdure {

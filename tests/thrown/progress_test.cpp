@@ -1,8 +1,6 @@
 // Long work of a store, and a progress observer that throws: at its first step, at a later one, at its
 // last. It fails and names the observer, and the same work is done by the next call.
 
-#include "perdure/store/progress.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
@@ -24,9 +22,6 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/retention.hpp"
-#include "perdure/store/salvage.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "thrown/throwing.hpp"

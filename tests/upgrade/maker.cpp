@@ -27,7 +27,7 @@
 #include "doubles/fake_clock.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/schema.hpp"
 #include "upgrade/tale.hpp"

@@ -15,7 +15,7 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure {

@@ -16,8 +16,8 @@
 #include "perdure/agent/turn_report.hpp"
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

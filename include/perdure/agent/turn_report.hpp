@@ -11,7 +11,7 @@
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

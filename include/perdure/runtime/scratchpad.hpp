@@ -32,7 +32,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

@@ -15,7 +15,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/scratchpad.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

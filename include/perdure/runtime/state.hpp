@@ -29,8 +29,7 @@
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/status_note.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

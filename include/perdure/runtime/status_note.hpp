@@ -12,7 +12,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {

@@ -10,8 +10,7 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

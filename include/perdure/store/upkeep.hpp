@@ -1,20 +1,119 @@
-// Looking after a store: forgetting on purpose, checks, backups.
+// Looking after a store: forgetting on purpose, checks, backups, salvage.
+//
+// What a kept version, the head, a branch or a fork can see stays as it is, to the byte. None of this
+// needs a lease: it changes nothing an owner relies on. Work goes in slices of at most 50 ms, so that
+// commits and renewals of others go on; only a single body or blob of many megabytes may take longer.
+// Cut off in the middle, by an error or by a death, it leaves a good store, and doing it again does
+// the rest.
+//
+// What is done to one session fails with `conflict` while that is being moved to another store, with
+// the place as subject. One that was moved is forgotten here alone.
 
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/doctor.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
+
+struct Step {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;  ///< As far as known now; it may still rise.
+};
+
+/// Called between slices of work, on the caller's thread, with nothing locked. Return false to stop: what
+/// was done stays done, and the work returns as if finished. Throwing stops it with `unavailable`.
+using Progress = std::function<bool(const Step&)>;
+
+/// The kind of fact that does not hold.
+enum class Fault : std::uint8_t {
+  file,       ///< The file itself: sums of pages, trees, indexes.
+  chain,      ///< The hash chain over commits, or a body's hash.
+  order,      ///< Positions or versions that are missing, doubled or out of order.
+  reference,  ///< Something named that is not there: a segment, an entry, a blob.
+  ledger,     ///< A call that the log does not bear out.
+  summary,    ///< A summary row that the log does not bear out.
+};
+
+[[nodiscard]] std::string_view to_string(Fault fault);
+
+struct Damage {
+  Fault fault = Fault::file;
+  std::optional<SessionId> session{};  ///< Empty: the store as a whole.
+  Position first = 0;                  ///< Of the positions concerned; 0 if none are.
+  Position last = 0;
+  std::string what{};  ///< A sentence for a person: what, where, how much.
+
+  bool operator==(const Damage&) const = default;
+};
+
+struct CheckReport {
+  std::uint64_t sessions = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t entries = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t blobs = 0;
+  std::uint64_t bytes = 0;  ///< Of bodies and blobs that were hashed.
+  /// The first `damage_max` that were found, by session, then by position.
+  std::vector<Damage> damage{};
+  std::uint64_t found = 0;  ///< All findings, also those not listed.
+  bool is_complete = true;  ///< False if it was told to stop.
+
+  [[nodiscard]] bool is_sound() const { return found == 0 && is_complete; }
+};
+
+enum class Gravity : std::uint8_t {
+  fine,
+  warning,  ///< A promise is narrower than people may think.
+  danger,   ///< What was acknowledged may be lost.
+};
+
+[[nodiscard]] std::string_view to_string(Gravity gravity);
+
+struct Remark {
+  Gravity gravity = Gravity::fine;
+  std::string topic{};   ///< One word: "disk", "replication", "pooler".
+  std::string what{};    ///< A sentence for a person.
+  std::string advice{};  ///< What to do; empty if nothing need be.
+
+  bool operator==(const Remark&) const = default;
+};
+
+/// What a store would rest on at this server, `postgres://…`, before it is there. Makes nothing.
+/// Fails: `invalid_argument` for another location; otherwise as open_store.
+[[nodiscard]] Result<std::vector<Remark>> examine_server(const std::string& location);
+
+/// Which versions stay: those that any of the rules names.
+struct Keep {
+  std::uint64_t last = 1;            ///< The newest so many.
+  std::optional<Timestamp> since{};  ///< Those made then or later.
+  std::uint64_t every = 0;           ///< Those whose number it divides; 0: no such rule.
+  bool labelled = true;              ///< Those with a label.
+};
+
+struct Pruned {
+  std::uint64_t versions = 0;  ///< Names removed.
+  std::uint64_t entries = 0;   ///< Entries that nothing kept could see.
+  std::uint64_t bytes = 0;     ///< Of their bodies.
+
+  bool operator==(const Pruned&) const = default;
+};
+
+struct Freed {
+  std::uint64_t items = 0;
+  std::uint64_t bytes = 0;
+
+  bool operator==(const Freed&) const = default;
+};
 
 class Upkeep {
  public:
@@ -91,5 +190,38 @@ class Upkeep {
   [[nodiscard]] virtual Result<void> backup(const std::string& path,
                                             const Progress& progress = {}) = 0;
 };
+
+/// How many of a session's versions Retention::prune would remove now. `versions`: all of them, the
+/// newest first, as Log::checkpoints lists them.
+[[nodiscard]] std::uint64_t count_prunable(const std::vector<Checkpoint>& versions,
+                                           const Keep& keep);
+
+struct SalvageReport {
+  std::uint64_t sessions = 0;  ///< Written to the new store.
+  std::uint64_t whole = 0;     ///< Of them, those of which a check finds nothing.
+  std::uint64_t entries = 0;
+  std::uint64_t entries_lost = 0;     ///< Positions known to have been, but not found.
+  std::uint64_t entries_damaged = 0;  ///< Kept, though their bytes do not match their hash.
+  std::uint64_t pages_unreadable = 0;
+  /// What a check of the new store finds, as CheckReport has it. It is what was lost for good: nothing
+  /// of it is a fault of the new file, and a salvage of that one would find it again.
+  std::vector<Damage> damage{};
+  std::uint64_t found = 0;
+
+  bool operator==(const SalvageReport&) const = default;
+};
+
+/// Reads the file at `from`, which is never changed, page by page where its own
+/// structure does not lead, and writes what it finds to a new store at `to`. The new
+/// store has an incarnation of its own; its sessions come up as those of a restored
+/// backup do (upkeep.hpp). Entries that are lost leave a damaged entry in their place.
+/// No store object of this process may have `from` open. The new store appears under its
+/// name when it is complete and on disk.
+/// Fails: `not_found` if there is no file, nor its WAL; `already_exists` if there is one at `to`,
+/// also one that came there meanwhile, or the log of another store beside its name; `corrupted` if
+/// nothing in it looks like a store; `unsupported` for a newer format; `unavailable`, also if it was
+/// told to stop: then there is none.
+[[nodiscard]] Result<SalvageReport> salvage_store(const std::string& from, const std::string& to,
+                                                  const Progress& progress = {});
 
 }  // namespace perdure

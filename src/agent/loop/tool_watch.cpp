@@ -24,7 +24,7 @@
 #include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/runtime/tool_progress.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "tools/text_cut.hpp"
 

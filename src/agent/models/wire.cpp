@@ -19,7 +19,7 @@
 #include "perdure/core/text.hpp"
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/setup.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "tools/text_cut.hpp"
 
 namespace perdure::wire {

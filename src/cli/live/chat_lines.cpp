@@ -15,7 +15,7 @@
 #include "perdure/runtime/calls_report.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure::cli {

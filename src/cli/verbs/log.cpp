@@ -17,8 +17,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/status_note.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
 #include "screen/screen.hpp"

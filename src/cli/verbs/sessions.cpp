@@ -19,7 +19,7 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "place/filter.hpp"
 #include "screen/output.hpp"

@@ -20,7 +20,6 @@
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

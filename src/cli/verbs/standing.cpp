@@ -18,10 +18,8 @@
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 

@@ -21,7 +21,7 @@
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/store/log.hpp"
 #include "verbs/as_json.hpp"
 
 namespace perdure::cli {

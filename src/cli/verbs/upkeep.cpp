@@ -1,6 +1,5 @@
 // Looking after a store: is it sound, what does it rest on, a copy of it, what can be saved of it.
 
-#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 
 #include <algorithm>
@@ -18,14 +17,12 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/doctor.hpp"
-#include "perdure/store/location.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
 #include "place/path.hpp"
 #include "screen/progress_bar.hpp"
 #include "screen/screen.hpp"
 #include "screen/words.hpp"
+#include "store/api/location.hpp"
 
 namespace perdure::cli {
 namespace {

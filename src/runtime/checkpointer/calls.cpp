@@ -19,10 +19,9 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::checkpointing {

@@ -26,9 +26,9 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {

@@ -14,7 +14,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/runtime/checkpointer.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "session/worker.hpp"

@@ -26,9 +26,7 @@
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/status_note.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::checkpointing {

@@ -15,7 +15,7 @@
 #include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/origin.hpp"
 #include "perdure/runtime/status_note.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::checkpointing {

@@ -22,8 +22,8 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "session/held_session.hpp"
 

@@ -20,8 +20,8 @@
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/session_answer.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "session/draft.hpp"
 
 namespace perdure::dispatch {

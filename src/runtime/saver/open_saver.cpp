@@ -10,7 +10,6 @@
 #include "perdure/core/guarded.hpp"
 #include "perdure/runtime/saver.hpp"
 #include "perdure/runtime/store_saver.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

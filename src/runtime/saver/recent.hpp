@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::saver {
 

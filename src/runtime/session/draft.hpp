@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "session/status_entry.hpp"
 
 namespace perdure {

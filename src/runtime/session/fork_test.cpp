@@ -11,7 +11,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

@@ -23,7 +23,6 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -22,8 +22,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 

@@ -8,9 +8,8 @@
 
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/status_note.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {

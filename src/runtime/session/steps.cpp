@@ -11,7 +11,6 @@
 #include "perdure/runtime/budget.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/status_note.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"

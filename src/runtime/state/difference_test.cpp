@@ -12,7 +12,7 @@
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

@@ -12,8 +12,8 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/call_records.hpp"
 #include "perdure/runtime/message.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

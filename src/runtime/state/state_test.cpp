@@ -19,9 +19,8 @@
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/setup.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

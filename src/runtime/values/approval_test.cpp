@@ -9,7 +9,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "values/codec_rules.hpp"
 
 namespace perdure {

@@ -12,7 +12,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/store/log.hpp"
 #include "values/fields.hpp"
 
 namespace perdure {

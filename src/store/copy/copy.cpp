@@ -22,12 +22,12 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 
 namespace perdure {

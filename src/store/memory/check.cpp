@@ -1,8 +1,6 @@
 // A check of plain tables: no file can be damaged here, so a finding is a bug of ours.
 // What it looks at is what the tables keep twice.
 
-#include "perdure/store/check.hpp"
-
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
@@ -15,9 +13,9 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/findings.hpp"
 #include "rules/followed.hpp"
 #include "rules/soundness.hpp"

@@ -15,8 +15,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
 #include "rules/checks.hpp"
 #include "rules/match.hpp"
 

@@ -16,16 +16,14 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/doctor.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/progress.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/checks.hpp"
 
 namespace perdure {

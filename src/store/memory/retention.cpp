@@ -1,6 +1,6 @@
 // Forgetting in a memory store: each method is one slice.
 
-#include "perdure/store/retention.hpp"
+#include "rules/retention.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -23,16 +23,12 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 #include "rules/moves.hpp"
-#include "rules/retention.hpp"
 
 namespace perdure::memory {
 

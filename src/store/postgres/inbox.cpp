@@ -9,8 +9,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/log.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"

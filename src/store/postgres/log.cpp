@@ -17,8 +17,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"

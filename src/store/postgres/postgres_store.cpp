@@ -15,18 +15,15 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/check.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/doctor.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/progress.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/address.hpp"
 #include "postgres/check.hpp"
 #include "postgres/client.hpp"
@@ -97,7 +94,6 @@ class PostgresStore final : public PostgresRoles {
     if (!committed->repeated) ++commits_;
     return Created{lease, std::move(committed->receipt)};
   }
-
 
  private:
   StoreInfo info() const override {

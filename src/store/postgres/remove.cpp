@@ -8,8 +8,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/garbage.hpp"
 #include "postgres/params.hpp"

@@ -14,8 +14,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/client.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/error.hpp"

@@ -7,9 +7,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/retention.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/roles.hpp"

@@ -11,7 +11,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/checks.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"

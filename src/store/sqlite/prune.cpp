@@ -8,11 +8,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/retention.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/kept_points.hpp"

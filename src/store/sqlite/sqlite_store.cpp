@@ -20,17 +20,15 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/check.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/doctor.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/progress.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
 #include "rules/followed.hpp"
@@ -114,7 +112,6 @@ class SqliteStore final : public SqliteRoles {
     if (!committed->repeated) ++commits_;
     return Created{lease, std::move(committed->receipt)};
   }
-
 
  private:
   StoreInfo info() const override {

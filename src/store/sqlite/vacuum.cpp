@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/garbage.hpp"
 #include "sqlite/roles.hpp"

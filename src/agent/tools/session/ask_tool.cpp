@@ -11,7 +11,7 @@
 #include "perdure/runtime/approval.hpp"
 #include "perdure/runtime/session_answer.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

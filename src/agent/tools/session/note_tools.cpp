@@ -13,8 +13,7 @@
 #include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/session_answer.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "tools/args.hpp"
 #include "tools/session/answered_tool.hpp"
 

@@ -17,7 +17,7 @@
 #include "perdure/runtime/plan.hpp"
 #include "perdure/runtime/session_answer.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "tools/args.hpp"
 #include "tools/session/answered_tool.hpp"
 
