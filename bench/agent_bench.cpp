@@ -23,7 +23,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "sessions.hpp"
 #include "turns.hpp"
 

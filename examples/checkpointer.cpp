@@ -10,7 +10,7 @@
 #include <perdure/core/json.hpp>
 #include <perdure/core/raw_json.hpp>
 #include <perdure/runtime/tool.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

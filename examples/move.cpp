@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include <perdure/store/copy.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

@@ -16,7 +16,7 @@
 #include <perdure/agent/toolbox.hpp>
 #include <perdure/agent/tools.hpp>
 #include <perdure/runtime/runtime.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 
@@ -19,12 +19,12 @@ int main(int count, char** words) {
   const Keep rule{.last = 10, .every = 100};  // And every version with a label.
   const auto page = store->sessions().list({.limit = 1000}).value();
   for (const SessionSummary& session : page.sessions) {
-    const auto pruned = store->retention().prune(session.id, rule).value();
+    const auto pruned = store->upkeep().prune(session.id, rule).value();
     std::cout << session.id.text() << ": " << pruned.versions << " versions forgotten, "
               << pruned.bytes << " bytes freed\n";
   }
-  store->retention().collect_blobs(std::chrono::hours(24)).value();
-  store->retention().vacuum().value();
+  store->upkeep().collect_blobs(std::chrono::hours(24)).value();
+  store->upkeep().vacuum().value();
 
   const std::string copy = path + ".backup";
   std::filesystem::remove(copy);

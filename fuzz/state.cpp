@@ -14,8 +14,7 @@
 
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/history.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "target.hpp"
 
 using perdure::Entry;

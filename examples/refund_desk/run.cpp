@@ -18,7 +18,7 @@
 #include <perdure/agent/agent_factory.hpp>
 #include <perdure/agent/agent_file.hpp>
 #include <perdure/core/id_source.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

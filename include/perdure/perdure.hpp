@@ -9,12 +9,10 @@
 #include "perdure/version.hpp"
 
 // A store.
-#include "perdure/store/backends.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 // Sessions under a loop of your own.
 #include "perdure/runtime/calls.hpp"

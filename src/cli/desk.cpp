@@ -19,8 +19,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/location.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 #include "place/settings.hpp"
 #include "screen/output.hpp"
@@ -28,6 +26,7 @@
 #include "screen/text.hpp"
 #include "screen/wait_notice.hpp"
 #include "screen/words.hpp"
+#include "store/api/location.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {

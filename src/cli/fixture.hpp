@@ -20,7 +20,6 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 #include "world.hpp"
 

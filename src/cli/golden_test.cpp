@@ -30,7 +30,7 @@
 #include "fixture.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/backends.hpp"
+#include "store/api/location.hpp"
 
 namespace perdure::cli {
 namespace {

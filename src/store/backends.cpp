@@ -1,7 +1,5 @@
 // libpq tells its version as a number: 150014 is 15.14.
 
-#include "perdure/store/backends.hpp"
-
 #include <fmt/format.h>
 #include <libpq-fe.h>
 #include <sqlite3.h>
@@ -10,6 +8,7 @@
 
 #include "postgres/migration.hpp"
 #include "sqlite/schema.hpp"
+#include "store/api/location.hpp"
 
 namespace perdure {
 namespace {

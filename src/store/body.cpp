@@ -3,14 +3,13 @@
 // The reference is JSON, so that a person with a database shell sees what is
 // meant; it is read back strictly, because it decides which bytes are served.
 
-#include "perdure/store/body.hpp"
-
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

@@ -13,8 +13,8 @@
 
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/chain.hpp"
 
 namespace perdure {

@@ -1,14 +1,12 @@
 // By the same rule as pruning itself.
 
-#include "perdure/store/kept_versions.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "perdure/store/log.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/retention.hpp"
 
 namespace perdure {

@@ -2,7 +2,7 @@
 // is shown behind its first word, and of a path, which may be one without its scheme, nothing
 // between a colon and an @; unless a file has that name: then it is no secret.
 
-#include "perdure/store/location.hpp"
+#include "store/api/location.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 
 set(PERDURE_STORE_SOURCES
     backends.cpp
-    blobs.cpp
+    seam.cpp
     body.cpp
     bundle/arrival_check.cpp
     bundle/bundle_facts.cpp
@@ -21,7 +21,6 @@ set(PERDURE_STORE_SOURCES
     copy/plan.cpp
     memory/blobs.cpp
     memory/calls.cpp
-    memory/changes.cpp
     memory/check.cpp
     memory/commit.cpp
     memory/inbox.cpp
@@ -166,7 +165,7 @@ set(PERDURE_STORE_SOURCES
     words.cpp)
 
 set(PERDURE_STORE_TESTS
-    blobs_test.cpp
+    seam_test.cpp
     body_test.cpp
     bundle/fact_codec_test.cpp
     golden_bytes_test.cpp

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {

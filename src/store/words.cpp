@@ -9,11 +9,10 @@
 #include <utility>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/doctor.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 

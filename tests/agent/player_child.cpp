@@ -54,7 +54,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "world/client.hpp"
 
 namespace {

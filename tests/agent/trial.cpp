@@ -29,7 +29,7 @@
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "runtime/session/held_session.hpp"
 #include "tools/fifo.hpp"

@@ -27,7 +27,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace {
 

@@ -19,8 +19,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure {
@@ -142,7 +142,7 @@ TEST_P(Exercise, AfterAMiddleVersionIsDeletedItResumesAndTheRestTellsHowItWent) 
   take_turns_and_die(1, 4);
   {
     const auto store = open();
-    must(store->retention().forget(session, 2));
+    must(store->upkeep().forget(session, 2));
     const auto gone = read_content(*store, session, Point::version(2));
     ASSERT_FALSE(gone);
     EXPECT_EQ(gone.error().code, ErrorCode::not_found);

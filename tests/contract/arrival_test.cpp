@@ -161,14 +161,14 @@ TEST_P(TransferContract, ABlobMustHaveBeenPut) {
   must(store->blobs().put("a blob"));
   EXPECT_TRUE(take_all(source));
   clock.advance(1h);
-  EXPECT_EQ(must(store->retention().collect_blobs(1h)).items, 0U);
+  EXPECT_EQ(must(store->upkeep().collect_blobs(1h)).items, 0U);
 }
 
 TEST_P(TransferContract, WhatCameCanGoBackOnceItsRemainsAreRemoved) {
   Source source = guest(CallState::in_doubt);
   land(source);
   const Destination back{.incarnation = source.arriving.peer, .place = "back"};
-  must(source.store->retention().remove(session_id("guest")));
+  must(source.store->upkeep().remove(session_id("guest")));
   const Departure departure = must(transfer().depart(back, {}));
   const Passage out = departing(back, departure);
   const Passage in = arriving(*store, departure);

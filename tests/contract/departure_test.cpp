@@ -97,7 +97,7 @@ TEST_P(TransferContract, OnlyWhatIsHereAndWholeIsShown) {
   EXPECT_EQ(subject_of(torn), "fork");
   EXPECT_EQ(must(transfer().show({})).owners.size(), 2U);
   EXPECT_EQ(must(transfer().show({parent, session_id("fork")})).owners.size(), 2U);
-  must(store->retention().remove(parent));
+  must(store->upkeep().remove(parent));
   EXPECT_EQ(must(transfer().show({session_id("fork")})).owners.size(), 2U)
       << "with the removed one whose log it shares";
 }
@@ -175,7 +175,7 @@ TEST_P(TransferContract, NothingIsForgottenOfItWhileItMoves) {
   must(store->ownership().release(lease));
   const Passage move = depart();
 
-  Retention& retention = store->retention();
+  Upkeep& retention = store->upkeep();
   EXPECT_EQ(code_of(retention.prune(lease.session, {})), ErrorCode::conflict);
   EXPECT_EQ(code_of(retention.forget(lease.session, 1)), ErrorCode::conflict);
   EXPECT_EQ(code_of(retention.erase(lease.session, {1})), ErrorCode::conflict);
@@ -196,7 +196,7 @@ TEST_P(TransferContract, OnceMovedItCanBeRemovedThoughCallsAreOpenAndKeepsItsKey
   must(store->ownership().release(lease));
   must(transfer().end(depart(), MoveEnd::moved));
 
-  EXPECT_TRUE(store->retention().remove(lease.session));
+  EXPECT_TRUE(store->upkeep().remove(lease.session));
 
   EXPECT_EQ(code_of(store->sessions().read(lease.session)), ErrorCode::not_found);
   const auto holder = must(store->ledger().find_holder(key));
@@ -242,7 +242,7 @@ TEST_P(TransferContract, ForksOfARemovedSessionGoTogether) {
   const SessionId parent = fork("parent", grandparent, Point::head());
   fork("one", parent, Point::head());
   fork("two", parent, Point::head());
-  must(store->retention().remove(parent));
+  must(store->upkeep().remove(parent));
 
   EXPECT_EQ(subject_of(transfer().depart(there, {session_id("one"), session_id("two")})),
             "grandparent");

@@ -9,7 +9,7 @@ using testing::ElementsAre;
 
 class PruneContract : public StoreContract {
  protected:
-  Retention& retention() { return store->retention(); }
+  Upkeep& retention() { return store->upkeep(); }
 
   Pruned prune(const SessionId& session, const Keep& keep = {}) {
     return must(retention().prune(session, keep));

@@ -54,7 +54,7 @@ class TransferContract : public StoreContract {
   }
 
   void open_move(Source& source) {
-    const Destination here{.incarnation = store->upkeep().info().incarnation, .place = "here"};
+    const Destination here{.incarnation = store->info().incarnation, .place = "here"};
     source.departure = must(source.store->transfer().depart(here, {}));
     source.departing = departing(here, source.departure);
     source.arriving = arriving(*source.store, source.departure);

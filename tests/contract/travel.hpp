@@ -19,8 +19,7 @@ struct Voyage {
 }
 
 [[nodiscard]] inline Passage arriving(Store& from, const Departure& departure) {
-  return {
-      .side = Side::arriving, .peer = from.upkeep().info().incarnation, .ticket = departure.open};
+  return {.side = Side::arriving, .peer = from.info().incarnation, .ticket = departure.open};
 }
 
 /// From where the target has got to until the end.

@@ -28,9 +28,8 @@
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 
 namespace perdure {
@@ -213,10 +212,10 @@ TEST_P(ContradictingCalls, AreNotThoseWhoseRecordsWereErasedOrPruned) {
   const Position paid = first_call();
   const Call row = must(store->ledger().read(id, paid));
   for (const Position gone : {paid, row.result.value()}) {
-    must(store->retention().erase(id, {gone}));
+    must(store->upkeep().erase(id, {gone}));
     EXPECT_EQ(refusal().of(*store), "") << gone;
   }
-  must(store->retention().prune(id, {.last = 0}));
+  must(store->upkeep().prune(id, {.last = 0}));
   EXPECT_EQ(refusal().of(*store), "");
 }
 

@@ -15,7 +15,7 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/kill_switch.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace {
 

@@ -91,9 +91,9 @@ TEST_P(CopyTest, AndGoesOnThere) {
   EXPECT_EQ(must(from->sessions().read(id_of("main"))).head, before.head);
   const auto printer = must(to->ownership().acquire_resource("printer", worker));
   EXPECT_GT(printer.fence, Fence{1} << 32U);
-  must(to->retention().remove(id_of("fork of fork")));
-  must(to->retention().remove(id_of("heir")));
-  must(to->retention().prune(id_of("trimmed"), {.last = 1}));
+  must(to->upkeep().remove(id_of("fork of fork")));
+  must(to->upkeep().remove(id_of("heir")));
+  must(to->upkeep().prune(id_of("trimmed"), {.last = 1}));
   expect_sound(*to);
 }
 
@@ -121,7 +121,7 @@ TEST_P(CopyTest, ATargetMayHoldOthersAlready) {
 
   EXPECT_EQ(describe(to->log().read(id_of("native"), {})), native);
   say(*to, id_of("native"));
-  must(to->retention().remove(id_of("native")));
+  must(to->upkeep().remove(id_of("native")));
   EXPECT_EQ(difference(before, portrait(*to)), "");
   expect_sound(*to);
 }
@@ -198,7 +198,7 @@ TEST_P(CopyTest, AnIdThatIsInUseLeavesEverythingAsItWas) {
   EXPECT_THAT(runnable(*to), SizeIs(1));
   say(*from, id_of("main"));
   expect_sound(*to);
-  must(to->retention().remove(id_of("trimmed")));
+  must(to->upkeep().remove(id_of("trimmed")));
   EXPECT_TRUE(copy_store(*from, *to));
 }
 
@@ -327,7 +327,7 @@ TEST_P(CopyTest, BackAgainOnceTheRemainsAreRemoved) {
   SessionQuery all;
   all.limit = 100;
   for (const SessionSummary& session : must(from->sessions().list(all)).sessions) {
-    must(from->retention().remove(session.id));
+    must(from->upkeep().remove(session.id));
   }
 
   must(copy_store(*to, *from));
@@ -349,7 +349,7 @@ TEST_P(CopyTest, AStoreIsNotCopiedIntoItself) {
 TEST_P(CopyTest, TheSourceSaysWhereTheyWent) {
   create(*from, "one");
   must(copy_store(*from, *to));
-  EXPECT_EQ(must(from->sessions().read(id_of("one"))).moved_to, to->upkeep().info().location);
+  EXPECT_EQ(must(from->sessions().read(id_of("one"))).moved_to, to->info().location);
   create(*from, "two");
   must(copy_store(*from, *to, {.place = "the new machine"}));
   EXPECT_EQ(must(from->sessions().read(id_of("two"))).moved_to, "the new machine");

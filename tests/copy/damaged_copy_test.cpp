@@ -16,8 +16,8 @@
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "store/sqlite/connection.hpp"
 
 namespace perdure {
@@ -145,7 +145,7 @@ TEST_P(DamagedFile, ABackupOfTheTargetHoldsNothingOfTheMove) {
   const auto restored = open(copy);
 
   EXPECT_THAT(runnable(*restored), IsEmpty());
-  must(restored->retention().vacuum());
+  must(restored->upkeep().vacuum());
   const auto report = must(restored->upkeep().check());
   EXPECT_TRUE(report.is_sound());
   EXPECT_THAT(must(restored->ledger().by_key(sha256("key of calls succeeded"))), IsEmpty());
@@ -168,7 +168,7 @@ TEST_P(DamagedFile, ASalvageKnowsWhatWentAndNotWhatWasOnItsWay) {
   const auto salvaged = open(left);
   EXPECT_THAT(runnable(*salvaged), IsEmpty());
   EXPECT_EQ(must(salvaged->sessions().read(must(SessionId::parse("main")))).moved_to,
-            to->upkeep().info().location);
+            to->info().location);
 }
 
 }  // namespace

@@ -159,8 +159,8 @@ class Furnisher {
     for (int turn = 0; turn < 5; ++turn) {
       commit(trimmed, {.entries = {said("turn"), plan("turn")}, .checkpoint = NewCheckpoint{}});
     }
-    must(store_.retention().prune(trimmed, {.last = 2}));
-    must(store_.retention().erase(trimmed, {1, 5}));
+    must(store_.upkeep().prune(trimmed, {.last = 2}));
+    must(store_.upkeep().erase(trimmed, {1, 5}));
 
     const SessionId gone = create({.id = session_named("gone")});
     commit(gone, {.entries = {said("shared"), plan("old")}});
@@ -177,7 +177,7 @@ class Furnisher {
 
   void remove(const SessionId& session) {
     must(store_.ownership().release(must(store_.ownership().acquire(session, worker_))));
-    must(store_.retention().remove(session));
+    must(store_.upkeep().remove(session));
   }
 
   void others() {

@@ -21,7 +21,6 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 

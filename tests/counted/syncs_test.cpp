@@ -73,7 +73,7 @@ TEST(Syncs, WhatIsSyncedLaterSyncsNothingUntilAskedTo) {
   counted.take_turns(lease, 30, Sync::later);
   EXPECT_EQ(counted.syncs() - before, 0U);
 
-  ASSERT_TRUE(counted.store().upkeep().sync());
+  ASSERT_TRUE(counted.store().sync());
   EXPECT_EQ(counted.syncs() - before, 1U);
 }
 

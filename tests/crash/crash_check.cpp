@@ -10,7 +10,7 @@
 #include "crash/stored_file.hpp"
 #include "doubles/difference.hpp"
 #include "doubles/fake_clock.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

@@ -14,7 +14,7 @@
 #include "crash/stored_file.hpp"
 #include "doubles/counting_vfs.hpp"
 #include "doubles/postgres_cluster.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 

@@ -10,7 +10,7 @@
 #include "contract/describe.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "property/history_model.hpp"
 
 namespace perdure {
@@ -129,7 +129,7 @@ void fill(Store& store, FakeClock& clock) {
 Result<void> forget_all(Store& store, FakeClock& clock,
                         const std::function<void(const std::string&)>& done) {
   clock.advance(blob_grace_min + Duration(1));
-  Retention& retention = store.retention();
+  Upkeep& retention = store.upkeep();
   const auto main = id<SessionId>("main");
   auto forgotten = retention.forget(main, 1);
   if (!forgotten && forgotten.error().code != ErrorCode::not_found) return forward(forgotten);

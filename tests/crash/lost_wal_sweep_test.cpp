@@ -13,7 +13,7 @@
 #include "crash/scale.hpp"
 #include "doubles/counting_vfs.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/connection.hpp"
 
 namespace perdure {

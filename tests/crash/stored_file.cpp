@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/rules/chain.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/line.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure {

@@ -14,8 +14,8 @@
 #include "damage/verdict.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/row_finder.hpp"
 
@@ -307,7 +307,7 @@ TEST_F(Salvage, IsAStoreOfItsOwnWhoseUnfinishedSessionsArePaused) {
   ASSERT_TRUE(salvage_store(path, saved));
   const auto store = open_store(saved).value();
 
-  EXPECT_NE(store->upkeep().info().incarnation, original->upkeep().info().incarnation);
+  EXPECT_NE(store->info().incarnation, original->info().incarnation);
   const SessionSummary session = store->sessions().read(long_one()).value();
   EXPECT_EQ(session.status, Status::paused);
   EXPECT_NE(session.wait_reason, "");

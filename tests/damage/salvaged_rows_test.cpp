@@ -15,8 +15,8 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/page_cells.hpp"
 #include "sqlite/page_source.hpp"
 #include "sqlite/page_sums.hpp"
@@ -402,7 +402,7 @@ TEST_F(SalvagedRow, OfASessionThatWasRemovedAfterADamagedFrameStaysAway) {
   {
     const auto store = must(open_store(path));
     must(store->sessions().create({.id = other}));
-    must(store->retention().remove(id));
+    must(store->upkeep().remove(id));
     write_files(copy, read_files(path));
   }
   Files files = read_files(copy);

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {

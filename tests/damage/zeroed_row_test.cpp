@@ -23,8 +23,8 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure {

@@ -117,7 +117,7 @@ std::string FaultRun::go_on() {
 std::string FaultRun::let_another_write() const {
   auto other = sqlite::open_sqlite({.path = path()});
   if (!other) return "another cannot open the store: " + other.error().message;
-  const auto synced = (*other)->upkeep().sync();
+  const auto synced = (*other)->sync();
   return synced ? "" : "another cannot write: " + synced.error().message;
 }
 

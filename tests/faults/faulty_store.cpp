@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

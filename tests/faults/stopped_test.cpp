@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/lock_file.hpp"
 
 namespace perdure {

@@ -15,7 +15,7 @@
 #include "doubles/fault_vfs.hpp"
 #include "doubles/part_files.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

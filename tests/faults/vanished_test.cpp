@@ -8,7 +8,7 @@
 #include <string>
 
 #include "faults/faulty_store.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

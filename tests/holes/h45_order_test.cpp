@@ -13,7 +13,6 @@
 #include "holes/hole_session.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure {
@@ -118,7 +118,7 @@ TEST_F(OneFile, StaysTheSameWhenTheWorkingFolderChanges) {
   std::filesystem::current_path(before);
 
   EXPECT_TRUE(store->sessions().read(session));
-  EXPECT_TRUE(store->changes().current());
+  EXPECT_TRUE(store->change_number());
 }
 
 }  // namespace

@@ -21,8 +21,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
@@ -109,8 +108,8 @@ TEST_F(Pooled, ASessionTakesATurn) {
 TEST_F(Pooled, AChangeByAnotherIsNoticed) {
   const auto store = open();
   const auto other = open();
-  const auto since = must(store->changes().current());
-  auto waiting = std::async(std::launch::async, [&] { return store->changes().wait(since, 30s); });
+  const auto since = must(store->change_number());
+  auto waiting = std::async(std::launch::async, [&] { return store->wait_for_change(since, 30s); });
 
   (void)own_session(*other, "session");
 
@@ -133,13 +132,13 @@ TEST_F(Pooled, OneWhoWaitsOftenConnectsOnce) {
   const int before = logins();
   const auto store =
       must(open_store(fmt::format("{}?schema={}&pool=1", bouncer.address(), schema.name())));
-  const auto since = must(store->changes().current());
+  const auto since = must(store->change_number());
   // One for all that is asked, one to listen.
   for (int i = 0; i < 300 && logins() < before + 2; ++i) {
-    (void)must(store->changes().wait(since, 100ms));
+    (void)must(store->wait_for_change(since, 100ms));
   }
 
-  for (int i = 0; i < 5; ++i) (void)must(store->changes().wait(since, 100ms));
+  for (int i = 0; i < 5; ++i) (void)must(store->wait_for_change(since, 100ms));
 
   EXPECT_EQ(logins(), before + 2);
 }

@@ -8,7 +8,7 @@
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "property/dice.hpp"
 #include "property/history_model.hpp"
 #include "property/seeds.hpp"
@@ -88,12 +88,12 @@ class Tree {
     const ModelSession& session = some();
     if (model_.sessions().size() > 2 && dice_.chance(15)) {
       must(store_->ownership().release(leases_.at(session.id)));
-      must(store_->retention().remove(session.id));
+      must(store_->upkeep().remove(session.id));
       model_.remove(SessionId(session.id));
     } else if (!session.versions.empty() && dice_.chance(50)) {
       const Version version = dice_.between(1, session.versions.size());
       if (session.forgotten.contains(version)) return;
-      must(store_->retention().forget(session.id, version));
+      must(store_->upkeep().forget(session.id, version));
       model_.forget(session.id, version);
     } else {
       prune(session, {.last = dice_.below(3), .since = {}, .every = dice_.below(4)});
@@ -101,7 +101,7 @@ class Tree {
   }
 
   void prune(const ModelSession& session, const Keep& keep) {
-    must(store_->retention().prune(session.id, keep));
+    must(store_->upkeep().prune(session.id, keep));
     std::uint64_t newer = 0;
     for (Version version = session.versions.size(); version > 0; --version) {
       if (session.forgotten.contains(version)) continue;

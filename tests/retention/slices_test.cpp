@@ -9,7 +9,7 @@
 #include "counted/counted_store.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

@@ -17,9 +17,8 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/session_values.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "runtime/session/held_session.hpp"
 #include "simulation/kinds.hpp"
 #include "simulation/life.hpp"
@@ -215,7 +214,7 @@ void Life::open_again(Actor& actor, Process& process) {
 void Life::remove(Actor& actor) {
   actor.process.reset();
   const auto calls = store_->ledger().list({.session = actor.id});
-  const auto removed = store_->retention().remove(actor.id);
+  const auto removed = store_->upkeep().remove(actor.id);
   if (!removed) {
     const ErrorCode code = removed.error().code;
     const bool may_be = code == ErrorCode::not_found || code == ErrorCode::lease_held ||

@@ -17,7 +17,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "simulation/books.hpp"
 #include "simulation/kinds.hpp"
 #include "simulation/life.hpp"

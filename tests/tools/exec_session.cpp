@@ -10,7 +10,7 @@
 #include "doubles/must.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 using namespace perdure;  // NOLINT: a small program.
 

@@ -16,7 +16,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 using namespace perdure;  // NOLINT: a small program.
 

@@ -14,7 +14,7 @@
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/base64.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

@@ -27,7 +27,7 @@
 #include "doubles/fake_clock.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/schema.hpp"
 #include "upgrade/tale.hpp"
@@ -218,8 +218,8 @@ class Maker {
     for (const char* text : {"one", "two", "three"}) {
       commit(trimmed, {.entries = {said(text), plan(text)}, .checkpoint = named("")});
     }
-    must(store_.retention().prune(trimmed, {.last = 1}));
-    must(store_.retention().erase(trimmed, {1}));
+    must(store_.upkeep().prune(trimmed, {.last = 1}));
+    must(store_.upkeep().erase(trimmed, {1}));
 
     const SessionId gone = session_named("gone");
     const Digest key = sha256("key of one that is gone");
@@ -236,7 +236,7 @@ class Maker {
             .annotation = {},
             .origin = NewSession::Origin{.session = gone, .at = Point::head()}});
     must(store_.ownership().release(must(store_.ownership().acquire(gone, worker_))));
-    must(store_.retention().remove(gone));
+    must(store_.upkeep().remove(gone));
     const Position at = next(calls_);
     commit(
         calls_,
@@ -281,7 +281,7 @@ class Maker {
                    .call = 1, .state = CallState::succeeded, .result = 2, .who = {}, .why = {}}}});
       must(other->ownership().release(must(other->ownership().acquire(id, worker_))));
     }
-    must(other->retention().remove(session_named("gone_stranger")));
+    must(other->upkeep().remove(session_named("gone_stranger")));
     must(export_sessions(*other, bundle_));
     must(import_bundle(store_, bundle_));
     std::filesystem::remove(bundle_);

@@ -98,7 +98,7 @@ class Tale {
   explicit Tale(Store& store) : store_(store) {}
 
   std::string all() {
-    line(0, "incarnation " + store_.upkeep().info().incarnation);
+    line(0, "incarnation " + store_.info().incarnation);
     SessionQuery query;
     query.sort = SessionSort::created;
     query.descending = false;

@@ -29,7 +29,7 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/next_format.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "store/rules/format.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/schema.hpp"
@@ -165,7 +165,7 @@ TEST_P(PastStore, TellsWhatItToldThen) {
 }
 
 TEST_P(PastStore, HasTheBuildsFormatWhenItWasOpened) {
-  EXPECT_EQ(open()->upkeep().info().format, sqlite::last_format(steps()));
+  EXPECT_EQ(open()->info().format, sqlite::last_format(steps()));
   EXPECT_EQ(pragma("user_version"), sqlite::last_format(steps()));
 }
 

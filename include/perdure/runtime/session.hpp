@@ -36,7 +36,6 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/point.hpp"
 
 namespace perdure {
 

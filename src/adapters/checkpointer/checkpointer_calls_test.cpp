@@ -24,11 +24,11 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/key.hpp"
 #include "runtime/api/records.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {
@@ -83,7 +83,7 @@ TEST_P(CheckpointerCalls, ACallInDoubtHasThatKeyAlsoWhenCallsThatFailedAreDelete
   const auto given = std::get<MayRun>(issue(call));
   EXPECT_NE(given.key, failed.key);
   restart();
-  must(store->retention().remove(other));
+  must(store->upkeep().remove(other));
   must(book->start_session(session));
   EXPECT_EQ(pending().at(0).idempotency_key, given.key);
   EXPECT_EQ(std::get<Pending>(issue(call)).idempotency_key, given.key);
@@ -307,7 +307,7 @@ TEST_P(CheckpointerCalls, WhoeverLoadsLearnsWhatWasDoneAfterTheVersion) {
 TEST_P(CheckpointerCalls, ThatItWasDoneOutlivesItsResult) {
   complete(email("ann"), "sent");
   const auto result = entries("tool_calls").back().position;
-  must(store->retention().erase(session, {result}));
+  must(store->upkeep().erase(session, {result}));
   const auto erased = std::get<Completed>(issue(email("ann")));
   EXPECT_EQ(erased.result, std::nullopt);
 
@@ -315,7 +315,7 @@ TEST_P(CheckpointerCalls, ThatItWasDoneOutlivesItsResult) {
   publish.repeat = Repeat::once_per_store;
   complete(publish, "published");
   restart();
-  must(store->retention().remove(session));
+  must(store->upkeep().remove(session));
   must(book->start_session(other));
   const auto gone = std::get<Completed>(must(book->record_tool_call_issued(other, publish)));
   EXPECT_EQ(gone.result, std::nullopt);

@@ -17,9 +17,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {
@@ -52,16 +51,16 @@ TEST_P(CheckpointerTest, StartingMakesTheSessionAndTwiceIsNoError) {
 }
 
 TEST_P(CheckpointerTest, ASessionIsThereWithItsOpeningOrNotAtAll) {
-  const auto before = store->upkeep().counters().commits;
+  const auto before = store->info().counters.commits;
   must(book->start_session(session, list({a})));
-  EXPECT_EQ(store->upkeep().counters().commits, before + 1);
+  EXPECT_EQ(store->info().counters.commits, before + 1);
   EXPECT_EQ(must(store->log().find_value(session, "origin", Point::head()))->position, 1U);
 }
 
 TEST_P(CheckpointerTest, NothingIsWrittenBeforeTheFirstStart) {
-  const auto before = must(store->changes().current());
+  const auto before = must(store->change_number());
   const Checkpointer another(*store);
-  EXPECT_EQ(must(store->changes().current()), before);
+  EXPECT_EQ(must(store->change_number()), before);
 }
 
 TEST_P(CheckpointerTest, TheOpeningIsThereBeforeAnyVersion) {
@@ -296,7 +295,7 @@ TEST_P(CheckpointerTest, WhatIsErasedIsNamedAndTheRestIsThere) {
   must(book->start_session(session));
   save({a, b, c}, 5);
   const Position gone = entries("transcript").at(1).position;
-  must(store->retention().erase(session, {gone}));
+  must(store->upkeep().erase(session, {gone}));
   restart();
   EXPECT_EQ(load().content.transcript.text(), "[" + a + "," + c + "]");
   EXPECT_EQ(load().missing, std::vector{gone});

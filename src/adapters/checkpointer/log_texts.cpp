@@ -24,9 +24,7 @@
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
 

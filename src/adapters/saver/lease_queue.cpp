@@ -73,11 +73,11 @@ Result<void> LeaseQueue::wait_for(const SessionId& session,
   const Uptime until = rules_.clock->uptime() + rules_.wait;
   for (;;) {
     // The number is asked for before the next try, so that no release is slept through.
-    const auto since = store_.changes().current();
+    const auto since = store_.change_number();
     done = action();
     const Duration left = until - rules_.clock->uptime();
     if (!is_held(done) || !since || left <= Duration::zero()) return done;
-    if (auto waited = store_.changes().wait(*since, std::min(left, look_every)); !waited) {
+    if (auto waited = store_.wait_for_change(*since, std::min(left, look_every)); !waited) {
       return forward(waited);
     }
   }

@@ -23,10 +23,8 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/limits.hpp"
 #include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit_surely.hpp"
@@ -331,7 +329,7 @@ Result<void> StoreSaver::remove(const std::string& thread_id) {
   // Steps first: cut off in between, the thread is still there to be removed again.
   for (const SessionId& id : {saver::steps_session(thread_id), *session}) {
     auto removed = parts_->queue.wait_for(id, [&]() -> Result<void> {
-      auto freed = parts_->store->retention().remove(id);
+      auto freed = parts_->store->upkeep().remove(id);
       if (!freed && freed.error().code != ErrorCode::not_found) return forward(freed);
       return {};
     });

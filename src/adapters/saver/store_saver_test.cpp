@@ -16,7 +16,7 @@
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
@@ -182,7 +182,7 @@ TEST_F(StoreSaverTest, OrderIsThatOfThePutsWhenTheClockStepsBack) {
 TEST_F(StoreSaverTest, APutAfterDamageIsWholeAgain) {
   put_window(0, 20);
   const auto damaged = saver.put("t", json(window(0, 21))).value();
-  ASSERT_TRUE(store->retention().erase(thread, {entries().back().position}));
+  ASSERT_TRUE(store->upkeep().erase(thread, {entries().back().position}));
   StoreSaver fresh(store, options);
   const auto lost = fresh.get("t");
   ASSERT_FALSE(lost);
@@ -197,7 +197,7 @@ TEST_F(StoreSaverTest, PruneLeavesTheCheckpointsItIsToldTo) {
   for (int turn = 1; turn <= 60; ++turn) {
     made.push_back(saver.put("t", json(window(0, turn))).value().id);
   }
-  const auto pruned = store->retention().prune(thread, {.last = 5, .labelled = false});
+  const auto pruned = store->upkeep().prune(thread, {.last = 5, .labelled = false});
   ASSERT_TRUE(pruned);
   EXPECT_GT(pruned->entries, 0U);
   const auto left = saver.list("t", {}, 100).value();

@@ -35,7 +35,6 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 

@@ -20,8 +20,8 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {

@@ -18,8 +18,8 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/text.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/store/limits.hpp"
 #include "text/text_cut.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::wire {
 namespace {

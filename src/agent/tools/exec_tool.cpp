@@ -16,9 +16,9 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "text/text_cut.hpp"
+#include "perdure/store/log.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
 

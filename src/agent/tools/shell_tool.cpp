@@ -27,7 +27,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
 

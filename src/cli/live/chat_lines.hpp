@@ -9,7 +9,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::cli {
 

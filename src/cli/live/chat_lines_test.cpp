@@ -12,7 +12,6 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 
 namespace perdure::cli {

@@ -11,7 +11,6 @@
 #include "live/live_agent.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {
@@ -19,7 +18,7 @@ namespace perdure::cli {
 namespace fs = std::filesystem;
 
 std::string programs_folder(const World& world, const std::string& location, Store& store) {
-  const StoreInfo info = store.upkeep().info();
+  const StoreInfo info = store.info();
   if (info.backend != "sqlite") return state_folder(world) + "/programs/" + info.incarnation;
   std::error_code ignored;  // A path that does not lead to itself leads to a folder of its own.
   const fs::path file = fs::weakly_canonical(location, ignored);

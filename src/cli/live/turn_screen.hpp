@@ -16,7 +16,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "screen/screen.hpp"
 

@@ -19,8 +19,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/text.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 

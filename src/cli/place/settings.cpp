@@ -24,9 +24,9 @@
 
 #include "command/command.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/location.hpp"
 #include "place/trust.hpp"
 #include "screen/text.hpp"
+#include "store/api/location.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "perdure/core/time.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "screen/screen.hpp"
 #include "screen/text.hpp"
 

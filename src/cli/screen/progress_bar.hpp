@@ -6,7 +6,7 @@
 #include <string>
 
 #include "perdure/core/time.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "screen/screen.hpp"
 
 namespace perdure::cli {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "doubles/fake_clock.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "screen/screen.hpp"
 
 namespace perdure::cli {

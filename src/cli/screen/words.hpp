@@ -9,8 +9,8 @@
 
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/session_values.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "screen/screen.hpp"
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "perdure/core/json.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

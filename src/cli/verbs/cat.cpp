@@ -15,7 +15,6 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"

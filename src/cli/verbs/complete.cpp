@@ -14,7 +14,6 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "place/pending_calls.hpp"

@@ -18,14 +18,13 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/location.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
 #include "place/settings.hpp"
 #include "screen/progress_bar.hpp"
 #include "screen/text.hpp"
 #include "screen/words.hpp"
+#include "store/api/location.hpp"
 #include "verbs/relatives.hpp"
 
 namespace perdure::cli {

@@ -21,7 +21,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/inbox.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "screen/text.hpp"
@@ -57,7 +57,7 @@ Result<Taken> have_taken_in(Desk& desk, Store& store, const Letter& letter, cons
   if (!runtime) return forward(runtime);
   const Uptime deadline = desk.world().clock->uptime() + letter.patience;
   for (;;) {
-    auto seen = store.changes().current();
+    auto seen = store.change_number();
     if (!seen) return forward(seen);
     auto session = (*runtime)->open(letter.session);
     if (session) return take_in(*std::move(session), letter.wakes, desk.world().user);
@@ -67,7 +67,7 @@ Result<Taken> have_taken_in(Desk& desk, Store& store, const Letter& letter, cons
     if (!waits) return forward(waits);
     if (!*waits) break;
     if (desk.world().clock->uptime() >= deadline) return std::nullopt;
-    if (auto waited = store.changes().wait(*seen, looks_every); !waited) return forward(waited);
+    if (auto waited = store.wait_for_change(*seen, looks_every); !waited) return forward(waited);
   }
   auto row = store.sessions().read(letter.session);
   if (!row) return forward(row);

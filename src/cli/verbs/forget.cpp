@@ -20,15 +20,11 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/kept_versions.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "place/reference.hpp"
 #include "screen/progress_bar.hpp"
 #include "screen/words.hpp"
@@ -96,16 +92,16 @@ Result<Pruned> prune_all(Desk& desk, Store& store, const std::vector<SessionId>&
   Pruned total;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::ignore = progress({.done = i, .total = ids.size()});
-    auto pruned = store.retention().prune(ids[i], keep);
+    auto pruned = store.upkeep().prune(ids[i], keep);
     if (!pruned) return forward(pruned);
     total.versions += pruned->versions;
     total.entries += pruned->entries;
     total.bytes += pruned->bytes;
   }
-  auto blobs = store.retention().collect_blobs(blob_rest);
+  auto blobs = store.upkeep().collect_blobs(blob_rest);
   if (!blobs) return forward(blobs);
   total.bytes += blobs->bytes;
-  if (auto freed = store.retention().vacuum(); !freed) return forward(freed);
+  if (auto freed = store.upkeep().vacuum(); !freed) return forward(freed);
   return total;
 }
 
@@ -171,12 +167,12 @@ Error with_next_command(const Desk& desk, Store& store, const SessionId& id, Err
 Result<void> remove_one(const Desk& desk, Store& store, Removal& removal) {
   const SessionId& id = removal.place.session.id;
   if (removal.place.version) {
-    auto pruned = store.retention().forget(id, *removal.place.version);
+    auto pruned = store.upkeep().forget(id, *removal.place.version);
     if (!pruned) return forward(pruned);
     removal.bytes = pruned->bytes;
     return {};
   }
-  auto freed = store.retention().remove(id);
+  auto freed = store.upkeep().remove(id);
   if (!freed) return std::unexpected(with_next_command(desk, store, id, std::move(freed).error()));
   removal.bytes = freed->bytes;
   return {};

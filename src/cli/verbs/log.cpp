@@ -16,8 +16,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/store.hpp"
 #include "place/reference.hpp"
 #include "runtime/api/records.hpp"
@@ -110,13 +108,14 @@ Result<Exit> run_log(Desk& desk) {
   std::vector<Position> damaged;
   desk.output().begin_list("perdure.log/1");
   for (;;) {
-    auto seen = (*store)->changes().current();
+    auto seen = (*store)->change_number();
     if (!seen) return forward(seen);
     auto printed = print_rest(desk, **store, place->session.id, query, damaged);
     if (!printed) return forward(printed);
     desk.screen().flush();
     if (!follows || !desk.screen().is_open()) break;
-    if (auto waited = (*store)->changes().wait(*seen, follow_wait); !waited) return forward(waited);
+    if (auto waited = (*store)->wait_for_change(*seen, follow_wait); !waited)
+      return forward(waited);
   }
   desk.output().end_list();
   const bool is_empty = query.from == first && desk.screen().is_open();

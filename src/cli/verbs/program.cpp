@@ -18,11 +18,10 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/backends.hpp"
-#include "perdure/store/location.hpp"
 #include "place/settings.hpp"
 #include "screen/screen.hpp"
 #include "screen/table.hpp"
+#include "store/api/location.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -20,10 +20,10 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/store/location.hpp"
 #include "perdure/store/sessions.hpp"
 #include "place/path.hpp"
 #include "screen/screen.hpp"
+#include "store/api/location.hpp"
 #include "verbs/live_options.hpp"
 #include "verbs/values.hpp"
 

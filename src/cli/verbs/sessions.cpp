@@ -19,7 +19,7 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "place/filter.hpp"
 #include "screen/output.hpp"
@@ -211,7 +211,7 @@ Exit print_once(Desk& desk, const Listing& listing) {
 // Until it is to be shown again: something or the terminal changed, or relative times grew old.
 Result<void> await_reason(Desk& desk, Store& store, std::uint64_t seen) {
   for (Duration waited{0}; waited < look_again; waited += look_at_terminal) {
-    auto now = store.changes().wait(seen, look_at_terminal);
+    auto now = store.wait_for_change(seen, look_at_terminal);
     if (!now) return forward(now);
     desk.screen().flush();  // Also without a word: whoever reads may be gone.
     if (*now > seen || desk.follows_resize() || !desk.screen().is_open()) return {};
@@ -232,7 +232,7 @@ Result<Exit> run_sessions(Desk& desk) {
   Exit exit = Exit::done;
   std::optional<std::string> last_look;
   do {
-    auto seen = (*store)->changes().current();
+    auto seen = (*store)->change_number();
     if (!seen) return forward(seen);
     auto listing = read_listing(**store, *wish, desk.world().clock->now());
     if (!listing) return forward(listing);

@@ -19,8 +19,8 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/body.hpp"
 #include "runtime/api/records.hpp"
+#include "perdure/store/log.hpp"
 #include "verbs/as_json.hpp"
 
 namespace perdure::cli {

@@ -17,14 +17,12 @@
 #include "exit.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/doctor.hpp"
-#include "perdure/store/location.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
 #include "place/path.hpp"
 #include "screen/progress_bar.hpp"
 #include "screen/screen.hpp"
 #include "screen/words.hpp"
+#include "store/api/location.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -107,7 +105,7 @@ Result<Exit> run_check(Desk& desk) {
                                              {"bytes", report->bytes},
                                              {"found", report->found},
                                              {"damage", damage_list(report->damage)}});
-  if (!desk.output().is_json()) print_report(desk, *report, (*store)->upkeep().info().backend);
+  if (!desk.output().is_json()) print_report(desk, *report, (*store)->info().backend);
   return report->is_sound() ? Exit::done : Exit::damaged;
 }
 
@@ -232,9 +230,9 @@ Result<Exit> run_doctor(Desk& desk) {
     return look_at_server(desk);
   }
   if (!store) return forward(store);
-  auto remarks = (*store)->upkeep().doctor();
+  auto remarks = (*store)->doctor();
   if (!remarks) return forward(remarks);
-  return print_doctor(desk, (*store)->upkeep().info(), *remarks);
+  return print_doctor(desk, (*store)->info(), *remarks);
 }
 
 }  // namespace

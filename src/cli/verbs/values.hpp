@@ -13,7 +13,7 @@
 #include "live/signal_watch.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "world.hpp"
 
 namespace perdure::cli {

@@ -12,7 +12,7 @@
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"

@@ -24,17 +24,14 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
@@ -73,7 +70,7 @@ class ForeignClaims : public TurnsTest {
     must(their_session.run_calls());
     must(their_session.set_status({.status = Status::paused}));
     must(their_session.close());
-    if (removes) must(strange->retention().remove(stranger));
+    if (removes) must(strange->upkeep().remove(stranger));
     is_stranger = false;
     runs.clear();
   }
@@ -219,7 +216,7 @@ TEST_P(ForeignClaims, AreNotAcceptedByAMoveOrByAnotherBundle) {
   must(copy_store(*between, *store));
   EXPECT_TRUE(pay_here().waiting) << "after a move";
 
-  must(store->retention().remove(stranger));
+  must(store->upkeep().remove(stranger));
   must(import_bundle(*store, folder.file("again"), {.accept_claims = true}));
   must(session->resolve(last_call(), {.as = Decision::As::failed, .who = "ann", .why = "no"}));
   must(session->run_calls());
@@ -370,7 +367,7 @@ TEST_P(ForeignDecisions, AnApprovalIsNotBroughtBackByAPrune) {
   must(session->set_status({.status = Status::paused}, "ben", "for now"));
   must(session->checkpoint());
   must(session->close());
-  must(store->retention().prune(id, {.last = 1}));
+  must(store->upkeep().prune(id, {.last = 1}));
   session = must(runtime->open(id));
   EXPECT_EQ(go_on()->what, Waiting::For::approval);
   EXPECT_EQ(runs["pay"], 0);

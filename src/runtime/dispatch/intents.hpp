@@ -7,7 +7,7 @@
 
 #include "dispatch/view.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 

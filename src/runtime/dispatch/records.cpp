@@ -17,9 +17,9 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session_values.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "runtime/api/records.hpp"
+#include "perdure/store/log.hpp"
 #include "session/draft.hpp"
 
 namespace perdure::dispatch {

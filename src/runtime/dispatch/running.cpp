@@ -22,9 +22,9 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "runtime/api/records.hpp"
+#include "perdure/store/log.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 

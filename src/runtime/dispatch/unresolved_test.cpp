@@ -30,12 +30,11 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {
@@ -335,7 +334,7 @@ TEST_P(UnresolvedTest, AllAttemptsHaveOneKeyOfTheVendorThoughASessionIsRemovedMe
   begin({pay});
   behaviour["pay"] = [&](const CallContext& call) -> ToolOutcome {
     if (call.attempt > 1) return Succeeded{"paid"};
-    must(store->retention().remove(first));
+    must(store->upkeep().remove(first));
     return Doubtful{"line cut"};
   };
   must(session->answer(asks_for({{"pay", "{}"}})));

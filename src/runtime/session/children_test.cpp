@@ -22,7 +22,6 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

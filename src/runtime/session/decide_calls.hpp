@@ -6,7 +6,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "session/draft.hpp"
 #include "session/parts.hpp"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "runtime/api/status_entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

@@ -19,9 +19,8 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/check.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 
@@ -393,7 +392,7 @@ TEST_P(ForkCallsTest, ACallOfASessionThatIsGoneIsToldOf) {
        .origin = NewSession::Origin{
            .session = id, .at = Point::position(response + 1), .lineage = Lineage::fork}}));
   session.reset();
-  must(store->retention().remove(id));
+  must(store->upkeep().remove(id));
 
   const Forked forked = must(runtime->fork(heir, Point::head()));
   Session fork = must(runtime->resume(forked.id)).session;

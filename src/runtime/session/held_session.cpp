@@ -19,9 +19,8 @@
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit_surely.hpp"
@@ -248,7 +247,7 @@ Result<Receipt> HeldSession::send_surely(const Batch& batch) {
 }
 
 const std::string& HeldSession::loss_token() {
-  if (loss_token_.empty()) loss_token_ = world_.store.upkeep().loss_token().value_or("");
+  if (loss_token_.empty()) loss_token_ = world_.store.loss_token().value_or("");
   return loss_token_;
 }
 

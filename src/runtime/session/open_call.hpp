@@ -4,7 +4,7 @@
 
 #include "dispatch/view.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "session/held_session.hpp"
 #include "session/parts.hpp"
 

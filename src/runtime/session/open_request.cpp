@@ -31,7 +31,7 @@ Result<void> add_end_of_request(Draft& draft, const Request& request, Budget& bu
 // The log is read before the store is asked: what could be lost in between was not read either.
 Result<bool> is_known_unsent(Store& store, const Request& request) {
   if (!request.is_ahead || request.loss_token.empty()) return false;
-  auto now = store.upkeep().loss_token();
+  auto now = store.loss_token();
   if (!now) return forward(now);
   return *now == request.loss_token;
 }

@@ -11,7 +11,7 @@
 #include "perdure/core/text.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/text.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

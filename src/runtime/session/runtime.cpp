@@ -31,7 +31,6 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/name_holder.hpp"
@@ -167,7 +166,7 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
 Result<Session> Runtime::open(const SessionId& id, Duration wait, const std::stop_token& stop) {
   const Uptime deadline = options_.clock->uptime() + wait;
   for (;;) {
-    auto seen = store_.changes().current();
+    auto seen = store_.change_number();
     if (!seen) return forward(seen);
     // Who held it is not known any more once it is ours.
     auto row = store_.sessions().read(id);
@@ -180,7 +179,7 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait, const std::sto
     const bool is_its_own = OnBehalf::is_of(id, held.error().subject);
     if (left <= Duration(0) || is_its_own || stop.stop_requested()) return forward(held);
     // An owner that dies writes nothing that could be waited for.
-    auto waited = store_.changes().wait(*seen, std::min(left, look_again));
+    auto waited = store_.wait_for_change(*seen, std::min(left, look_again));
     if (!waited) return forward(waited);
   }
 }
@@ -189,7 +188,7 @@ Result<Session> Runtime::open_or_create(const SessionId& id, SessionSpec spec, D
   spec.id = id;
   const Uptime deadline = options_.clock->uptime() + wait;
   for (bool is_first = true;; is_first = false) {
-    auto seen = store_.changes().current();
+    auto seen = store_.change_number();
     if (!seen) return forward(seen);
     auto opened = open(id, deadline - options_.clock->uptime());
     if (opened || opened.error().code != ErrorCode::not_found) return opened;
@@ -200,7 +199,7 @@ Result<Session> Runtime::open_or_create(const SessionId& id, SessionSpec spec, D
     if (is_first) continue;
     const Duration left = deadline - options_.clock->uptime();
     if (left <= Duration(0)) return being_created(id);
-    auto waited = store_.changes().wait(*seen, std::min(left, look_again));
+    auto waited = store_.wait_for_change(*seen, std::min(left, look_again));
     if (!waited) return forward(waited);
   }
 }

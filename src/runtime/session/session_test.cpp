@@ -22,8 +22,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
@@ -347,12 +346,12 @@ TEST_P(SessionTest, BeginsWithAllThatIsKnownOfItInOneCommit) {
                          .budget_micros = 5'000'000,
                          .agent_digest = "digest",
                          .input = user_says("Hello")};
-  const auto before = store->upkeep().counters().commits;
+  const auto before = store->info().counters.commits;
 
   const auto session = runtime->create(spec);
 
   ASSERT_TRUE(session) << session.error().message;
-  EXPECT_EQ(store->upkeep().counters().commits, before + 1);
+  EXPECT_EQ(store->info().counters.commits, before + 1);
   EXPECT_EQ(session->state().setup->model, "m");
   EXPECT_EQ(session->state().budget.available(), 5'000'000);
   EXPECT_EQ(session->state().origin->agent_digest, "digest");

@@ -18,7 +18,6 @@
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
 

@@ -15,7 +15,6 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

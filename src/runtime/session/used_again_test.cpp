@@ -25,8 +25,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -75,7 +74,7 @@ class UsedAgain : public TurnsTest {
   void remove(Session held) {
     const SessionId gone = held.id();
     must(held.close());
-    must(store->retention().remove(gone));
+    must(store->upkeep().remove(gone));
   }
 
   bool has_new_key(const std::string& name) { return keys[name].at(0) != keys[name].at(1); }

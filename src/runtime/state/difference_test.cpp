@@ -7,7 +7,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::folding {
 

@@ -6,7 +6,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::folding {
 

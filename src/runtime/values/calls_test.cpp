@@ -12,9 +12,9 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "runtime/api/records.hpp"
+#include "perdure/store/log.hpp"
 #include "values/codec_rules.hpp"
 
 namespace perdure {

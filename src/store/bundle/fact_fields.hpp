@@ -10,8 +10,6 @@
 #include <utility>
 
 #include "bundle/packing.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"

@@ -25,11 +25,11 @@
 #include "perdure/store/facts.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/calls.hpp"
 #include "rules/followed.hpp"
 
@@ -269,7 +269,7 @@ Result<BundleReport> import_file(Store& store, const std::string& path,
     stopped.is_complete = false;
     return stopped;
   }
-  if (auto synced = store.upkeep().sync(); !synced) return forward(synced);
+  if (auto synced = store.sync(); !synced) return forward(synced);
   auto landed = store.transfer().end(*passage, MoveEnd::moved);
   if (!landed) return forward(landed);
   return work.report();

@@ -13,8 +13,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/json_text.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::bundle {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "perdure/core/json.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::bundle {
 

@@ -17,8 +17,8 @@
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
 

@@ -22,12 +22,12 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 
 namespace perdure {
@@ -69,10 +69,7 @@ struct Standing {
 class Mover {
  public:
   Mover(Store& from, Store& to)
-      : from_(from),
-        to_(to),
-        source_(from.upkeep().info().incarnation),
-        target_(to.upkeep().info().incarnation) {}
+      : from_(from), to_(to), source_(from.info().incarnation), target_(to.info().incarnation) {}
 
   Result<void> check_apart() const {
     if (source_ != target_) return {};
@@ -94,7 +91,7 @@ class Mover {
   Result<Ends> open(const CopyOptions& options) {
     const Destination to{.incarnation = target_,
                          .place = options.place.empty()
-                                      ? copy::without_password(to_.upkeep().info().location)
+                                      ? copy::without_password(to_.info().location)
                                       : options.place};
     auto departure = from_.transfer().depart(to, options.sessions);
     if (!departure) return forward(departure);
@@ -230,7 +227,7 @@ class Move {
   }
 
   Result<void> end() {
-    if (auto synced = ends_.to.upkeep().sync(); !synced) return synced;
+    if (auto synced = ends_.to.sync(); !synced) return synced;
     auto gone = ends_.from.transfer().end(ends_.departing, MoveEnd::moved);
     if (!gone) return gone;
     return ends_.to.transfer().end(ends_.arriving, MoveEnd::moved);

@@ -7,9 +7,8 @@
 #include <variant>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::copy {
 

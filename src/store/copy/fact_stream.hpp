@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/transfer.hpp"
 
 namespace perdure::copy {

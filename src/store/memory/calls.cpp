@@ -17,8 +17,8 @@
 #include "memory/undo.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/calls.hpp"
 #include "rules/retention.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::memory {
 

@@ -1,6 +1,6 @@
 // Forgetting in a memory store: each method is one slice.
 
-#include "perdure/store/retention.hpp"
+#include "rules/retention.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -23,16 +23,12 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 #include "rules/moves.hpp"
-#include "rules/retention.hpp"
 
 namespace perdure::memory {
 
@@ -143,8 +139,8 @@ std::set<Digest> named_blobs(const State& state) {
 
 }  // namespace
 
-Result<Pruned> MemoryRetention::prune(const SessionId& session, const Keep& keep,
-                                      const Progress& progress) {
+Result<Pruned> MemoryStore::prune(const SessionId& session, const Keep& keep,
+                                  const Progress& progress) {
   auto pruned = base_.state.with([&](State& state) -> Result<Pruned> {
     auto table = find_at_rest(state, session);
     if (!table) return forward(table);
@@ -164,7 +160,7 @@ Result<Pruned> MemoryRetention::prune(const SessionId& session, const Keep& keep
   return reported(progress, std::move(pruned));
 }
 
-Result<Pruned> MemoryRetention::forget(const SessionId& session, Version version) {
+Result<Pruned> MemoryStore::forget(const SessionId& session, Version version) {
   return base_.state.with([&](State& state) -> Result<Pruned> {
     auto table = find_at_rest(state, session);
     if (!table) return forward(table);
@@ -179,8 +175,7 @@ Result<Pruned> MemoryRetention::forget(const SessionId& session, Version version
   });
 }
 
-Result<Freed> MemoryRetention::erase(const SessionId& session,
-                                     const std::vector<Position>& positions) {
+Result<Freed> MemoryStore::erase(const SessionId& session, const std::vector<Position>& positions) {
   return base_.state.with([&](State& state) -> Result<Freed> {
     auto table = find_at_rest(state, session);
     if (!table) return forward(table);
@@ -205,7 +200,7 @@ Result<Freed> MemoryRetention::erase(const SessionId& session,
   });
 }
 
-Result<Freed> MemoryRetention::remove(const SessionId& session, const Progress& progress) {
+Result<Freed> MemoryStore::remove(const SessionId& session, const Progress& progress) {
   auto removed = base_.state.with([&](State& state) -> Result<Freed> {
     auto table = find_session(state, session);
     if (!table) return forward(table);
@@ -221,7 +216,7 @@ Result<Freed> MemoryRetention::remove(const SessionId& session, const Progress& 
   return reported(progress, std::move(removed));
 }
 
-Result<Freed> MemoryRetention::collect_blobs(Duration staged_for, const Progress& progress) {
+Result<Freed> MemoryStore::collect_blobs(Duration staged_for, const Progress& progress) {
   auto checked = rules::check_grace(staged_for);
   if (!checked) return forward(checked);
   auto collected = base_.state.with([&](State& state) -> Result<Freed> {
@@ -240,7 +235,7 @@ Result<Freed> MemoryRetention::collect_blobs(Duration staged_for, const Progress
   return reported(progress, std::move(collected));
 }
 
-Result<Freed> MemoryRetention::vacuum(const Progress& progress) {
+Result<Freed> MemoryStore::vacuum(const Progress& progress) {
   return reported<Freed>(progress, Freed{});
 }
 

@@ -20,7 +20,7 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/transfer.hpp"
-#include "perdure/store/upkeep.hpp"
+#include "perdure/store/store.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
 

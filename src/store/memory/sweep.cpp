@@ -14,10 +14,9 @@
 
 #include "memory/lines.hpp"
 #include "memory/state.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/retention.hpp"
 
 namespace perdure::memory {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "memory/state.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure::memory {
 

@@ -13,9 +13,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"
@@ -64,7 +63,7 @@ std::string read_range(Connection& db, const BlobRef& ref, std::uint64_t begin, 
 
 }  // namespace
 
-Result<BlobRef> PostgresBlobs::put(std::string_view bytes) {
+Result<BlobRef> PostgresRoles::put(std::string_view bytes) {
   if (bytes.size() > blob_bytes_max) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("a blob may have {} bytes, this has {}", blob_bytes_max, bytes.size()));
@@ -94,24 +93,13 @@ Result<BlobRef> PostgresBlobs::put(std::string_view bytes) {
   return ref;
 }
 
-Result<std::string> PostgresBlobs::get(const BlobRef& ref) {
-  auto bytes = read(ref, 0, ref.size);
-  if (!bytes || sha256(*bytes) == ref.digest) return bytes;
-  return fail(ErrorCode::corrupted,
-              fmt::format("the bytes of blob {} do not match their name", to_hex(ref.digest)));
-}
-
-Result<std::string> PostgresBlobs::read(const BlobRef& ref, std::uint64_t offset,
+Result<std::string> PostgresRoles::read(const BlobRef& ref, std::uint64_t offset,
                                         std::uint64_t size) {
   return access_.client.read([&](Connection& db) -> Result<std::string> {
     if (!is_there(db, ref)) return missing(ref);
     const std::uint64_t begin = std::min(offset, ref.size);
     return read_range(db, ref, begin, begin + std::min(size, ref.size - begin));
   });
-}
-
-Result<bool> PostgresBlobs::contains(const BlobRef& ref) {
-  return access_.client.read([&](Connection& db) -> Result<bool> { return is_there(db, ref); });
 }
 
 }  // namespace perdure::postgres

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/roles.hpp"
 
 namespace perdure::postgres {

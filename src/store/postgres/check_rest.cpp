@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/check.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/check_run.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/connection.hpp"
 #include "rules/check_run.hpp"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/check_run.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/pages.hpp"

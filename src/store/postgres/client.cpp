@@ -14,7 +14,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "postgres/address.hpp"
 #include "postgres/attempts.hpp"
 #include "postgres/batch_form.hpp"

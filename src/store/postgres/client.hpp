@@ -20,7 +20,6 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "postgres/address.hpp"
 #include "postgres/attempts.hpp"
 #include "postgres/batch_form.hpp"

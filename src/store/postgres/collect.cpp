@@ -5,8 +5,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"
@@ -16,7 +15,7 @@
 
 namespace perdure::postgres {
 
-Result<Freed> PostgresRetention::collect_blobs(Duration staged_for, const Progress& progress) {
+Result<Freed> PostgresRoles::collect_blobs(Duration staged_for, const Progress& progress) {
   if (auto checked = rules::check_grace(staged_for); !checked) return forward(checked);
   Slices slices(progress);
   // The time is taken once: what is put while we work stays.

@@ -32,7 +32,7 @@
 namespace perdure::postgres {
 namespace {
 
-constexpr Duration long_enough = std::chrono::seconds(30);
+constexpr Duration committer_patience = std::chrono::seconds(30);
 
 /// Notes a batch down, and answers with the length of its body, in 8 bytes. Those whose names begin with
 /// "all" may be in one statement; of these, the server wants those with "odd" in their names alone.
@@ -129,7 +129,7 @@ class CommitterTest : public testing::Test {
                                       proxy.port(), schema.name()))
                 .value(),
             counters};
-  Committer committer{pool, long_enough, 1};
+  Committer committer{pool, committer_patience, 1};
 };
 
 TEST_F(CommitterTest, ALoneCommitIsOneRoundTrip) {
@@ -297,7 +297,7 @@ TEST_F(CommitterTest, AGroupHasAtMostSoManyMembers) {
 }
 
 TEST_F(CommitterTest, ManyDoNotWaitForTheGroupUnderWay) {
-  Committer wide(pool, long_enough);
+  Committer wide(pool, committer_patience);
   const auto begin_wide = [&](const std::string& batch) {
     return std::async(std::launch::async,
                       [&wide, batch] { return wide.commit(Act(batch, ""), Sync::now); });

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/doctor.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "postgres/address.hpp"
 #include "postgres/client.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/doctor.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/roles.hpp"
 
 namespace perdure::postgres {

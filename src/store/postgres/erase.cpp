@@ -10,9 +10,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"
@@ -75,8 +74,8 @@ Result<Freed> empty_bodies(const Access& access, const Entries& entries) {
 
 }  // namespace
 
-Result<Freed> PostgresRetention::erase(const SessionId& session,
-                                       const std::vector<Position>& positions) {
+Result<Freed> PostgresRoles::erase(const SessionId& session,
+                                   const std::vector<Position>& positions) {
   auto entries = find_entries(access_, session, positions);
   if (!entries) return forward(entries);
   auto freed = empty_bodies(access_, *entries);

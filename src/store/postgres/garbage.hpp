@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/roles.hpp"
 #include "postgres/slices.hpp"
 

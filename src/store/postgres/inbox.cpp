@@ -9,8 +9,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/log.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"
@@ -21,7 +21,7 @@
 
 namespace perdure::postgres {
 
-Result<void> PostgresInbox::post(const NewInboxMessage& message) {
+Result<void> PostgresRoles::post(const NewInboxMessage& message) {
   if (auto checked = rules::check(message); !checked) return checked;
   const BodyColumns columns = columns_of(message.body);
   const auto ref = message.body.blob();
@@ -36,7 +36,7 @@ Result<void> PostgresInbox::post(const NewInboxMessage& message) {
   return {};
 }
 
-Result<std::vector<InboxMessage>> PostgresInbox::list(const SessionId& session, std::size_t limit) {
+Result<std::vector<InboxMessage>> PostgresRoles::list(const SessionId& session, std::size_t limit) {
   if (auto checked = rules::check_limit(limit); !checked) return forward(checked);
   return access_.client.read([&](Connection& db) -> Result<std::vector<InboxMessage>> {
     Rows rows =

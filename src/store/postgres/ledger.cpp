@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,7 +15,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"
@@ -39,7 +38,7 @@ constexpr std::string_view select_call =
 constexpr std::string_view select_claim =
     "SELECT session, position, 0::bigint, NULL::bigint, tool, ''::bytea, effect, key, state, "
     "attempts, failures, fence, intended_at, dispatched_at, NULL::bigint, settled_at, '', '', "
-    "claimed FROM perdure.claim WHERE key = $1 AND session IS NOT NULL";
+    "claimed FROM perdure.claim WHERE session IS NOT NULL AND key";
 
 /// The calls of one state, in order, as far as a page can need them: the index of open calls has
 /// them so. $2 the states, $3 how many, $4 and $5 the call to begin behind.
@@ -81,7 +80,7 @@ std::vector<Call> read_calls(Rows rows) {
 
 }  // namespace
 
-Result<Call> PostgresLedger::read(const SessionId& session, Position call) {
+Result<Call> PostgresRoles::read(const SessionId& session, Position call) {
   return access_.client.read([&](Connection& db) -> Result<Call> {
     Rows rows = db.query(sql_of_session(select_call, "WHERE c.session = n.num AND c.position = $2"),
                          Params::of(session.text(), sendable(call)));
@@ -91,12 +90,12 @@ Result<Call> PostgresLedger::read(const SessionId& session, Position call) {
   });
 }
 
-Result<std::optional<Call>> PostgresLedger::find_holder(const Digest& key) {
+Result<std::optional<Call>> PostgresRoles::find_holder(const Digest& key) {
   return access_.client.read([&](Connection& db) -> Result<std::optional<Call>> {
     Rows rows = db.query(
         sql(select_call, fmt::format("JOIN perdure.claim h ON h.holder = c.session AND h.position "
                                      "= c.position WHERE h.key = $1 AND h.session IS NULL "
-                                     "UNION ALL {}",
+                                     "UNION ALL {} = $1",
                                      select_claim)),
         Params::of(key));
     if (!rows.next()) return std::nullopt;
@@ -104,36 +103,22 @@ Result<std::optional<Call>> PostgresLedger::find_holder(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> PostgresLedger::by_key(const Digest& key) {
+// Of the same age by the clock, a claim, whose session is gone, comes before a call.
+Result<std::vector<Call>> PostgresRoles::with_key(const Digest& key) {
+  constexpr std::string_view oldest_first = "ORDER BY c.intended_at, c.session, c.position";
+  const std::string statement = fmt::format(
+      "{0} = $1 UNION ALL {0} = $2 UNION ALL ({1}WHERE c.key = $1 {2}) UNION ALL ({1}WHERE "
+      "c.claimed = $1 AND c.state IN ('dispatched', 'in_doubt', 'succeeded', 'abandoned') {2})",
+      select_claim, select_call, oldest_first);
   return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {
-    std::vector<Call> calls = read_calls(
-        db.query(sql(select_call, "WHERE c.key = $1 ORDER BY c.intended_at, c.session, c.position"),
-                 Params::of(key)));
-    // At most one: a key has one holder.
-    for (Call& claim : read_calls(db.query(select_claim, Params::of(key)))) {
-      const auto place = std::ranges::lower_bound(calls, claim.intended_at, {}, &Call::intended_at);
-      calls.insert(place, std::move(claim));
-    }
-    return calls;
-  });
-}
-
-Result<std::vector<Call>> PostgresLedger::find_claims(const Digest& key) {
-  return access_.client.read([&](Connection& db) -> Result<std::vector<Call>> {
-    std::vector<Call> calls = read_calls(db.query(select_claim, Params::of(rules::claim_key(key))));
-    std::ranges::move(
-        read_calls(
-            db.query(sql(select_call,
-                         "WHERE c.claimed = $1 AND c.state IN ('dispatched', 'in_doubt', "
-                         "'succeeded', 'abandoned') ORDER BY c.intended_at, c.session, c.position"),
-                     Params::of(key))),
-        std::back_inserter(calls));
+    std::vector<Call> calls =
+        read_calls(db.query(statement, Params::of(key, rules::claim_key(key))));
     std::ranges::stable_sort(calls, {}, &Call::intended_at);
     return calls;
   });
 }
 
-Result<std::vector<Call>> PostgresLedger::list(const CallQuery& query) {
+Result<std::vector<Call>> PostgresRoles::list(const CallQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   std::vector<std::string_view> states;
   for (const CallState state : std::set(query.states.begin(), query.states.end())) {

@@ -17,8 +17,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"
@@ -109,7 +107,7 @@ void add_lost(Connection& db, const SessionId& session, const LogQuery& query, P
 
 }  // namespace
 
-Result<std::vector<Entry>> PostgresLog::read(const SessionId& session, const LogQuery& query) {
+Result<std::vector<Entry>> PostgresRoles::read(const SessionId& session, const LogQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   const bool newest = query.order == Order::newest_first;
   return access_.client.read([&](Connection& db) -> Result<std::vector<Entry>> {
@@ -129,8 +127,8 @@ Result<std::vector<Entry>> PostgresLog::read(const SessionId& session, const Log
   });
 }
 
-Result<std::optional<Entry>> PostgresLog::find_value(const SessionId& session,
-                                                     const std::string& channel, Point as_of) {
+Result<std::optional<Entry>> PostgresRoles::find_value(const SessionId& session,
+                                                       const std::string& channel, Point as_of) {
   return access_.client.read([&](Connection& db) -> Result<std::optional<Entry>> {
     Rows rows = db.query(
         fmt::format("SELECT {} FROM perdure.parts($1, $2, $3, true) p CROSS JOIN LATERAL ("
@@ -144,30 +142,22 @@ Result<std::optional<Entry>> PostgresLog::find_value(const SessionId& session,
   });
 }
 
-Result<Checkpoint> PostgresLog::read_checkpoint(const SessionId& session, Version version) {
-  return access_.client.read([&](Connection& db) -> Result<Checkpoint> {
-    Rows rows = db.query(sql_of_session(select_checkpoint, "AND version = $2"),
-                         Params::of(session.text(), sendable(version)));
-    if (rows.next() && !rows.is_null(0)) return rules::read_checkpoint(rows);
-    return fail(ErrorCode::not_found,
-                fmt::format("session {} has no version {}", session.text(), version));
-  });
-}
-
-Result<std::vector<Checkpoint>> PostgresLog::checkpoints(const SessionId& session,
-                                                         const CheckpointQuery& query) {
+Result<std::vector<Checkpoint>> PostgresRoles::checkpoints(const SessionId& session,
+                                                           const CheckpointQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   const std::string statement = sql_of_session(
       select_checkpoint, query.label.empty()
                              ? "AND version < $2 AND $3 = '' ORDER BY version DESC LIMIT $4"
                              : "AND version < $2 AND label = $3 AND label <> '' "
                                "ORDER BY version DESC LIMIT $4");
+  const std::int64_t at_once =
+      std::min(checkpoints_at_once, static_cast<std::int64_t>(query.limit));
   return access_.client.read([&](Connection& db) -> Result<std::vector<Checkpoint>> {
     std::vector<Checkpoint> found;
     std::int64_t before = sendable(query.before.value_or(~Version{0}));
     while (true) {
-      Rows rows = db.query(statement, Params::of(session.text(), before, searchable(query.label),
-                                                 checkpoints_at_once));
+      Rows rows =
+          db.query(statement, Params::of(session.text(), before, searchable(query.label), at_once));
       while (rows.next() && !rows.is_null(0)) {
         Checkpoint checkpoint = rules::read_checkpoint(rows);
         before = sendable(checkpoint.version);
@@ -175,12 +165,12 @@ Result<std::vector<Checkpoint>> PostgresLog::checkpoints(const SessionId& sessio
         found.push_back(std::move(checkpoint));
         if (found.size() == query.limit) return found;
       }
-      if (std::cmp_less(rows.count(), checkpoints_at_once)) return found;
+      if (std::cmp_less(rows.count(), at_once)) return found;
     }
   });
 }
 
-Result<std::vector<Segment>> PostgresLog::line(const SessionId& session, Point as_of) {
+Result<std::vector<Segment>> PostgresRoles::line(const SessionId& session, Point as_of) {
   return access_.client.read([&](Connection& db) -> Result<std::vector<Segment>> {
     Rows rows = db.query(
         "SELECT p.segment, (SELECT s.id FROM perdure.session s WHERE s.num = p.session), p.first, "
@@ -198,8 +188,8 @@ Result<std::vector<Segment>> PostgresLog::line(const SessionId& session, Point a
   });
 }
 
-Result<std::optional<Receipt>> PostgresLog::find_receipt(const SessionId& session,
-                                                         const BatchId& batch) {
+Result<std::optional<Receipt>> PostgresRoles::find_receipt(const SessionId& session,
+                                                           const BatchId& batch) {
   return access_.client.read([&](Connection& db) -> Result<std::optional<Receipt>> {
     Rows rows = db.query(
         sql_of_session("SELECT batch, first, count, head, version, at, chain FROM perdure.receipt ",

@@ -52,7 +52,7 @@ Result<std::vector<std::int64_t>> find_gone(Client& client) {
 }  // namespace
 
 // Best effort: where the server cannot be told, the workers' time passes.
-PostgresOwnership::~PostgresOwnership() {
+void PostgresRoles::end_workers() {
   if (own_.empty()) return;
   std::vector<std::string_view> workers;
   workers.reserve(own_.size());
@@ -61,7 +61,7 @@ PostgresOwnership::~PostgresOwnership() {
       access_.write("SELECT perdure.end_workers($1)", Params::of(workers));
 }
 
-Result<void> PostgresOwnership::enroll(const NewWorker& worker) {
+Result<void> PostgresRoles::enroll(const NewWorker& worker) {
   if (auto checked = rules::check(worker); !checked) return checked;
   auto gone = find_gone(access_.client);
   if (!gone) return forward(gone);
@@ -76,7 +76,7 @@ Result<void> PostgresOwnership::enroll(const NewWorker& worker) {
   return {};
 }
 
-Result<void> PostgresOwnership::renew(const WorkerId& worker) {
+Result<void> PostgresRoles::renew(const WorkerId& worker) {
   const auto lost = [&] {
     return fail(ErrorCode::lease_lost,
                 fmt::format("worker {} is unknown here or has retired", worker.text()),
@@ -93,7 +93,7 @@ Result<void> PostgresOwnership::renew(const WorkerId& worker) {
   return {};
 }
 
-Result<void> PostgresOwnership::retire(const WorkerId& worker) {
+Result<void> PostgresRoles::retire(const WorkerId& worker) {
   auto retired = access_.write("SELECT perdure.retire($1)", Params::of(worker.text()));
   if (!retired) return forward(retired);
   const std::scoped_lock lock(mutex_);
@@ -101,7 +101,7 @@ Result<void> PostgresOwnership::retire(const WorkerId& worker) {
   return {};
 }
 
-bool PostgresOwnership::is_gone(const std::string& worker) {
+bool PostgresRoles::is_gone(const std::string& worker) {
   auto gone = access_.client.read([&](Connection& db) -> Result<bool> {
     Rows rows = db.query("SELECT process FROM perdure.worker WHERE id = $1", Params::of(worker));
     return rows.next() && has_ended(rows.text(0));
@@ -111,7 +111,7 @@ bool PostgresOwnership::is_gone(const std::string& worker) {
 
 // `ask(gone)` asks for the grant, knowing that the worker `gone` has ended.
 template <class Ask>
-Result<Fence> PostgresOwnership::take(Ask ask) {
+Result<Fence> PostgresRoles::take(Ask ask) {
   Result<Rows> granted = ask(std::optional<std::string>());
   if (!granted && granted.error().code == ErrorCode::lease_held) {
     const std::string holder = granted.error().subject;
@@ -122,8 +122,7 @@ Result<Fence> PostgresOwnership::take(Ask ask) {
   return granted->number(0);
 }
 
-Result<Lease> PostgresOwnership::acquire(const SessionId& session, const WorkerId& worker,
-                                         Sync sync) {
+Result<Lease> PostgresRoles::acquire(const SessionId& session, const WorkerId& worker, Sync sync) {
   auto fence = take([&](const std::optional<std::string>& gone) {
     return access_.write("SELECT perdure.acquire($1, $2, $3, $4, $5, $6)",
                          Params::of(access_.now(), access_.uptime(), access_.is_synced(sync),
@@ -133,14 +132,14 @@ Result<Lease> PostgresOwnership::acquire(const SessionId& session, const WorkerI
   return Lease{.session = session, .worker = worker, .fence = *fence};
 }
 
-Result<void> PostgresOwnership::release(const Lease& lease) {
+Result<void> PostgresRoles::release(const Lease& lease) {
   return without_rows(
       access_.write("SELECT perdure.release($1, $2, $3)",
                     Params::of(lease.session.text(), lease.worker.text(), sendable(lease.fence))));
 }
 
-Result<ResourceLease> PostgresOwnership::acquire_resource(const std::string& name,
-                                                          const WorkerId& worker) {
+Result<ResourceLease> PostgresRoles::acquire_resource(const std::string& name,
+                                                      const WorkerId& worker) {
   if (auto checked = rules::check_resource(name); !checked) return forward(checked);
   auto fence = take([&](const std::optional<std::string>& gone) {
     return access_.write("SELECT perdure.acquire_resource($1, $2, $3, $4, $5, $6)",
@@ -151,13 +150,13 @@ Result<ResourceLease> PostgresOwnership::acquire_resource(const std::string& nam
   return ResourceLease{.name = name, .worker = worker, .fence = *fence};
 }
 
-Result<void> PostgresOwnership::release_resource(const ResourceLease& lease) {
+Result<void> PostgresRoles::release_resource(const ResourceLease& lease) {
   return without_rows(
       access_.write("SELECT perdure.release_resource($1, $2, $3)",
                     Params::of(lease.name, lease.worker.text(), sendable(lease.fence))));
 }
 
-Result<std::optional<Holder>> PostgresOwnership::find_resource(const std::string& name) {
+Result<std::optional<Holder>> PostgresRoles::find_resource(const std::string& name) {
   return access_.client.read([&](Connection& db) -> Result<std::optional<Holder>> {
     Rows rows = db.query(
         "SELECT r.fence, r.since, w.id, w.host, w.pid, w.process, w.ended, w.until > "

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/migration.hpp"
 

@@ -6,9 +6,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/params.hpp"
 #include "postgres/roles.hpp"
@@ -80,8 +79,8 @@ Result<void> remove_names(const Access& access, const Plan& plan, const Keep& ke
 
 }  // namespace
 
-Result<Pruned> PostgresRetention::prune(const SessionId& session, const Keep& keep,
-                                        const Progress& progress) {
+Result<Pruned> PostgresRoles::prune(const SessionId& session, const Keep& keep,
+                                    const Progress& progress) {
   auto plan = make_plan(access_, session, keep);
   if (!plan) return forward(plan);
   Slices slices(progress);
@@ -103,7 +102,7 @@ Result<Pruned> PostgresRetention::prune(const SessionId& session, const Keep& ke
   return pruned;
 }
 
-Result<Pruned> PostgresRetention::forget(const SessionId& session, Version version) {
+Result<Pruned> PostgresRoles::forget(const SessionId& session, Version version) {
   std::int64_t number = 0;
   Sweep sweep;
   auto found = access_.client.read([&](Connection& db) -> Result<void> {

@@ -8,8 +8,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/garbage.hpp"
 #include "postgres/params.hpp"
@@ -88,7 +87,7 @@ Result<Freed> clear_garbage(const Access& access, Slices& slices,
   return freed;
 }
 
-Result<Freed> PostgresRetention::remove(const SessionId& session, const Progress& progress) {
+Result<Freed> PostgresRoles::remove(const SessionId& session, const Progress& progress) {
   auto removal = look(access_, session);
   if (!removal) return forward(removal);
   auto removed = access_.write("SELECT perdure.remove_session($1, $2, $3)",

@@ -1,4 +1,4 @@
-// The roles of a PostgreSQL store. Each is a thin view of what the store object holds.
+// The roles of a PostgreSQL store. Each method goes to what the store object holds.
 
 #pragma once
 
@@ -11,22 +11,14 @@
 
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/blobs.hpp"
-#include "perdure/store/changes.hpp"
-#include "perdure/store/inbox.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
-#include "perdure/store/retention.hpp"
-#include "perdure/store/sessions.hpp"
 #include "perdure/store/transfer.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "postgres/client.hpp"
 #include "postgres/watcher.hpp"
+#include "rules/whole_store.hpp"
 
 namespace perdure::postgres {
 
-/// What the roles share; owned by the store.
+/// What the roles share; owned by the store object.
 struct Access {
   Client& client;
   Watcher& watcher;
@@ -48,111 +40,6 @@ struct Access {
   Result<Rows> write(std::string_view sql, const Params& params) const;
 };
 
-class PostgresSessions final : public Sessions {
- public:
-  explicit PostgresSessions(Access access) : access_(access) {}
-  Result<SessionSummary> create(const NewSession& session) override;
-  Result<SessionSummary> read(const SessionId& id) override;
-  Result<SessionPage> list(const SessionQuery& query) override;
-  Result<std::vector<SessionSummary>> due(std::size_t limit) override;
-  Result<SessionSummary> annotate(const SessionId& id, const Annotation& part) override;
-
- private:
-  Access access_;
-};
-
-class PostgresOwnership final : public Ownership {
- public:
-  explicit PostgresOwnership(Access access) : access_(access) {}
-  ~PostgresOwnership() override;
-  PostgresOwnership(const PostgresOwnership&) = delete;
-  PostgresOwnership& operator=(const PostgresOwnership&) = delete;
-  Result<void> enroll(const NewWorker& worker) override;
-  Result<void> renew(const WorkerId& worker) override;
-  Result<void> retire(const WorkerId& worker) override;
-  Result<Lease> acquire(const SessionId& session, const WorkerId& worker, Sync sync) override;
-  Result<void> release(const Lease& lease) override;
-  Result<ResourceLease> acquire_resource(const std::string& name, const WorkerId& worker) override;
-  Result<void> release_resource(const ResourceLease& lease) override;
-  Result<std::optional<Holder>> find_resource(const std::string& name) override;
-
- private:
-  template <class Ask>
-  Result<Fence> take(Ask ask);
-  [[nodiscard]] bool is_gone(const std::string& worker);
-
-  Access access_;
-  std::mutex mutex_;
-  std::set<WorkerId> own_;  ///< Enrolled by this store object.
-};
-
-class PostgresLog final : public Log {
- public:
-  explicit PostgresLog(Access access) : access_(access) {}
-  Result<std::vector<Entry>> read(const SessionId& session, const LogQuery& query) override;
-  Result<std::optional<Entry>> find_value(const SessionId& session, const std::string& channel,
-                                          Point as_of) override;
-  Result<Checkpoint> read_checkpoint(const SessionId& session, Version version) override;
-  Result<std::vector<Checkpoint>> checkpoints(const SessionId& session,
-                                              const CheckpointQuery& query) override;
-  Result<std::vector<Segment>> line(const SessionId& session, Point as_of) override;
-  Result<std::optional<Receipt>> find_receipt(const SessionId& session,
-                                              const BatchId& batch) override;
-
- private:
-  Access access_;
-};
-
-class PostgresLedger final : public Ledger {
- public:
-  explicit PostgresLedger(Access access) : access_(access) {}
-  Result<Call> read(const SessionId& session, Position call) override;
-  Result<std::optional<Call>> find_holder(const Digest& key) override;
-  Result<std::vector<Call>> by_key(const Digest& key) override;
-  Result<std::vector<Call>> find_claims(const Digest& key) override;
-  Result<std::vector<Call>> list(const CallQuery& query) override;
-
- private:
-  Access access_;
-};
-
-class PostgresInbox final : public Inbox {
- public:
-  explicit PostgresInbox(Access access) : access_(access) {}
-  Result<void> post(const NewInboxMessage& message) override;
-  Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
-
- private:
-  Access access_;
-};
-
-class PostgresBlobs final : public Blobs {
- public:
-  explicit PostgresBlobs(Access access) : access_(access) {}
-  Result<BlobRef> put(std::string_view bytes) override;
-  Result<std::string> get(const BlobRef& ref) override;
-  Result<std::string> read(const BlobRef& ref, std::uint64_t offset, std::uint64_t size) override;
-  Result<bool> contains(const BlobRef& ref) override;
-
- private:
-  Access access_;
-};
-
-class PostgresRetention final : public Retention {
- public:
-  explicit PostgresRetention(Access access) : access_(access) {}
-  Result<Pruned> prune(const SessionId& session, const Keep& keep,
-                       const Progress& progress) override;
-  Result<Pruned> forget(const SessionId& session, Version version) override;
-  Result<Freed> erase(const SessionId& session, const std::vector<Position>& positions) override;
-  Result<Freed> remove(const SessionId& session, const Progress& progress) override;
-  Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
-  Result<Freed> vacuum(const Progress& progress) override;
-
- private:
-  Access access_;
-};
-
 class PostgresTransfer final : public Transfer {
  public:
   explicit PostgresTransfer(Access access) : access_(access) {}
@@ -169,16 +56,69 @@ class PostgresTransfer final : public Transfer {
   Access access_;
 };
 
-class PostgresChanges final : public Changes {
- public:
-  explicit PostgresChanges(Watcher& watcher) : watcher_(watcher) {}
-  Result<std::uint64_t> current() override { return watcher_.current(); }
-  Result<std::uint64_t> wait(std::uint64_t since, Duration timeout) override {
-    return watcher_.wait(since, timeout);
-  }
+/// Before the roles, which refer to it.
+struct PostgresParts {
+  const Access access_;
+  PostgresTransfer transfer_{access_};
+};
+
+class PostgresRoles : protected PostgresParts, public rules::WholeStore {
+ protected:
+  explicit PostgresRoles(Access access) : PostgresParts{access}, WholeStore(transfer_) {}
+
+  Result<SessionSummary> create(const NewSession& session) override;
+  Result<SessionSummary> read(const SessionId& id) override;
+  Result<SessionPage> list(const SessionQuery& query) override;
+  Result<std::vector<SessionSummary>> due(std::size_t limit) override;
+  Result<SessionSummary> annotate(const SessionId& id, const Annotation& part) override;
+
+  Result<void> enroll(const NewWorker& worker) override;
+  Result<void> renew(const WorkerId& worker) override;
+  Result<void> retire(const WorkerId& worker) override;
+  Result<Lease> acquire(const SessionId& session, const WorkerId& worker, Sync sync) override;
+  Result<void> release(const Lease& lease) override;
+  Result<ResourceLease> acquire_resource(const std::string& name, const WorkerId& worker) override;
+  Result<void> release_resource(const ResourceLease& lease) override;
+  Result<std::optional<Holder>> find_resource(const std::string& name) override;
+
+  Result<std::vector<Entry>> read(const SessionId& session, const LogQuery& query) override;
+  Result<std::optional<Entry>> find_value(const SessionId& session, const std::string& channel,
+                                          Point as_of) override;
+  Result<std::vector<Checkpoint>> checkpoints(const SessionId& session,
+                                              const CheckpointQuery& query) override;
+  Result<std::vector<Segment>> line(const SessionId& session, Point as_of) override;
+  Result<std::optional<Receipt>> find_receipt(const SessionId& session,
+                                              const BatchId& batch) override;
+
+  Result<Call> read(const SessionId& session, Position call) override;
+  Result<std::optional<Call>> find_holder(const Digest& key) override;
+  Result<std::vector<Call>> with_key(const Digest& key) override;
+  Result<std::vector<Call>> list(const CallQuery& query) override;
+
+  Result<void> post(const NewInboxMessage& message) override;
+  Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
+
+  Result<BlobRef> put(std::string_view bytes) override;
+  Result<std::string> read(const BlobRef& ref, std::uint64_t offset, std::uint64_t size) override;
+
+  Result<Pruned> prune(const SessionId& session, const Keep& keep,
+                       const Progress& progress) override;
+  Result<Pruned> forget(const SessionId& session, Version version) override;
+  Result<Freed> erase(const SessionId& session, const std::vector<Position>& positions) override;
+  Result<Freed> remove(const SessionId& session, const Progress& progress) override;
+  Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
+  Result<Freed> vacuum(const Progress& progress) override;
+
+  /// Ends the workers that this store object enrolled, while the client can still be used.
+  void end_workers();
 
  private:
-  Watcher& watcher_;
+  template <class Ask>
+  Result<Fence> take(Ask ask);
+  [[nodiscard]] bool is_gone(const std::string& worker);
+
+  std::mutex mutex_;
+  std::set<WorkerId> own_;  ///< Enrolled by this store object.
 };
 
 }  // namespace perdure::postgres

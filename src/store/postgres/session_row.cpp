@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "perdure/core/json.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "postgres/params.hpp"
 #include "postgres/values.hpp"

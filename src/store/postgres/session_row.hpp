@@ -7,7 +7,7 @@
 #include <string>
 
 #include "perdure/core/json.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "postgres/params.hpp"
 

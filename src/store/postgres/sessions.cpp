@@ -75,7 +75,7 @@ bool fill_page(SessionPage& page, Rows& rows, const SessionQuery& query,
 
 }  // namespace
 
-Result<SessionSummary> PostgresSessions::create(const NewSession& session) {
+Result<SessionSummary> PostgresRoles::create(const NewSession& session) {
   if (auto checked = rules::check(session); !checked) return forward(checked);
   const SessionRow row(session, mint<BatchTag>(access_.ids).text());
   Params params = Params::of(access_.now(), access_.is_synced(Sync::now));
@@ -88,7 +88,7 @@ Result<SessionSummary> PostgresSessions::create(const NewSession& session) {
   return read(session.id);
 }
 
-Result<SessionSummary> PostgresSessions::read(const SessionId& id) {
+Result<SessionSummary> PostgresRoles::read(const SessionId& id) {
   return access_.client.read([&](Connection& db) -> Result<SessionSummary> {
     Rows rows =
         db.query(sql(select_session, "WHERE s.id = $2"), Params::of(access_.uptime(), id.text()));
@@ -97,7 +97,7 @@ Result<SessionSummary> PostgresSessions::read(const SessionId& id) {
   });
 }
 
-Result<SessionPage> PostgresSessions::list(const SessionQuery& query) {
+Result<SessionPage> PostgresRoles::list(const SessionQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   std::optional<rules::Mark> start;
   if (!query.cursor.empty()) {
@@ -117,7 +117,7 @@ Result<SessionPage> PostgresSessions::list(const SessionQuery& query) {
 }
 
 // An owner on this machine may have ended before its time is over, so what it owns is looked at too.
-Result<std::vector<SessionSummary>> PostgresSessions::due(std::size_t limit) {
+Result<std::vector<SessionSummary>> PostgresRoles::due(std::size_t limit) {
   if (auto checked = rules::check_limit(limit); !checked) return forward(checked);
   const std::string machine(own_machine());
   return access_.client.read([&](Connection& db) -> Result<std::vector<SessionSummary>> {
@@ -145,7 +145,7 @@ Result<std::vector<SessionSummary>> PostgresSessions::due(std::size_t limit) {
   });
 }
 
-Result<SessionSummary> PostgresSessions::annotate(const SessionId& id, const Annotation& part) {
+Result<SessionSummary> PostgresRoles::annotate(const SessionId& id, const Annotation& part) {
   if (auto checked = rules::check(part); !checked) return forward(checked);
   std::optional<std::string> tags;
   if (part.tags) tags = rules::tags_text(*part.tags);

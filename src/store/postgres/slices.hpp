@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 
 namespace perdure::postgres {

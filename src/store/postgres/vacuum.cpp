@@ -14,8 +14,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "postgres/client.hpp"
 #include "postgres/connection.hpp"
 #include "postgres/error.hpp"
@@ -74,7 +73,7 @@ Result<void> vacuum_table(Client& client, std::string_view table) {
   });
 }
 
-Result<Freed> PostgresRetention::vacuum(const Progress& progress) {
+Result<Freed> PostgresRoles::vacuum(const Progress& progress) {
   auto garbage = list_garbage(access_);
   if (!garbage) return forward(garbage);
   Slices slices(progress);

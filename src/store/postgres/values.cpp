@@ -9,8 +9,7 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/text.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "postgres/params.hpp"

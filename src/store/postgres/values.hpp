@@ -9,8 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "postgres/params.hpp"
 #include "postgres/rows.hpp"

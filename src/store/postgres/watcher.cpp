@@ -73,16 +73,9 @@ void Watcher::note_write() {
   if (is_first) woken_.notify_all();
 }
 
-Result<std::uint64_t> Watcher::current() {
-  if (auto here = process_.check(); !here) return forward(here);
-  if (auto looked = look(true); !looked) return forward(looked);
-  const std::scoped_lock lock(mutex_);
-  return number_;
-}
-
 Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
   if (auto here = process_.check(); !here) return forward(here);
-  if (auto looked = look(false); !looked) return forward(looked);
+  if (auto looked = look(timeout <= Duration(0)); !looked) return forward(looked);
   std::unique_lock lock(mutex_);
   if (number_ > since || timeout <= Duration(0)) return number_;
   if (!listener_.joinable()) {

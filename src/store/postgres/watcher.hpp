@@ -34,8 +34,8 @@ class Watcher {
 
   /// This store object wrote something.
   void note_write();
-  /// As Changes says.
-  Result<std::uint64_t> current();
+  /// As Store::wait_for_change. Without a timeout, a write that is not committed yet counts too;
+  /// when it is, it counts again.
   Result<std::uint64_t> wait(std::uint64_t since, Duration timeout);
 
  private:

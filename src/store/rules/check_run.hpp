@@ -10,8 +10,7 @@
 #include <string_view>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/findings.hpp"
 
 namespace perdure::rules {

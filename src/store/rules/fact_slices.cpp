@@ -13,8 +13,8 @@
 #include <utility>
 #include <variant>
 
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::rules {
 

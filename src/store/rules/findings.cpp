@@ -11,9 +11,8 @@
 #include <utility>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/check.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {
 

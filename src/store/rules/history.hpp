@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::rules {
 

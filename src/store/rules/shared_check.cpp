@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 #include <string_view>
 
-#include "perdure/store/body.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/check_run.hpp"
 #include "rules/findings.hpp"
 #include "rules/history.hpp"

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/history.hpp"
 
 namespace perdure::rules {

@@ -17,7 +17,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/new_place.hpp"
 #include "sqlite/page_reader.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/roles.hpp"
 
 namespace perdure::sqlite {

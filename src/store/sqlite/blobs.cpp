@@ -12,8 +12,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "sqlite/blob_reader.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/roles.hpp"
@@ -42,7 +41,7 @@ std::string read_range(Connection& db, std::int64_t number, std::uint64_t offset
 
 }  // namespace
 
-Result<BlobRef> SqliteBlobs::put(std::string_view bytes) {
+Result<BlobRef> SqliteRoles::put(std::string_view bytes) {
   if (bytes.size() > blob_bytes_max) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("a blob may have {} bytes, this has {}", blob_bytes_max, bytes.size()));
@@ -60,29 +59,13 @@ Result<BlobRef> SqliteBlobs::put(std::string_view bytes) {
   });
 }
 
-Result<std::string> SqliteBlobs::get(const BlobRef& ref) {
-  return access_.readers.read([&](Connection& db) -> Result<std::string> {
-    const auto number = find_blob(db, ref);
-    if (!number) return missing(ref);
-    std::string bytes = read_range(db, *number, 0, blob_bytes_max);
-    if (sha256(bytes) == ref.digest) return bytes;
-    return fail(ErrorCode::corrupted,
-                fmt::format("the bytes of blob {} do not match their name", to_hex(ref.digest)));
-  });
-}
-
-Result<std::string> SqliteBlobs::read(const BlobRef& ref, std::uint64_t offset,
+Result<std::string> SqliteRoles::read(const BlobRef& ref, std::uint64_t offset,
                                       std::uint64_t size) {
   return access_.readers.read([&](Connection& db) -> Result<std::string> {
     const auto number = find_blob(db, ref);
     if (!number) return missing(ref);
     return read_range(db, *number, offset, size);
   });
-}
-
-Result<bool> SqliteBlobs::contains(const BlobRef& ref) {
-  return access_.readers.read(
-      [&](Connection& db) -> Result<bool> { return find_blob(db, ref).has_value(); });
 }
 
 }  // namespace perdure::sqlite

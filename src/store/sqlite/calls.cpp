@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/calls.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"

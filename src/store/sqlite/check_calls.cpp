@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/stored_session.hpp"
 #include "sqlite/check_facts.hpp"
 #include "sqlite/connection.hpp"

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/soundness.hpp"
 #include "rules/stored_session.hpp"
 #include "sqlite/check_run.hpp"

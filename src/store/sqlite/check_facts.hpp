@@ -7,8 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/stored_session.hpp"
 #include "sqlite/check_run.hpp"
 #include "sqlite/connection.hpp"

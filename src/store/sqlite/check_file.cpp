@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/check.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/check_run.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/schema.hpp"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/check_run.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/page_cells.hpp"

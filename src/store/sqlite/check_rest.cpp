@@ -9,8 +9,8 @@
 #include <string>
 
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/blob_reader.hpp"
 #include "sqlite/check_run.hpp"
 #include "sqlite/connection.hpp"

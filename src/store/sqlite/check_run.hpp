@@ -12,7 +12,7 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/check_run.hpp"
 #include "sqlite/connection.hpp"
 

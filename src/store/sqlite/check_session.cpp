@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/session_check.hpp"
 #include "rules/shared_check.hpp"
 #include "rules/stored_session.hpp"

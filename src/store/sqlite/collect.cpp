@@ -7,9 +7,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/retention.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/roles.hpp"
@@ -76,7 +75,7 @@ class Collection {
 
 }  // namespace
 
-Result<Freed> SqliteRetention::collect_blobs(Duration staged_for, const Progress& progress) {
+Result<Freed> SqliteRoles::collect_blobs(Duration staged_for, const Progress& progress) {
   if (auto checked = rules::check_grace(staged_for); !checked) return forward(checked);
   Slices slices(access_.writer, progress);
   auto counted = access_.readers.read([&](Connection& db) -> Result<void> {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/doctor.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/roles.hpp"
 

@@ -13,9 +13,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/roles.hpp"
@@ -156,8 +155,7 @@ Result<void> empty_wal(Writer& writer) {
 
 }  // namespace
 
-Result<Freed> SqliteRetention::erase(const SessionId& session,
-                                     const std::vector<Position>& positions) {
+Result<Freed> SqliteRoles::erase(const SessionId& session, const std::vector<Position>& positions) {
   auto keys =
       access_.readers.read([&](Connection& db) { return find_keys(db, session, positions); });
   if (!keys) return forward(keys);

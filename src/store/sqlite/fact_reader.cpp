@@ -12,9 +12,8 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/transfer.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"

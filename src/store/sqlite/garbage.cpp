@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/slices.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/slices.hpp"
 

@@ -11,7 +11,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/checks.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
@@ -32,7 +32,7 @@ void insert(Connection& db, std::int64_t session, const NewInboxMessage& message
 
 }  // namespace
 
-Result<void> SqliteInbox::post(const NewInboxMessage& message) {
+Result<void> SqliteRoles::post(const NewInboxMessage& message) {
   if (auto checked = rules::check(message); !checked) return checked;
   return access_.writer.write([&](Connection& db) -> Result<void> {
     auto session = require_here(db, message.session);
@@ -55,7 +55,7 @@ Result<void> SqliteInbox::post(const NewInboxMessage& message) {
   });
 }
 
-Result<std::vector<InboxMessage>> SqliteInbox::list(const SessionId& session, std::size_t limit) {
+Result<std::vector<InboxMessage>> SqliteRoles::list(const SessionId& session, std::size_t limit) {
   if (auto checked = rules::check_limit(limit); !checked) return forward(checked);
   return access_.readers.read([&](Connection& db) -> Result<std::vector<InboxMessage>> {
     auto number = require_session(db, session);

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/rows.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure::sqlite {

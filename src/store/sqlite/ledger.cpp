@@ -14,7 +14,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/calls.hpp"
 #include "rules/checks.hpp"
 #include "rules/retention.hpp"
@@ -26,21 +26,6 @@
 
 namespace perdure::sqlite {
 namespace {
-
-std::vector<Call> calls_by_key(Connection& db, const Digest& key) {
-  Rows rows =
-      db.query(sql(select_call, "WHERE c.key = ? ORDER BY c.intended_at, c.session, c.position"),
-               blob_view(key));
-  std::vector<Call> calls;
-  while (rows.next()) calls.push_back(read_call(rows));
-  // At most one: a key has one holder.
-  if (Rows claims = db.query(select_claim, blob_view(key)); claims.next()) {
-    Call claim = read_call(claims);
-    const auto place = std::ranges::lower_bound(calls, claim.intended_at, {}, &Call::intended_at);
-    calls.insert(place, std::move(claim));
-  }
-  return calls;
-}
 
 bool is_wanted(const std::vector<CallState>& states, CallState state) {
   return states.empty() || std::ranges::find(states, state) != states.end();
@@ -109,7 +94,7 @@ Result<PagePlace> place_of(Connection& db, const CallQuery& query) {
 
 }  // namespace
 
-Result<Call> SqliteLedger::read(const SessionId& session, Position call) {
+Result<Call> SqliteRoles::read(const SessionId& session, Position call) {
   return access_.readers.read([&](Connection& db) -> Result<Call> {
     auto number = require_session(db, session);
     if (!number) return forward(number);
@@ -120,7 +105,7 @@ Result<Call> SqliteLedger::read(const SessionId& session, Position call) {
   });
 }
 
-Result<std::optional<Call>> SqliteLedger::find_holder(const Digest& key) {
+Result<std::optional<Call>> SqliteRoles::find_holder(const Digest& key) {
   return access_.readers.read([&](Connection& db) -> Result<std::optional<Call>> {
     if (Rows claims = db.query(select_claim, blob_view(key)); claims.next()) {
       return read_call(claims);
@@ -133,18 +118,17 @@ Result<std::optional<Call>> SqliteLedger::find_holder(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> SqliteLedger::by_key(const Digest& key) {
-  return access_.readers.read(
-      [&](Connection& db) -> Result<std::vector<Call>> { return calls_by_key(db, key); });
-}
-
-Result<std::vector<Call>> SqliteLedger::find_claims(const Digest& key) {
+// Of the same age by the clock, a claim, whose session is gone, comes before a call.
+Result<std::vector<Call>> SqliteRoles::with_key(const Digest& key) {
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Call>> {
     std::vector<Call> calls;
     const auto add = [&](Rows rows) {
       while (rows.next()) calls.push_back(read_call(rows));
     };
+    add(db.query(select_claim, blob_view(key)));
     add(db.query(select_claim, blob_view(rules::claim_key(key))));
+    add(db.query(sql(select_call, "WHERE c.key = ? ORDER BY c.intended_at, c.session, c.position"),
+                 blob_view(key)));
     add(db.query(sql(select_call,
                      "WHERE c.claimed = ? AND c.state IN ('dispatched', 'in_doubt', 'succeeded', "
                      "'abandoned') ORDER BY c.intended_at, c.session, c.position"),
@@ -154,7 +138,7 @@ Result<std::vector<Call>> SqliteLedger::find_claims(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> SqliteLedger::list(const CallQuery& query) {
+Result<std::vector<Call>> SqliteRoles::list(const CallQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Call>> {
     auto place = place_of(db, query);

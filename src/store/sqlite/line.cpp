@@ -12,8 +12,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/moves.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/kept_points.hpp"

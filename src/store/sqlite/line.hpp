@@ -9,8 +9,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/history.hpp"
 #include "sqlite/connection.hpp"
 

@@ -14,9 +14,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/limits.hpp"
-#include "perdure/store/point.hpp"
 #include "rules/checks.hpp"
 #include "rules/match.hpp"
 #include "rules/soundness.hpp"
@@ -227,7 +224,7 @@ SessionId session_id(Connection& db, std::int64_t number) {
 
 }  // namespace
 
-Result<std::vector<Entry>> SqliteLog::read(const SessionId& session, const LogQuery& query) {
+Result<std::vector<Entry>> SqliteRoles::read(const SessionId& session, const LogQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Entry>> {
     auto parts = line_of(db, session, query.as_of);
@@ -239,8 +236,8 @@ Result<std::vector<Entry>> SqliteLog::read(const SessionId& session, const LogQu
   });
 }
 
-Result<std::optional<Entry>> SqliteLog::find_value(const SessionId& session,
-                                                   const std::string& channel, Point as_of) {
+Result<std::optional<Entry>> SqliteRoles::find_value(const SessionId& session,
+                                                     const std::string& channel, Point as_of) {
   return access_.readers.read([&](Connection& db) -> Result<std::optional<Entry>> {
     auto parts = line_of(db, session, as_of);
     if (!parts) return forward(parts);
@@ -251,20 +248,8 @@ Result<std::optional<Entry>> SqliteLog::find_value(const SessionId& session,
   });
 }
 
-Result<Checkpoint> SqliteLog::read_checkpoint(const SessionId& session, Version version) {
-  return access_.readers.read([&](Connection& db) -> Result<Checkpoint> {
-    auto number = require_session(db, session);
-    if (!number) return forward(number);
-    Rows rows =
-        db.query(sql(select_checkpoint, "WHERE session = ? AND version = ?"), *number, version);
-    if (rows.next()) return sqlite::read_checkpoint(rows);
-    return fail(ErrorCode::not_found,
-                fmt::format("session {} has no version {}", session.text(), version));
-  });
-}
-
-Result<std::vector<Checkpoint>> SqliteLog::checkpoints(const SessionId& session,
-                                                       const CheckpointQuery& query) {
+Result<std::vector<Checkpoint>> SqliteRoles::checkpoints(const SessionId& session,
+                                                         const CheckpointQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Checkpoint>> {
     auto number = require_session(db, session);
@@ -278,7 +263,7 @@ Result<std::vector<Checkpoint>> SqliteLog::checkpoints(const SessionId& session,
   });
 }
 
-Result<std::vector<Segment>> SqliteLog::line(const SessionId& session, Point as_of) {
+Result<std::vector<Segment>> SqliteRoles::line(const SessionId& session, Point as_of) {
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Segment>> {
     auto parts = line_of(db, session, as_of);
     if (!parts) return forward(parts);
@@ -294,8 +279,8 @@ Result<std::vector<Segment>> SqliteLog::line(const SessionId& session, Point as_
   });
 }
 
-Result<std::optional<Receipt>> SqliteLog::find_receipt(const SessionId& session,
-                                                       const BatchId& batch) {
+Result<std::optional<Receipt>> SqliteRoles::find_receipt(const SessionId& session,
+                                                         const BatchId& batch) {
   return access_.readers.read([&](Connection& db) -> Result<std::optional<Receipt>> {
     auto number = require_session(db, session);
     if (!number) return forward(number);

@@ -14,9 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/store/entry.hpp"
-#include "perdure/store/limits.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/check_facts.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"

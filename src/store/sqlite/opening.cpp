@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/location.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/restore.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/sqlite_store.hpp"
 #include "sqlite/wal_index.hpp"
+#include "store/api/location.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -124,7 +124,7 @@ Result<std::int64_t> require_live_worker(Connection& db, const Workers& workers,
 }
 
 // The lock is taken before anybody can see the row, so that nobody takes the worker for dead.
-Result<void> SqliteOwnership::enroll(const NewWorker& worker) {
+Result<void> SqliteRoles::enroll(const NewWorker& worker) {
   if (auto checked = rules::check(worker); !checked) return checked;
   std::int64_t number = 0;
   auto enrolled = access_.writer.write(
@@ -150,7 +150,7 @@ Result<void> SqliteOwnership::enroll(const NewWorker& worker) {
   return enrolled;
 }
 
-Result<void> SqliteOwnership::renew(const WorkerId& worker) {
+Result<void> SqliteRoles::renew(const WorkerId& worker) {
   return access_.writer.write(
       [&](Connection& db) -> Result<void> {
         Rows rows = db.query("SELECT num FROM worker WHERE id = ?", worker.text());
@@ -166,7 +166,7 @@ Result<void> SqliteOwnership::renew(const WorkerId& worker) {
       Sync::later);
 }
 
-Result<void> SqliteOwnership::retire(const WorkerId& worker) {
+Result<void> SqliteRoles::retire(const WorkerId& worker) {
   std::int64_t number = 0;
   auto retired = access_.writer.write(
       [&](Connection& db) -> Result<void> {
@@ -186,8 +186,7 @@ Result<void> SqliteOwnership::retire(const WorkerId& worker) {
   return retired;
 }
 
-Result<Lease> SqliteOwnership::acquire(const SessionId& session, const WorkerId& worker,
-                                       Sync sync) {
+Result<Lease> SqliteRoles::acquire(const SessionId& session, const WorkerId& worker, Sync sync) {
   const auto grant = [&](Connection& db) -> Result<Lease> {
     const auto grip = find_session_grip(db, access_.workers, session);
     if (!grip) {
@@ -210,7 +209,7 @@ Result<Lease> SqliteOwnership::acquire(const SessionId& session, const WorkerId&
   return access_.writer.write(grant, sync);
 }
 
-Result<void> SqliteOwnership::release(const Lease& lease) {
+Result<void> SqliteRoles::release(const Lease& lease) {
   return access_.writer.write(
       [&](Connection& db) -> Result<void> {
         db.run(
@@ -222,8 +221,8 @@ Result<void> SqliteOwnership::release(const Lease& lease) {
       Sync::later);
 }
 
-Result<ResourceLease> SqliteOwnership::acquire_resource(const std::string& name,
-                                                        const WorkerId& worker) {
+Result<ResourceLease> SqliteRoles::acquire_resource(const std::string& name,
+                                                    const WorkerId& worker) {
   if (auto checked = rules::check_resource(name); !checked) return forward(checked);
   return access_.writer.write([&](Connection& db) -> Result<ResourceLease> {
     auto number = require_live_worker(db, access_.workers, worker);
@@ -239,7 +238,7 @@ Result<ResourceLease> SqliteOwnership::acquire_resource(const std::string& name,
   });
 }
 
-Result<void> SqliteOwnership::release_resource(const ResourceLease& lease) {
+Result<void> SqliteRoles::release_resource(const ResourceLease& lease) {
   return access_.writer.write(
       [&](Connection& db) -> Result<void> {
         db.run(
@@ -251,7 +250,7 @@ Result<void> SqliteOwnership::release_resource(const ResourceLease& lease) {
       Sync::later);
 }
 
-Result<std::optional<Holder>> SqliteOwnership::find_resource(const std::string& name) {
+Result<std::optional<Holder>> SqliteRoles::find_resource(const std::string& name) {
   return access_.readers.read([&](Connection& db) -> Result<std::optional<Holder>> {
     const auto grip = find_resource_grip(db, access_.workers, name);
     if (!grip || !grip->worker) return std::nullopt;

@@ -8,11 +8,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/retention.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/kept_points.hpp"
@@ -107,8 +104,8 @@ class NameRemoval {
 
 }  // namespace
 
-Result<Pruned> SqliteRetention::prune(const SessionId& session, const Keep& keep,
-                                      const Progress& progress) {
+Result<Pruned> SqliteRoles::prune(const SessionId& session, const Keep& keep,
+                                  const Progress& progress) {
   Slices slices(access_.writer, progress);
   auto plan = access_.readers.read([&](Connection& db) -> Result<Plan> {
     auto made = make_plan(db, session, keep);
@@ -141,7 +138,7 @@ Result<Pruned> SqliteRetention::prune(const SessionId& session, const Keep& keep
   return done;
 }
 
-Result<Pruned> SqliteRetention::forget(const SessionId& session, Version version) {
+Result<Pruned> SqliteRoles::forget(const SessionId& session, Version version) {
   Sweep sweep;
   auto named = access_.writer.write([&](Connection& db) -> Result<void> {
     auto number = require_session(db, session);

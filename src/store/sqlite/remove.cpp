@@ -6,9 +6,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/garbage.hpp"
 #include "sqlite/line.hpp"
@@ -46,7 +45,7 @@ Result<void> check_removable(Connection& db, const Workers& workers, std::int64_
 
 }  // namespace
 
-Result<Freed> SqliteRetention::remove(const SessionId& session, const Progress& progress) {
+Result<Freed> SqliteRoles::remove(const SessionId& session, const Progress& progress) {
   auto removed = access_.writer.write([&](Connection& db) -> Result<std::int64_t> {
     auto number = require_session(db, session);
     if (!number) return forward(number);

@@ -1,126 +1,22 @@
-// The roles of an SQLite store. Each is a thin view of what the store object holds.
+// The roles of an SQLite store. Each method goes to what the store object holds.
 
 #pragma once
 
 #include "perdure/core/time.hpp"
-#include "perdure/store/blobs.hpp"
-#include "perdure/store/changes.hpp"
-#include "perdure/store/inbox.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
-#include "perdure/store/retention.hpp"
-#include "perdure/store/sessions.hpp"
 #include "perdure/store/transfer.hpp"
+#include "rules/whole_store.hpp"
 #include "sqlite/readers.hpp"
-#include "sqlite/watcher.hpp"
 #include "sqlite/workers.hpp"
 #include "sqlite/writer.hpp"
 
 namespace perdure::sqlite {
 
-/// What the roles share; owned by the store.
+/// What the roles share; owned by the store object.
 struct Access {
   Writer& writer;
   Readers& readers;
   Workers& workers;
   const Clock& clock;
-};
-
-class SqliteSessions final : public Sessions {
- public:
-  explicit SqliteSessions(Access access) : access_(access) {}
-  Result<SessionSummary> create(const NewSession& session) override;
-  Result<SessionSummary> read(const SessionId& id) override;
-  Result<SessionPage> list(const SessionQuery& query) override;
-  Result<std::vector<SessionSummary>> due(std::size_t limit) override;
-  Result<SessionSummary> annotate(const SessionId& id, const Annotation& part) override;
-
- private:
-  Access access_;
-};
-
-class SqliteOwnership final : public Ownership {
- public:
-  explicit SqliteOwnership(Access access) : access_(access) {}
-  Result<void> enroll(const NewWorker& worker) override;
-  Result<void> renew(const WorkerId& worker) override;
-  Result<void> retire(const WorkerId& worker) override;
-  Result<Lease> acquire(const SessionId& session, const WorkerId& worker, Sync sync) override;
-  Result<void> release(const Lease& lease) override;
-  Result<ResourceLease> acquire_resource(const std::string& name, const WorkerId& worker) override;
-  Result<void> release_resource(const ResourceLease& lease) override;
-  Result<std::optional<Holder>> find_resource(const std::string& name) override;
-
- private:
-  Access access_;
-};
-
-class SqliteLog final : public Log {
- public:
-  explicit SqliteLog(Access access) : access_(access) {}
-  Result<std::vector<Entry>> read(const SessionId& session, const LogQuery& query) override;
-  Result<std::optional<Entry>> find_value(const SessionId& session, const std::string& channel,
-                                          Point as_of) override;
-  Result<Checkpoint> read_checkpoint(const SessionId& session, Version version) override;
-  Result<std::vector<Checkpoint>> checkpoints(const SessionId& session,
-                                              const CheckpointQuery& query) override;
-  Result<std::vector<Segment>> line(const SessionId& session, Point as_of) override;
-  Result<std::optional<Receipt>> find_receipt(const SessionId& session,
-                                              const BatchId& batch) override;
-
- private:
-  Access access_;
-};
-
-class SqliteLedger final : public Ledger {
- public:
-  explicit SqliteLedger(Access access) : access_(access) {}
-  Result<Call> read(const SessionId& session, Position call) override;
-  Result<std::optional<Call>> find_holder(const Digest& key) override;
-  Result<std::vector<Call>> by_key(const Digest& key) override;
-  Result<std::vector<Call>> find_claims(const Digest& key) override;
-  Result<std::vector<Call>> list(const CallQuery& query) override;
-
- private:
-  Access access_;
-};
-
-class SqliteInbox final : public Inbox {
- public:
-  explicit SqliteInbox(Access access) : access_(access) {}
-  Result<void> post(const NewInboxMessage& message) override;
-  Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
-
- private:
-  Access access_;
-};
-
-class SqliteBlobs final : public Blobs {
- public:
-  explicit SqliteBlobs(Access access) : access_(access) {}
-  Result<BlobRef> put(std::string_view bytes) override;
-  Result<std::string> get(const BlobRef& ref) override;
-  Result<std::string> read(const BlobRef& ref, std::uint64_t offset, std::uint64_t size) override;
-  Result<bool> contains(const BlobRef& ref) override;
-
- private:
-  Access access_;
-};
-
-class SqliteRetention final : public Retention {
- public:
-  explicit SqliteRetention(Access access) : access_(access) {}
-  Result<Pruned> prune(const SessionId& session, const Keep& keep,
-                       const Progress& progress) override;
-  Result<Pruned> forget(const SessionId& session, Version version) override;
-  Result<Freed> erase(const SessionId& session, const std::vector<Position>& positions) override;
-  Result<Freed> remove(const SessionId& session, const Progress& progress) override;
-  Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
-  Result<Freed> vacuum(const Progress& progress) override;
-
- private:
-  Access access_;
 };
 
 class SqliteTransfer final : public Transfer {
@@ -139,16 +35,58 @@ class SqliteTransfer final : public Transfer {
   Access access_;
 };
 
-class SqliteChanges final : public Changes {
- public:
-  SqliteChanges(Readers& readers, const LockFile& lock_file) : watcher_(readers, lock_file) {}
-  Result<std::uint64_t> current() override { return watcher_.current(); }
-  Result<std::uint64_t> wait(std::uint64_t since, Duration timeout) override {
-    return watcher_.wait(since, timeout);
-  }
+/// Before the roles, which refer to it.
+struct SqliteParts {
+  const Access access_;
+  SqliteTransfer transfer_{access_};
+};
 
- private:
-  Watcher watcher_;
+class SqliteRoles : protected SqliteParts, public rules::WholeStore {
+ protected:
+  explicit SqliteRoles(Access access) : SqliteParts{access}, WholeStore(transfer_) {}
+
+  Result<SessionSummary> create(const NewSession& session) override;
+  Result<SessionSummary> read(const SessionId& id) override;
+  Result<SessionPage> list(const SessionQuery& query) override;
+  Result<std::vector<SessionSummary>> due(std::size_t limit) override;
+  Result<SessionSummary> annotate(const SessionId& id, const Annotation& part) override;
+
+  Result<void> enroll(const NewWorker& worker) override;
+  Result<void> renew(const WorkerId& worker) override;
+  Result<void> retire(const WorkerId& worker) override;
+  Result<Lease> acquire(const SessionId& session, const WorkerId& worker, Sync sync) override;
+  Result<void> release(const Lease& lease) override;
+  Result<ResourceLease> acquire_resource(const std::string& name, const WorkerId& worker) override;
+  Result<void> release_resource(const ResourceLease& lease) override;
+  Result<std::optional<Holder>> find_resource(const std::string& name) override;
+
+  Result<std::vector<Entry>> read(const SessionId& session, const LogQuery& query) override;
+  Result<std::optional<Entry>> find_value(const SessionId& session, const std::string& channel,
+                                          Point as_of) override;
+  Result<std::vector<Checkpoint>> checkpoints(const SessionId& session,
+                                              const CheckpointQuery& query) override;
+  Result<std::vector<Segment>> line(const SessionId& session, Point as_of) override;
+  Result<std::optional<Receipt>> find_receipt(const SessionId& session,
+                                              const BatchId& batch) override;
+
+  Result<Call> read(const SessionId& session, Position call) override;
+  Result<std::optional<Call>> find_holder(const Digest& key) override;
+  Result<std::vector<Call>> with_key(const Digest& key) override;
+  Result<std::vector<Call>> list(const CallQuery& query) override;
+
+  Result<void> post(const NewInboxMessage& message) override;
+  Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
+
+  Result<BlobRef> put(std::string_view bytes) override;
+  Result<std::string> read(const BlobRef& ref, std::uint64_t offset, std::uint64_t size) override;
+
+  Result<Pruned> prune(const SessionId& session, const Keep& keep,
+                       const Progress& progress) override;
+  Result<Pruned> forget(const SessionId& session, Version version) override;
+  Result<Freed> erase(const SessionId& session, const std::vector<Position>& positions) override;
+  Result<Freed> remove(const SessionId& session, const Progress& progress) override;
+  Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
+  Result<Freed> vacuum(const Progress& progress) override;
 };
 
 }  // namespace perdure::sqlite

@@ -1,8 +1,6 @@
 // The original is only ever read, byte by byte: SQLite itself would write to the files
 // beside it as soon as it opened them.
 
-#include "perdure/store/salvage.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -13,8 +11,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/location.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 #include "rules/format.hpp"
 #include "sqlite/connection.hpp"
@@ -25,6 +22,7 @@
 #include "sqlite/row_shapes.hpp"
 #include "sqlite/salvaged_file.hpp"
 #include "sqlite/schema.hpp"
+#include "store/api/location.hpp"
 
 namespace perdure {
 namespace {

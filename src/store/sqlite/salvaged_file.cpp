@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/page_cells.hpp"
 #include "sqlite/restore.hpp"
 #include "sqlite/row_finder.hpp"

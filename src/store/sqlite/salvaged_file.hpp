@@ -10,7 +10,7 @@
 #include <string>
 
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/row_finder.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/line.hpp"
 #include "sqlite/rows.hpp"

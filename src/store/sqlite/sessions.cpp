@@ -17,7 +17,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
 #include "rules/cursor.hpp"
@@ -208,7 +208,7 @@ void update_annotation(Connection& db, std::int64_t session, const Annotation& a
       annotation.title, annotation.opening, tags, annotation.metadata, session);
 }
 
-Result<SessionSummary> SqliteSessions::create(const NewSession& session) {
+Result<SessionSummary> SqliteRoles::create(const NewSession& session) {
   if (auto checked = rules::check(session); !checked) return forward(checked);
   return access_.writer.write([&](Connection& db) -> Result<SessionSummary> {
     if (auto made = insert_session(db, session, access_.clock.now()); !made) return forward(made);
@@ -216,11 +216,11 @@ Result<SessionSummary> SqliteSessions::create(const NewSession& session) {
   });
 }
 
-Result<SessionSummary> SqliteSessions::read(const SessionId& id) {
+Result<SessionSummary> SqliteRoles::read(const SessionId& id) {
   return access_.readers.read([&](Connection& db) { return require(db, access_.workers, id); });
 }
 
-Result<SessionPage> SqliteSessions::list(const SessionQuery& query) {
+Result<SessionPage> SqliteRoles::list(const SessionQuery& query) {
   if (auto checked = rules::check(query); !checked) return forward(checked);
   std::optional<rules::Mark> mark;
   if (!query.cursor.empty()) {
@@ -256,7 +256,7 @@ Result<SessionPage> SqliteSessions::list(const SessionQuery& query) {
   });
 }
 
-Result<std::vector<SessionSummary>> SqliteSessions::due(std::size_t limit) {
+Result<std::vector<SessionSummary>> SqliteRoles::due(std::size_t limit) {
   if (auto checked = rules::check_limit(limit); !checked) return forward(checked);
   return access_.readers.read([&](Connection& db) -> Result<std::vector<SessionSummary>> {
     const Timestamp now = access_.clock.now();
@@ -276,7 +276,7 @@ Result<std::vector<SessionSummary>> SqliteSessions::due(std::size_t limit) {
   });
 }
 
-Result<SessionSummary> SqliteSessions::annotate(const SessionId& id, const Annotation& part) {
+Result<SessionSummary> SqliteRoles::annotate(const SessionId& id, const Annotation& part) {
   if (auto checked = rules::check(part); !checked) return forward(checked);
   return access_.writer.write([&](Connection& db) -> Result<SessionSummary> {
     auto number = require_here(db, id);

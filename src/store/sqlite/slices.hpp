@@ -3,7 +3,7 @@
 #pragma once
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 #include "sqlite/commit.hpp"
 #include "sqlite/connection.hpp"

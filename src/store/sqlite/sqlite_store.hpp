@@ -14,7 +14,6 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 #include "sqlite/schema.hpp"
 

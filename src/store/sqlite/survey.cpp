@@ -5,9 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "perdure/store/check.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/check_run.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/salvaged_file.hpp"

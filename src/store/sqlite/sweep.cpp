@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/retention.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/kept_points.hpp"

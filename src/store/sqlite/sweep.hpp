@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "sqlite/connection.hpp"
 
 namespace perdure::sqlite {

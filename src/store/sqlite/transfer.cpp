@@ -13,7 +13,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
 #include "sqlite/connection.hpp"

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/garbage.hpp"
 #include "sqlite/roles.hpp"
@@ -46,7 +45,7 @@ Result<Freed> shrink_file(Slices& slices) {
   return freed;
 }
 
-Result<Freed> SqliteRetention::vacuum(const Progress& progress) {
+Result<Freed> SqliteRoles::vacuum(const Progress& progress) {
   Slices slices(access_.writer, progress);
   auto garbage = access_.readers.read(
       [](Connection& db) -> Result<std::vector<std::int64_t>> { return list_garbage(db); });

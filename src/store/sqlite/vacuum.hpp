@@ -3,7 +3,7 @@
 #pragma once
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/slices.hpp"
 
 namespace perdure::sqlite {

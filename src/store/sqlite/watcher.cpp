@@ -44,17 +44,12 @@ Watcher::~Watcher() {
   if (stop_ >= 0) ::close(stop_);
 }
 
-Result<std::uint64_t> Watcher::current() {
-  if (auto here = process_.check(); !here) return forward(here);
-  const std::unique_lock lock(mutex_);
-  if (auto looked = look(lock); !looked) return forward(looked);
-  return number_;
-}
-
 Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
   if (auto here = process_.check(); !here) return forward(here);
   std::unique_lock lock(mutex_);
-  if (auto started = start(lock); !started) return forward(started);
+  if (timeout > Duration(0)) {
+    if (auto started = start(lock); !started) return forward(started);
+  }
   if (auto looked = look(lock); !looked) return forward(looked);
   changed_.wait_for(lock, std::clamp(timeout, Duration(0), longest_wait),
                     [&] { return number_ > since; });

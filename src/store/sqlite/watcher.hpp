@@ -32,7 +32,6 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  [[nodiscard]] Result<std::uint64_t> current();
   [[nodiscard]] Result<std::uint64_t> wait(std::uint64_t since, Duration timeout);
 
  private:

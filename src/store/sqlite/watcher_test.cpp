@@ -8,7 +8,6 @@
 
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -26,9 +25,9 @@ std::size_t watches_of_this_process() {
 TEST(WatcherTest, OnlyWhoeverWaitsWatches) {
   const TempFolder folder;
   const auto store = must(open_store(folder.file("store.db")));
-  const auto seen = must(store->changes().current());
+  const auto seen = must(store->change_number());
   EXPECT_EQ(watches_of_this_process(), 0U);
-  must(store->changes().wait(seen, std::chrono::seconds(0)));
+  must(store->wait_for_change(seen, std::chrono::milliseconds(1)));
   EXPECT_EQ(watches_of_this_process(), 1U);
 }
 

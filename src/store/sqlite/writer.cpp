@@ -21,7 +21,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/schema.hpp"
 

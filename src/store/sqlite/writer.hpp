@@ -24,7 +24,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "sqlite/acknowledged.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/gate.hpp"

@@ -23,11 +23,11 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "runtime/api/records.hpp"
 #include "text/edit_distance.hpp"
 #include "tools/schema/value.hpp"
+#include "perdure/store/log.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure {

@@ -1,7 +1,5 @@
 // What readers do with a body that is in a blob.
 
-#include "perdure/store/blobs.hpp"
-
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <string>
@@ -9,8 +7,8 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/blobs.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {
