@@ -13,8 +13,8 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/dispatch/turns_fixture.hpp"
 
@@ -52,7 +52,7 @@ TEST_P(CheckpointerAndRuntime, ASessionWhoseIdIsUsedAgainIsNotTheOneThatItHad) {
   must(book.start_session(order));
   must(book.save_checkpoint(order, {.spent_micros = 7}));
   clock.advance(std::chrono::hours(2));
-  must(store->retention().remove(order));
+  must(store->upkeep().remove(order));
   must(runtime->renew());
   const Session again = must(runtime->create({.id = order}));
 

@@ -21,7 +21,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session_values.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 
 namespace perdure {

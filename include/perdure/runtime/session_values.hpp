@@ -15,8 +15,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {

@@ -21,7 +21,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure {

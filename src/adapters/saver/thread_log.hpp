@@ -21,7 +21,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::saver {

@@ -16,7 +16,7 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ledger.hpp"
 #include "runtime/api/fields.hpp"
 #include "runtime/api/records.hpp"

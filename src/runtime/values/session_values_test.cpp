@@ -19,7 +19,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
 #include "values/codec_rules.hpp"

@@ -19,7 +19,6 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/log.hpp"
 #include "tools/args.hpp"
 
