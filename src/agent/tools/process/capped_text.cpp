@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/text_cut.hpp"
+#include "text_cut.hpp"
 
 namespace perdure {
 
