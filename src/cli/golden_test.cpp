@@ -24,13 +24,13 @@
 #include <vector>
 
 #include "command/build_info.hpp"
-#include "command/table.hpp"
 #include "doubles/difference.hpp"
 #include "doubles/must.hpp"
 #include "fixture.hpp"
 #include "perdure/agent/json_schema.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/backends.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
