@@ -26,7 +26,7 @@
 #include "perdure/runtime/tool_progress.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ownership.hpp"
-#include "text_cut.hpp"
+#include "tools/text_cut.hpp"
 
 namespace perdure {
 

@@ -20,7 +20,7 @@
 #include "perdure/runtime/message.hpp"
 #include "perdure/runtime/setup.hpp"
 #include "perdure/store/limits.hpp"
-#include "text_cut.hpp"
+#include "tools/text_cut.hpp"
 
 namespace perdure::wire {
 namespace {

@@ -19,10 +19,10 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "text_cut.hpp"
 #include "tools/process/environment_of.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
+#include "tools/text_cut.hpp"
 
 namespace perdure {
 namespace {

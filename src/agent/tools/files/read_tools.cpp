@@ -14,10 +14,10 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/text.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "text_cut.hpp"
 #include "tools/args.hpp"
 #include "tools/files/roots.hpp"
 #include "tools/files/tools.hpp"
+#include "tools/text_cut.hpp"
 
 namespace perdure::files {
 namespace {

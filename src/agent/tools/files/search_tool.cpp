@@ -14,11 +14,11 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "text_cut.hpp"
 #include "tools/args.hpp"
 #include "tools/files/roots.hpp"
 #include "tools/files/tools.hpp"
 #include "tools/schema/pattern.hpp"
+#include "tools/text_cut.hpp"
 
 namespace perdure::files {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "text_cut.hpp"
+#include "tools/text_cut.hpp"
 
 namespace perdure {
 

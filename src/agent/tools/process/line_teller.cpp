@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "perdure/runtime/tool_progress.hpp"
-#include "text_cut.hpp"
+#include "tools/text_cut.hpp"
 
 namespace perdure {
 

@@ -9,7 +9,7 @@
 
 #include "perdure/core/canonical_json.hpp"
 #include "perdure/core/json.hpp"
-#include "text_cut.hpp"
+#include "tools/text_cut.hpp"
 
 namespace perdure::schema {
 namespace {
