@@ -96,7 +96,12 @@ class TidyTest(unittest.TestCase):
         self.write("src/store/sqlite/schema.hpp", "// Schema.\n")
         self.write("src/store/memory/model.hpp", '// Model.\n#include "sqlite/schema.hpp"\n')
         self.write_source("src/store/sqlite/open.cpp", '#include "memory/model.hpp"\n')
-        self.expect("src/store/memory/model.hpp:2: layer", "src/store/sqlite/open.cpp:2: layer")
+        self.expect(
+            "src/store/memory:1: cycle",
+            "src/store/memory/model.hpp:2: layer",
+            "src/store/sqlite:1: cycle",
+            "src/store/sqlite/open.cpp:2: layer",
+        )
 
     def test_public_headers_include_no_third_party(self):
         self.write("include/perdure/core/id.hpp", "// Ids.\n#include <fmt/core.h>\n#include <sqlite3.h>\n")
@@ -160,6 +165,38 @@ class TidyTest(unittest.TestCase):
         self.write_source("src/core/aa.cpp", "")
         self.write("tests/crash/kill_test.cpp", "// Kill.\n")
         self.expect("src/core/a.cpp:1: listed", "tests/crash/kill_test.cpp:1: listed")
+
+    def test_folders_of_a_layer_do_not_include_each_other_in_a_circle(self):
+        self.write("src/core/b.hpp", "// B.\n")
+        self.write("src/core/json/j.hpp", "// J.\n")
+        self.write("src/core/text/t.hpp", "// T.\n")
+        self.write_source("src/core/a.cpp", '#include "json/j.hpp"\n#include "text/t.hpp"\n')
+        self.write_source("src/core/json/x.cpp", '#include "json/j.hpp"\n#include "text/t.hpp"\n')
+        self.write_source("src/core/text/x_test.cpp", '#include "json/j.hpp"\n#include "b.hpp"\n')
+        self.expect()
+        self.write_source("src/core/text/y.cpp", '#include "b.hpp"\n')
+        lines = self.run_tidy()[1]
+        knot = "a cycle of src/core, src/core/json, src/core/text"
+        for place in [
+            "src/core:1: cycle: src/core/a.cpp:2 includes json/j.hpp",
+            "src/core:1: cycle: src/core/a.cpp:3 includes text/t.hpp",
+            "src/core/json:1: cycle: src/core/json/x.cpp:3 includes text/t.hpp",
+            "src/core/text:1: cycle: src/core/text/y.cpp:2 includes b.hpp",
+        ]:
+            self.assertIn(f"{place}; {knot}", lines)
+        self.assertEqual(len(lines), 4)
+
+    def test_a_folder_has_at_most_forty_product_files(self):
+        for number in range(40):
+            self.write(f"src/core/a{number}.hpp", "// A.\n")
+        self.write_source("src/core/a_test.cpp", "")
+        self.write_source("src/core/fixture.cpp", "")
+        self.write("src/core/a.sql", "-- A.\n")
+        self.expect()
+        self.write("src/core/b.hpp", "// B.\n")
+        self.expect("src/core:1: folder")
+        self.write("tools/tidy_allow.txt", "folder src/core 41 it is being cut\n")
+        self.expect()
 
     def test_an_allowed_file_may_not_grow(self):
         self.write("tools/tidy_allow.txt", "size src/core/a.cpp 1010 it is a table\n")

@@ -77,22 +77,22 @@ Said CliFixture::run(const std::vector<std::string>& words, std::optional<int> c
   std::ostringstream out;
   std::ostringstream err;
   const bool is_terminal = columns.has_value();
-  World world{.out = out,
-              .err = err,
-              .is_out_terminal = is_terminal,
-              .is_err_terminal = is_terminal,
-              .is_in_terminal = is_terminal,
-              .columns = columns.value_or(80),
-              .environment = [this](const std::string& name) -> std::optional<std::string> {
-                const auto found = environment.find(name);
-                return found == environment.end() ? std::nullopt : std::optional(found->second);
-              },
-              .folder = folder.path().string(),
-              .user = "ana",
-              .ask_line = [this] { return typed; },
-              .clock = &clock,
-              .ids = &ids};
-  const int exit = cli::run(world, words);
+  ProcessIo io{.out = out,
+               .err = err,
+               .is_out_terminal = is_terminal,
+               .is_err_terminal = is_terminal,
+               .is_in_terminal = is_terminal,
+               .columns = columns.value_or(80),
+               .environment = [this](const std::string& name) -> std::optional<std::string> {
+                 const auto found = environment.find(name);
+                 return found == environment.end() ? std::nullopt : std::optional(found->second);
+               },
+               .folder = folder.path().string(),
+               .user = "ana",
+               .ask_line = [this] { return typed; },
+               .clock = &clock,
+               .ids = &ids};
+  const int exit = cli::run(io, words);
   return {out.str(), err.str(), exit};
 }
 

@@ -24,13 +24,13 @@
 #include <vector>
 
 #include "command/build_info.hpp"
-#include "command/table.hpp"
 #include "doubles/difference.hpp"
 #include "doubles/must.hpp"
 #include "fixture.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
 #include "store/api/location.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {

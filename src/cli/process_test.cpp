@@ -8,11 +8,11 @@
 #include <string>
 
 #include "command/command.hpp"
-#include "command/table.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "fixture.hpp"
 #include "shell_fixture.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {

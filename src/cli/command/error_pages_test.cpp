@@ -1,12 +1,11 @@
 // Every code of an error has its page, in the program and in the repository.
 
-#include "command/error_pages.hpp"
-
 #include <array>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
 
+#include "command/build_info.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::cli {

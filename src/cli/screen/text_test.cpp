@@ -6,8 +6,8 @@
 #include <string>
 
 #include "perdure/core/json.hpp"
+#include "screen/display.hpp"
 #include "screen/text.hpp"
-#include "screen/words.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -1,13 +1,12 @@
 // Who waits long is told so; who does not is told nothing.
 
-#include "screen/wait_notice.hpp"
-
 #include <chrono>
 #include <gtest/gtest.h>
 #include <ostream>
 #include <semaphore>
 #include <sstream>
 
+#include "screen/progress.hpp"
 #include "screen/screen.hpp"
 
 namespace perdure::cli {

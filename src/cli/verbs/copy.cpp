@@ -11,54 +11,46 @@
 #include <utility>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "perdure/core/error.hpp"
+#include "context/sessions.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/store/store.hpp"
-#include "place/reference.hpp"
-#include "place/settings.hpp"
-#include "screen/progress_bar.hpp"
+#include "screen/display.hpp"
+#include "screen/progress.hpp"
 #include "screen/text.hpp"
-#include "screen/words.hpp"
 #include "store/api/location.hpp"
-#include "verbs/relatives.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
 // As people get to see it.
-std::string place_of(Desk& desk) {
-  return shown_location(location_from(desk.given().arguments.front(), desk.world().folder));
+std::string place_of(CommandContext& context) {
+  return shown_location(location_from(context.given().arguments.front(), context.io().folder));
 }
 
-Result<CopyOptions> copy_options(Desk& desk, Store& from) {
-  CopyOptions options{.with_relatives = desk.given().has("with-relatives"),
-                      .with_damage = desk.given().has("with-damage")};
-  for (std::size_t i = 1; i < desk.given().arguments.size(); ++i) {
-    auto row = find_session(from, desk.given().arguments[i]);
+Result<CopyOptions> copy_options(CommandContext& context, Store& from) {
+  CopyOptions options{.with_relatives = context.given().has("with-relatives"),
+                      .with_damage = context.given().has("with-damage")};
+  for (std::size_t i = 1; i < context.given().arguments.size(); ++i) {
+    auto row = find_session(from, context.given().arguments[i]);
     if (!row) return forward(row);
     options.sessions.push_back(row->id);
   }
   return options;
 }
 
-void show_copy(Desk& desk, const std::string& place, const CopyReport& report,
+void show_copy(CommandContext& context, const std::string& place, const CopyReport& report,
                Json::Object rest = {}) {
   Json::Object document = {
       {"to", place},           {"sessions", report.sessions}, {"entries", report.entries},
       {"calls", report.calls}, {"blobs", report.blobs},       {"damaged", report.damaged}};
   for (Json::Member& member : rest) document.push_back(std::move(member));
-  desk.output().document("perdure.copy/1", std::move(document));
+  context.output().document("perdure.copy/1", std::move(document));
 }
 
-Result<Exit> abandon(Desk& desk, Store& from, Store& to, const std::string& place) {
+Result<Exit> abandon(CommandContext& context, Store& from, Store& to, const std::string& place) {
   if (auto abandoned = abandon_copy(from, to); !abandoned) return forward(abandoned);
-  show_copy(desk, place, {}, {{"abandoned", true}});
-  desk.talk().line(
+  show_copy(context, place, {}, {{"abandoned", true}});
+  context.talk().line(
       "Whatever an unfinished copy had left there is gone; the sessions can run here again.");
   return Exit::done;
 }
@@ -76,46 +68,47 @@ Error with_what_is_there(Store& to, const std::string& place, Error error) {
   return error;
 }
 
-Result<Exit> move_sessions(Desk& desk, Store& from, Store& to, const CopyOptions& options) {
-  const std::string place = place_of(desk);
+Result<Exit> move_sessions(CommandContext& context, Store& from, Store& to,
+                           const CopyOptions& options) {
+  const std::string place = place_of(context);
   auto report = [&] {
-    ProgressBar bar(desk.talk(), *desk.world().clock, "copying");
+    ProgressBar bar(context.talk(), *context.io().clock, "copying");
     return copy_store(from, to, options, bar.follow());
   }();
   if (!report) {
     return with_hint_of_relatives(with_what_is_there(to, place, std::move(report).error()),
                                   options.with_relatives);
   }
-  show_copy(desk, place, *report);
-  if (desk.output().is_json()) return Exit::done;
-  desk.screen().line(fmt::format("Moved {} to {}: {} entries, {}, compared fact by fact.",
-                                 counted(report->sessions, "session"), place, report->entries,
-                                 counted(report->calls, "call")));
-  desk.talk().line(fmt::format("Next: perdure sessions --store {}", place));
+  show_copy(context, place, *report);
+  if (context.output().is_json()) return Exit::done;
+  context.screen().line(fmt::format("Moved {} to {}: {} entries, {}, compared fact by fact.",
+                                    counted(report->sessions, "session"), place, report->entries,
+                                    counted(report->calls, "call")));
+  context.talk().line(fmt::format("Next: perdure sessions --store {}", place));
   return Exit::done;
 }
 
-Result<std::vector<SessionId>> plan(Desk& desk, Store& from, CopyOptions options) {
-  options.place = place_of(desk);
+Result<std::vector<SessionId>> plan(CommandContext& context, Store& from, CopyOptions options) {
+  options.place = place_of(context);
   auto going = plan_copy(from, options);
   if (!going) return with_hint_of_relatives(going.error(), options.with_relatives);
   return going;
 }
 
-Result<Exit> tell_move(Desk& desk, Store& from, const CopyOptions& options) {
-  auto going = plan(desk, from, options);
+Result<Exit> tell_move(CommandContext& context, Store& from, const CopyOptions& options) {
+  auto going = plan(context, from, options);
   if (!going) return forward(going);
-  const std::string place = place_of(desk);
-  show_copy(desk, place, {.sessions = going->size()}, {{"dry_run", true}});
-  if (desk.output().is_json()) return Exit::done;
-  desk.screen().line(fmt::format("Would move {} to {}; nothing was done.",
-                                 counted(going->size(), "session"), place));
+  const std::string place = place_of(context);
+  show_copy(context, place, {.sessions = going->size()}, {{"dry_run", true}});
+  if (context.output().is_json()) return Exit::done;
+  context.screen().line(fmt::format("Would move {} to {}; nothing was done.",
+                                    counted(going->size(), "session"), place));
   return Exit::done;
 }
 
-Result<std::unique_ptr<Store>> open_target(Desk& desk, bool makes) {
-  return open_store(location_from(desk.given().arguments.front(), desk.world().folder),
-                    {.create = makes, .clock = desk.world().clock, .ids = desk.world().ids});
+Result<std::unique_ptr<Store>> open_target(CommandContext& context, bool makes) {
+  return open_store(location_from(context.given().arguments.front(), context.io().folder),
+                    {.create = makes, .clock = context.io().clock, .ids = context.io().ids});
 }
 
 bool is_missing(const Result<std::unique_ptr<Store>>& store) {
@@ -123,42 +116,43 @@ bool is_missing(const Result<std::unique_ptr<Store>>& store) {
 }
 
 // Moved to memory, sessions would be gone when the command ends.
-Result<void> check_place(Desk& desk) {
-  const std::string& place = desk.given().arguments.front();
+Result<void> check_place(CommandContext& context) {
+  const std::string& place = context.given().arguments.front();
   if (auto named = check_typed(place, "PLACE"); !named) return named;
   if (place == "memory:") {
     return fail(ErrorCode::invalid_argument,
                 "memory: is gone when this command ends, and the sessions with it: give a path, or "
                 "postgres://…");
   }
-  if (location_from(place, desk.world().folder) != desk.location()) return {};
+  if (location_from(place, context.io().folder) != context.location()) return {};
   return fail(ErrorCode::invalid_argument, "both are the same store");
 }
 
-Result<Exit> run_copy(Desk& desk) {
-  if (auto checked = check_place(desk); !checked) return forward(checked);
-  auto from = desk.open();
+Result<Exit> run_copy(CommandContext& context) {
+  if (auto checked = check_place(context); !checked) return forward(checked);
+  auto from = context.open();
   if (!from) return forward(from);
-  auto options = copy_options(desk, **from);
+  auto options = copy_options(context, **from);
   if (!options) return forward(options);
-  if (desk.given().has("dry-run")) return tell_move(desk, **from, *options);
-  auto to = open_target(desk, false);
-  if (!to && (desk.given().has("abandon") || !is_missing(to))) return forward(to);
-  const std::string place = place_of(desk);
-  if (desk.given().has("abandon")) return abandon(desk, **from, **to, place);
+  if (context.given().has("dry-run")) return tell_move(context, **from, *options);
+  auto to = open_target(context, false);
+  if (!to && (context.given().has("abandon") || !is_missing(to))) return forward(to);
+  const std::string place = place_of(context);
+  if (context.given().has("abandon")) return abandon(context, **from, **to, place);
   // A store is not made for sessions that cannot go there, nor before somebody has agreed.
   if (!to) {
-    if (auto going = plan(desk, **from, *options); !going) return forward(going);
+    if (auto going = plan(context, **from, *options); !going) return forward(going);
   }
   const std::string what =
       options->sessions.empty() ? "all sessions" : counted(options->sessions.size(), "session");
-  if (!desk.confirms(fmt::format("Move {}{} to {}? Here they stay readable, and cannot run.", what,
-                                 options->with_relatives ? " and their relatives" : "", place))) {
+  if (!context.confirms(fmt::format("Move {}{} to {}? Here they stay readable, and cannot run.",
+                                    what, options->with_relatives ? " and their relatives" : "",
+                                    place))) {
     return Exit::unconfirmed;
   }
-  if (!to) to = open_target(desk, true);
+  if (!to) to = open_target(context, true);
   if (!to) return forward(to);
-  return move_sessions(desk, **from, **to, *options);
+  return move_sessions(context, **from, **to, *options);
 }
 
 }  // namespace
