@@ -17,7 +17,7 @@
 #include <variant>
 
 #include "context/command_context.hpp"
-#include "perdure/agent/agent_observer.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
