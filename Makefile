@@ -109,6 +109,12 @@ package: build/release/build.ninja setup-package ## Make a .deb and a tarball of
 	@scripts/package build/release build/package
 	@python3 tests/package/package_test.py build/package
 
+.PHONY: docs
+docs: setup-docs ## Generate the C++ reference from the comments of include/perdure, in build/docs.
+	@mkdir -p build/docs
+	@doxygen cmake/Doxyfile
+	@echo 'the C++ reference: build/docs/html/index.html'
+
 .PHONY: clean
 clean: ## Remove everything that was built (build/).
 	rm -rf build
@@ -117,8 +123,8 @@ clean: ## Remove everything that was built (build/).
 setup: ## Install all that any of these targets needs.
 	@scripts/setup all
 
-.PHONY: setup-build setup-test setup-lint setup-package
-setup-build setup-test setup-lint setup-package: setup-%:
+.PHONY: setup-build setup-test setup-lint setup-package setup-docs
+setup-build setup-test setup-lint setup-package setup-docs: setup-%:
 	@scripts/setup $*
 
 # Configured once; afterwards Ninja itself notices a changed CMake file. Set-up is looked at each
