@@ -141,7 +141,7 @@ TEST_F(DecisionTest, AWordThatComesTooLateIsNotToldAsGiven) {
   };
   const Said late = fixture.run({"deny", "ses_8e1f", "--reason", "on second thoughts"});
   EXPECT_EQ(late.exit, 1) << late.out;
-  EXPECT_TRUE(late.err.contains("what you said does not count")) << late.err;
+  EXPECT_TRUE(late.err.contains("yours has no effect")) << late.err;
   EXPECT_EQ(late.out, "");
 }
 

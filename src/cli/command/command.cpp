@@ -4,6 +4,7 @@
 #include "command/command.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <expected>
 #include <fmt/format.h>
@@ -119,7 +120,7 @@ class Parser {
       std::vector<std::string_view> names;
       for (const Option* each : known()) names.push_back(each->name);
       std::string meant = suggestion(name, names, "--");
-      if (meant.empty() && !is_long) meant = "; if it is no option, write -- before it";
+      if (meant.empty() && !is_long) meant = "; if it is not an option, write -- before it";
       // Without its value: that may be an address with a password.
       return misuse(fmt::format("there is no option {}{}", word.substr(0, equals), meant));
     }
@@ -259,35 +260,22 @@ Exit exit_for(const Error& error) {
 }
 
 std::string_view meaning_of(Exit exit) {
-  switch (exit) {
-    case Exit::done:
-      return "done";
-    case Exit::failed:
-      return "failed";
-    case Exit::usage:
-      return "the command line makes no sense";
-    case Exit::not_found:
-      return "not found, or ambiguous";
-    case Exit::not_authorised:
-      return "not authorised";
-    case Exit::in_use:
-      return "the session or the store is in use";
-    case Exit::damaged:
-      return "damage was found";
-    case Exit::in_doubt:
-      return "stopped: a call is in doubt";
-    case Exit::resting:
-      return "stopped: paused or waiting";
-    case Exit::unconfirmed:
-      return "confirmation needed, or refused";
-    case Exit::unsupported:
-      return "the store's format is not supported";
-    case Exit::interrupted:
-      return "interrupted by Ctrl-C; perdure resume goes on";
-    case Exit::terminated:
-      return "ended by SIGTERM or SIGHUP; perdure resume goes on";
-  }
-  return "";
+  static constexpr std::array<std::pair<Exit, std::string_view>, 13> meanings = {{
+      {Exit::done, "done"},
+      {Exit::failed, "failed"},
+      {Exit::usage, "the command line makes no sense"},
+      {Exit::not_found, "not found, or ambiguous"},
+      {Exit::not_authorised, "not authorised"},
+      {Exit::in_use, "the session or the store is in use"},
+      {Exit::damaged, "damage was found"},
+      {Exit::in_doubt, "stopped: a call is in doubt"},
+      {Exit::resting, "stopped: paused or waiting"},
+      {Exit::unconfirmed, "confirmation needed, or refused"},
+      {Exit::unsupported, "the store's format is not supported"},
+      {Exit::interrupted, "interrupted by Ctrl-C; perdure resume continues"},
+      {Exit::terminated, "ended by SIGTERM or SIGHUP; perdure resume continues"},
+  }};
+  return std::ranges::find(meanings, exit, &std::pair<Exit, std::string_view>::first)->second;
 }
 
 Result<std::vector<std::string>> fields_of(const Invocation& given) {

@@ -204,7 +204,7 @@ bool CommandContext::confirms(const std::string& text) {
   if (!io_.is_in_terminal || !io_.is_err_terminal || !io_.ask_line) {
     if (output_.is_json()) return false;  // Told as an error, as JSON.
     asking.line(text);
-    asking.line("Nobody is there to confirm it: say --yes.");
+    asking.line("Not a terminal, so it cannot be confirmed: pass --yes.");
     return false;
   }
   asking.bytes(visible(text) + " [y/N] ");

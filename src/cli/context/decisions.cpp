@@ -1,7 +1,7 @@
-// A letter that counts is followed by its record, in the same commit; only evidence may come between.
+// A message that counts is followed by its record, in the same commit; only evidence may come between.
 //
-// The order matters: a session that waits is made active before its mail is taken in. Killed between
-// the two, it is active with mail, and whoever takes it up finds both. The other way round it
+// The order of delivery matters: a session that waits is made active before its inbox is taken in. Killed
+// between the two, it is active with an inbox, and the next process sees both. The other way round it
 // would wait for what it already has.
 
 #include "context/decisions.hpp"
@@ -212,7 +212,7 @@ Result<std::optional<CallWord>> check_in_force(
   auto now = store.ledger().read(call.session, call.position);
   if (!now) return forward(now);
   return fail(ErrorCode::conflict,
-              what_stands(*now, *records) + ": that stands, and what you said does not count",
+              what_stands(*now, *records) + ": that decision is in force, and yours has no effect",
               call_name(call.session, call.position));
 }
 
@@ -289,7 +289,7 @@ Result<Exit> deliver(CommandContext& context, const Letter& letter) {
                   is_taken ? "" : " (left in its inbox)",
                   *before ? fmt::format("; before that it was {}", words_for(**before)) : ""));
   if (!is_taken) {
-    context.talk().line(fmt::format("Somebody is running it, and {}.", letter.heard));
+    context.talk().line(fmt::format("Another process is running it, and {}.", letter.heard));
   } else if (letter.next == "fork" || !has_ended(**stands)) {
     context.talk().line("Next: " +
                         context.command(fmt::format("{} {}", letter.next,

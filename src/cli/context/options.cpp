@@ -1,8 +1,5 @@
-// A number is all digits; a text is read whole, unless it has no end.
-//
-// Options that mean the same for every verb that runs an agent.
-//
-// What ends like an agent file is meant as one, so that a typing mistake in its name is told as such.
+// A number is all digits; a text is read whole, unless it has no end. A word with the suffix of an agent
+// file means one, so that a mistake in its name is reported as such.
 
 #include "context/options.hpp"
 
@@ -116,14 +113,13 @@ std::vector<Option> take_up_options() {
            .value = "FILE",
            .summary = "The session's agent file, instead of the one it remembers",
            .by = Completes::file},
-          {.name = "accept-agent",
-           .summary = "Go on with the agent that the session had in the bundle it came out of"},
-          {.name = "accept-changes", .summary = "Go on although the agent is not as it was"},
+          {.name = "accept-agent", .summary = "Resume with the agent that the bundle named"},
+          {.name = "accept-changes", .summary = "Resume even if the agent file has changed"},
           {.name = "accept-damage",
-           .summary = "Go on although entries are damaged: the model is asked without them"},
+           .summary = "Resume although entries are damaged: the model does not see them"},
           {.name = "wait",
            .value = "TIME",
-           .summary = "How long to wait for another process that runs it, like 30s"}};
+           .summary = "How long to wait while another process runs it, like 30s"}};
 }
 
 Result<std::optional<std::int64_t>> dollars_option(const Invocation& given, std::string_view name) {

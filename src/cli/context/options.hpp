@@ -1,8 +1,5 @@
-// Values of options that more than one verb has.
-//
-// Options of the verbs that run agents.
-//
-// Paths that people write.
+// Options and values that more than one verb has: numbers, money, texts, paths, and the options of the
+// verbs that run agents.
 
 #pragma once
 

@@ -4,6 +4,7 @@
 #include "context/pending_calls.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fmt/format.h>
 #include <functional>
@@ -85,17 +86,9 @@ Result<std::vector<PendingCall>> read_unmade(Store& store, const SessionId& sess
 }  // namespace
 
 std::string_view to_string(Need need) {
-  switch (need) {
-    case Need::decision:
-      return "decision";
-    case Need::resume:
-      return "resume";
-    case Need::approval:
-      return "approval";
-    case Need::answer:
-      return "answer";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 4> names = {"decision", "resume", "approval",
+                                                            "answer"};
+  return names.at(std::to_underlying(need));
 }
 
 std::optional<Need> need_of(const Call& call, const SessionSummary& session, const State* state) {

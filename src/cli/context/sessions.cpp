@@ -1,9 +1,5 @@
-// An id as it is comes first, then @last, then beginnings of ids, then titles. Only titles are looked
-// for by going through the list of sessions, which has no payload.
-//
-// Each word becomes a test of a session's row; a row that passes all of them is shown.
-//
-// The subject of such a refusal is the session that was left out.
+// A whole id comes first, then @last, then beginnings of ids, then titles. Only a search for a title goes
+// through the list of sessions, which has no payload. A filter is a list of tests that all must pass.
 
 #include "context/sessions.hpp"
 
@@ -108,7 +104,7 @@ Result<PlaceInSession> find_turn(Store& store, PlaceInSession place, std::string
   if (!turn || *turn == 0 || (dot != std::string_view::npos && !step)) {
     return fail(
         ErrorCode::invalid_argument,
-        fmt::format("@{} is no point: write @v3 (a version), @2 (after turn 2), @2.1 (after "
+        fmt::format("@{} is not a point: write @v3 (a version), @2 (after turn 2), @2.1 (after "
                     "step 1 of it) or @head",
                     word));
   }
@@ -296,7 +292,7 @@ Result<PlaceInSession> find_point(Store& store, const std::string& text) {
   if (!word.starts_with('v')) return find_turn(store, std::move(place), word);
   const auto version = number_from(word.substr(1));
   if (!version) {
-    return fail(ErrorCode::invalid_argument, fmt::format("@{} is no version: write @v3", word));
+    return fail(ErrorCode::invalid_argument, fmt::format("@{} is not a version: write @v3", word));
   }
   place.version = static_cast<Version>(*version);
   place.point = Point::version(*place.version);

@@ -55,6 +55,8 @@ using SessionTest = std::function<bool(const SessionSummary&)>;
 
 inline const Argument session_argument = {
     .name = "SES", .summary = "The session", .by = Completes::session};
+inline const Argument point_argument = {
+    .name = "POINT", .summary = "A session, or a point of it", .by = Completes::session};
 /// The session that the first argument names, in the store of the command line.
 /// Fails: as CommandContext::open; as find_session.
 [[nodiscard]] Result<SessionSummary> named_session(CommandContext& context);

@@ -63,7 +63,7 @@ Result<Exit> run_verb(ProcessIo& io, Invocation given, std::vector<Setting> sett
   if (!exit) context.output().close_list();
   io.out.flush();
   if (exit && *exit == Exit::unconfirmed && context.output().is_json()) {
-    const std::string message = context.asked() + " Nobody confirmed it: say --yes.";
+    const std::string message = context.asked() + " Not confirmed: pass --yes.";
     report_json(io, {ErrorCode::invalid_argument, message, "--yes"}, *exit);
   }
   return exit;

@@ -16,7 +16,7 @@ namespace perdure::cli {
 inline constexpr std::string_view chat_help =
     "/approve      allow the call that waits (so does yes)\n"
     "/deny REASON  refuse it; the model is told why (no refuses it without)\n"
-    "/overrule     allow it although somebody has denied it\n"
+    "/overrule     allow it although it was denied\n"
     "/cost         what the session has cost so far\n"
     "/help         this list\n"
     "/quit         leave; the session is kept (so does Ctrl-D)\n"

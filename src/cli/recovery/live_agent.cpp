@@ -1,7 +1,5 @@
-// The key is looked for before a session is begun: nobody wants one that could never speak.
-//
-// Not "store.db…": whoever copies, removes or gives other rights to the files of a store does it by
-// that name, and this is a folder.
+// The key is looked for before a session is created: one without a key could never run. The programs'
+// folder is not called "store.db…": people copy, remove and chmod the files of a store by that name.
 
 #include "recovery/live_agent.hpp"
 
@@ -129,6 +127,42 @@ std::vector<LeftCall> calls_in_doubt(Store& store, const Session& session) {
   return *std::move(left);
 }
 
+std::string programs_folder(const ProcessIo& io, const std::string& location, Store& store) {
+  const StoreInfo info = store.info();
+  if (info.backend != "sqlite") return state_folder(io) + "/programs/" + info.incarnation;
+  std::error_code ignored;  // A path that does not lead to itself leads to a folder of its own.
+  const std::filesystem::path file = std::filesystem::weakly_canonical(location, ignored);
+  return (file.parent_path() / ("." + file.filename().string() + ".programs")).string();
+}
+
+// Who may write beside it may write there; what lacks permission fails where it is used. A folder that
+// belongs neither to us, nor to root, nor to the owner of the store is refused: what it holds names
+// processes that we end.
+Result<void> make_programs_folder(const ProcessIo& io, const std::string& folder,
+                                  const std::string& location) {
+  std::error_code ignored;
+  const bool is_made = std::filesystem::create_directories(folder, ignored);
+  struct stat found{};
+  if (::lstat(folder.c_str(), &found) != 0) return {};
+  if (S_ISLNK(found.st_mode)) {
+    return fail(ErrorCode::unavailable, folder + " is a link, and is not followed: remove it");
+  }
+  struct stat store{};
+  const bool is_the_stores = ::stat(location.c_str(), &store) == 0 && store.st_uid == found.st_uid;
+  if (found.st_uid != io.user_id && found.st_uid != 0 && !is_the_stores) {
+    return fail(ErrorCode::unavailable,
+                folder + " belongs to another user, who could have us end any process: remove it",
+                "authority");
+  }
+  if (!is_made) return {};
+  const std::filesystem::perms beside =
+      std::filesystem::status(std::filesystem::path(folder).parent_path(), ignored).permissions();
+  std::filesystem::permissions(
+      folder, (beside & std::filesystem::perms::group_all) | std::filesystem::perms::owner_all,
+      ignored);
+  return {};
+}
+
 }  // namespace
 
 std::string state_folder(const ProcessIo& io) {
@@ -235,38 +269,6 @@ Exit close_turn(CommandContext& context, const LiveSession& live, const TurnOutc
     tell_end(context, end, session);
   }
   return exit_of(end, session);
-}
-
-namespace fs = std::filesystem;
-
-std::string programs_folder(const ProcessIo& io, const std::string& location, Store& store) {
-  const StoreInfo info = store.info();
-  if (info.backend != "sqlite") return state_folder(io) + "/programs/" + info.incarnation;
-  std::error_code ignored;  // A path that does not lead to itself leads to a folder of its own.
-  const fs::path file = fs::weakly_canonical(location, ignored);
-  return (file.parent_path() / ("." + file.filename().string() + ".programs")).string();
-}
-
-Result<void> make_programs_folder(const ProcessIo& io, const std::string& folder,
-                                  const std::string& location) {
-  std::error_code ignored;
-  const bool is_made = fs::create_directories(folder, ignored);
-  struct stat found{};
-  if (::lstat(folder.c_str(), &found) != 0) return {};
-  if (S_ISLNK(found.st_mode)) {
-    return fail(ErrorCode::unavailable, folder + " is a link, and is not followed: remove it");
-  }
-  struct stat store{};
-  const bool is_the_stores = ::stat(location.c_str(), &store) == 0 && store.st_uid == found.st_uid;
-  if (found.st_uid != io.user_id && found.st_uid != 0 && !is_the_stores) {
-    return fail(ErrorCode::unavailable,
-                folder + " belongs to another user, who could have us end any process: remove it",
-                "authority");
-  }
-  if (!is_made) return {};
-  const fs::perms beside = fs::status(fs::path(folder).parent_path(), ignored).permissions();
-  fs::permissions(folder, (beside & fs::perms::group_all) | fs::perms::owner_all, ignored);
-  return {};
 }
 
 }  // namespace perdure::cli

@@ -1,10 +1,8 @@
 // An agent that this process runs, and one turn of it from its input to its last line.
 //
-// Where the programs of agents are on record while they run (ExecSpec::state_folder).
-//
-// Beside a store that is a file, so that whoever takes a session of it up on this machine finds them,
-// with whatever home, as whichever user; for a store on a server in the state folder, one for each
-// incarnation.
+// Programs of agents are on record while they run (ExecSpec::state_folder). Beside a store that is a file,
+// so that the next process on this machine finds them, with any home and as any user; for a store on a
+// server in the state folder, one folder for each incarnation.
 
 #pragma once
 
@@ -49,14 +47,5 @@ struct LiveSession {
 /// Tells how it ended, in the form that was asked for; `rest` are further members of the document.
 [[nodiscard]] Exit close_turn(CommandContext& context, const LiveSession& live,
                               const TurnOutcome& end, Json::Object rest);
-
-[[nodiscard]] std::string programs_folder(const ProcessIo& io, const std::string& location,
-                                          Store& store);
-
-/// Whoever may write beside it may write there. Whoever needs it says what it lacks.
-/// Fails: `unavailable` for a link; about "authority" for a folder that belongs neither to us, nor to
-/// root, nor to whoever owns the store: what lies there names processes that we end.
-[[nodiscard]] Result<void> make_programs_folder(const ProcessIo& io, const std::string& folder,
-                                                const std::string& location);
 
 }  // namespace perdure::cli

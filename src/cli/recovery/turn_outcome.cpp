@@ -189,7 +189,7 @@ std::string next_command(CommandContext& context, const TurnOutcome& end, const 
 std::string doubt_of(const LeftCall& left, const Session& session) {
   const auto open = session.state().open_calls.find(left.call.position);
   const bool is_said = open != session.state().open_calls.end() && open->second.doubt;
-  return is_said ? *open->second.doubt : "nobody knows what became of it";
+  return is_said ? *open->second.doubt : "its outcome is unknown";
 }
 
 void tell_stop(CommandContext& context, const TurnOutcome& end, const Session& session) {

@@ -1,8 +1,6 @@
-// Numbers follow from the totals, as everywhere: a step that was recorded adds one. Events of tools
-// come on their threads, one at a time; the session's state is looked at only in those that come on
-// the turn's own.
-//
-// Lines are written whole and at once: whoever reads them may act on each.
+// Numbers follow from the totals: a step that was recorded adds one. Events of tools come on their
+// threads, one at a time; the session's state is read only in events on the turn's own thread. Lines for
+// programs are written whole and at once: a reader may act on each.
 
 #include "recovery/turn_watchers.hpp"
 

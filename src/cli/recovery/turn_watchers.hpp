@@ -1,8 +1,7 @@
 // A turn as a person watches it: the model's words as they come, on stdout if that is a terminal, and
 // a line for each step on stderr: number, what it was, effect class, state, how long it took. While a
-// tool runs, a terminal also shows the last line that it told.
-//
-// A turn as a program follows it: one JSON object a line, `perdure.run_event/1`.
+// tool runs, a terminal also shows its last line of progress. And a turn as a program follows it: one JSON
+// object a line, `perdure.run_event/1`.
 
 #pragma once
 

@@ -20,6 +20,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/json_pointer.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
@@ -114,19 +115,6 @@ Json open_calls_value(const State& state) {
                                  {"doubt", call.doubt ? Json(*call.doubt) : Json(nullptr)}});
   }
   return calls;
-}
-
-std::string unescaped(std::string_view token) {
-  std::string made;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    const bool is_escape = token[i] == '~' && i + 1 < token.size();
-    if (!is_escape) {
-      made += token[i];
-    } else {
-      made += token[++i] == '1' ? '/' : '~';
-    }
-  }
-  return made;
 }
 
 const Json* member_of(const Json& value, const std::string& token) {
@@ -289,8 +277,8 @@ Result<Json> value_at(const Json& value, std::string_view pointer) {
   std::string_view rest = pointer;
   while (!rest.empty() && at != nullptr && rest.front() == '/') {
     const auto next = rest.find('/', 1);
-    at =
-        member_of(*at, unescaped(rest.substr(1, next == std::string_view::npos ? next : next - 1)));
+    at = member_of(*at,
+                   pointer_name(rest.substr(1, next == std::string_view::npos ? next : next - 1)));
     rest = next == std::string_view::npos ? std::string_view() : rest.substr(next);
   }
   if (at != nullptr && rest.empty()) return *at;

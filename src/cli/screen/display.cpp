@@ -59,28 +59,31 @@ bool is_fresh_fork(const SessionSummary& row) {
          row.head == row.parent->position;
 }
 
-ShownState status_standing(Status status) {
-  switch (status) {
-    case Status::active:
-      return ShownState::active;
-    case Status::waiting:
-      return ShownState::waiting;
-    case Status::paused:
-      return ShownState::paused;
-    case Status::completed:
-      return ShownState::completed;
-    case Status::failed:
-      return ShownState::failed;
-    case Status::cancelled:
-      return ShownState::cancelled;
-  }
-  return ShownState::active;
-}
-
 Piece with_face(std::string_view icon, std::string_view name, Ink ink, bool with_icon) {
   std::string word(name);
   for (char& letter : word) letter = letter == '_' ? ' ' : letter;
   return {with_icon ? fmt::format("{} {}", icon, word) : word, ink};
+}
+
+std::pair<std::string_view, Ink> face_of(CallState state) {
+  switch (state) {
+    case CallState::intended:
+      return {"…", Ink::dim};
+    case CallState::dispatched:
+      return {"»", Ink::cyan};
+    case CallState::succeeded:
+      return {"✓", Ink::green};
+    case CallState::failed:
+      return {"✗", Ink::red};
+    case CallState::in_doubt:
+      return {"!", Ink::red};
+    case CallState::abandoned:
+      return {"?", Ink::yellow};
+    case CallState::denied:
+    case CallState::cancelled:
+      break;
+  }
+  return {"–", Ink::dim};
 }
 
 }  // namespace
@@ -174,7 +177,7 @@ ShownState shown_state(const SessionSummary& row) {
   if (!row.moved_to.empty()) return ShownState::moved;
   if (row.needs_attention()) return ShownState::needs_attention;
   if (row.is_interrupted()) return is_fresh_fork(row) ? ShownState::ready : ShownState::interrupted;
-  return status_standing(row.status);
+  return shown_state_from(to_string(row.status)).value_or(ShownState::active);
 }
 
 std::string_view to_string(ShownState standing) {
@@ -199,25 +202,8 @@ Piece shown(ShownState standing, bool with_icon) {
 }
 
 Piece shown(CallState state, bool with_icon) {
-  const std::string_view name = to_string(state);
-  switch (state) {
-    case CallState::intended:
-      return with_face("…", name, Ink::dim, with_icon);
-    case CallState::dispatched:
-      return with_face("»", name, Ink::cyan, with_icon);
-    case CallState::succeeded:
-      return with_face("✓", name, Ink::green, with_icon);
-    case CallState::failed:
-      return with_face("✗", name, Ink::red, with_icon);
-    case CallState::in_doubt:
-      return with_face("!", name, Ink::red, with_icon);
-    case CallState::abandoned:
-      return with_face("?", name, Ink::yellow, with_icon);
-    case CallState::denied:
-    case CallState::cancelled:
-      return with_face("–", name, Ink::dim, with_icon);
-  }
-  return {};
+  const auto [icon, ink] = face_of(state);
+  return with_face(icon, to_string(state), ink, with_icon);
 }
 
 std::string shown_id(const std::string& id, bool is_terminal) {

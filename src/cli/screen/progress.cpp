@@ -1,6 +1,4 @@
 // Work that is done at once shows no bar: the first one is drawn after a while.
-//
-// The thread waits for its end, for so long at most.
 
 #include "screen/progress.hpp"
 

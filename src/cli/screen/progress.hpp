@@ -1,7 +1,5 @@
-// How far long work has come, on a terminal only; it leaves nothing behind.
-//
-// Says after a while that something is waited for, so that a program that waits does not look like
-// one that hangs.
+// How far long work has come, on a terminal only; it leaves nothing behind. And a notice that something
+// is waited for, so that a program that waits does not look like one that hangs.
 
 #pragma once
 

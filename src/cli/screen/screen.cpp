@@ -1,10 +1,10 @@
-// Colours are the eight that every terminal has; meaning never rests on them alone.
-//
-// Every line of JSON names its schema: a line may be read alone.
+// Colours are the eight that every terminal has; meaning never rests on them alone. Every line of JSON
+// names its schema: a line may be read alone.
 
 #include "screen/screen.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <ostream>
 #include <string>
@@ -18,25 +18,9 @@
 namespace perdure::cli {
 namespace {
 
-std::string_view code_of(Ink ink) {
-  switch (ink) {
-    case Ink::plain:
-      return "";
-    case Ink::bold:
-      return "\x1b[1m";
-    case Ink::dim:
-      return "\x1b[2m";
-    case Ink::red:
-      return "\x1b[31m";
-    case Ink::green:
-      return "\x1b[32m";
-    case Ink::yellow:
-      return "\x1b[33m";
-    case Ink::cyan:
-      return "\x1b[36m";
-  }
-  return "";
-}
+// In the order of Ink.
+constexpr std::array<std::string_view, 7> ink_codes = {
+    "", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"};
 
 }  // namespace
 
@@ -50,7 +34,7 @@ void Screen::line(const std::vector<Piece>& pieces) {
     Piece piece = *at;
     if (std::next(at) == end) piece.text.erase(piece.text.find_last_not_of(' ') + 1);
     const bool is_coloured = traits_.has_colour && piece.ink != Ink::plain && !piece.text.empty();
-    if (is_coloured) stream_ << code_of(piece.ink);
+    if (is_coloured) stream_ << ink_codes.at(std::to_underlying(piece.ink));
     stream_ << visible(piece.text);
     if (is_coloured) stream_ << "\x1b[0m";
   }

@@ -1,8 +1,6 @@
 // One of the two streams, as people see it: lines of coloured pieces. All text that goes through here
-// is made visible first (text.hpp), so no verb can forget to.
-//
-// What a verb prints, in the form that was asked for: a screen for people, one JSON document, or one
-// JSON object a line. Items go out as they come: a list of any length takes no memory here.
+// is made visible first (text.hpp), so no verb can forget to. And what a verb prints for programs: one JSON
+// document, or one JSON object a line. Items go out as they come: a list of any length takes no memory here.
 
 #pragma once
 

@@ -17,7 +17,7 @@ Result<Exit> run_answer(CommandContext& context) {
   auto text = text_of_word(context.given().arguments.at(1), context.io());
   if (!text) return forward(text);
   if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
-    return fail(ErrorCode::invalid_argument, "say what the answer is: it is empty");
+    return fail(ErrorCode::invalid_argument, "the answer is empty");
   }
   auto store = context.open();
   if (!store) return forward(store);

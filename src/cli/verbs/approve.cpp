@@ -80,14 +80,14 @@ Result<Exit> run_approve(CommandContext& context) {
 Command approve_command() {
   return {
       .name = "approve",
-      .summary = "Allow a call that waits for somebody's word",
+      .summary = "Approve a call that waits for approval",
       .details =
           "The tool and its arguments are printed first. A call that somebody has denied is "
           "allowed only if you confirm it, at a terminal or with --overrule; the log then names "
           "both.",
       .arguments = {call_argument},
       .options = {{.name = "reason", .value = "TEXT", .summary = "Why"},
-                  {.name = "overrule", .summary = "Also if somebody has denied it"}},
+                  {.name = "overrule", .summary = "Even if the call was denied"}},
       .opens_store = true,
       .exits = {Exit::unconfirmed},
       .examples = {{"perdure approve ses_8e1f", "let it be made"}},

@@ -109,9 +109,7 @@ Command cat_command() {
   return {
       .name = "cat",
       .summary = "Print the state of a session at a point",
-      .arguments = {{.name = "POINT",
-                     .summary = "A session, or a point of it",
-                     .by = Completes::session}},
+      .arguments = {point_argument},
       .options = {{.name = "messages", .summary = "The conversation, as text"},
                   {.name = "path",
                    .value = "POINTER",

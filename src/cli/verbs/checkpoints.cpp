@@ -48,7 +48,7 @@ void print_checkpoints(CommandContext& context, const std::vector<Checkpoint>& f
 Result<Exit> run_checkpoints(CommandContext& context) {
   auto store = context.open();
   if (!store) return forward(store);
-  auto row = find_session(**store, context.given().arguments.front());
+  auto row = named_session(context);
   if (!row) return forward(row);
   auto limit = number_option(context.given(), "limit", 100);
   if (!limit) return forward(limit);
@@ -69,7 +69,7 @@ Command checkpoints_command() {
   return {
       .name = "checkpoints",
       .summary = "List the versions of a session",
-      .arguments = {{.name = "SES", .summary = "The session", .by = Completes::session}},
+      .arguments = {session_argument},
       .options = {{.name = "label", .value = "TEXT", .summary = "Only those with this label"},
                   {.name = "limit", .value = "N", .summary = "At most so many; 100 by default"}},
       .opens_store = true,

@@ -29,7 +29,7 @@ Result<Exit> run_config(CommandContext& context) {
 
 Command config_command() {
   return {.name = "config",
-          .summary = "Show the settings and who made them",
+          .summary = "Show settings and where each comes from",
           .details =
               "A setting comes from its flag, else from the environment (PERDURE_STORE, "
               "PERDURE_COLOR), else from\n"

@@ -123,7 +123,7 @@ Command delete_command() {
   return {.name = "delete",
           .summary = "Delete sessions, or versions of them",
           .details =
-              "Refused while somebody runs the session or a call of it is unresolved. Forks keep "
+              "Refused while the session is running or a call of it is unresolved. Forks keep "
               "what they share;\n"
               "keys that its calls hold stay taken. `perdure rm` is the same command.",
           .arguments = {{.name = "SES",

@@ -29,12 +29,14 @@ Result<Exit> run_deny(CommandContext& context) {
 Command deny_command() {
   return {
       .name = "deny",
-      .summary = "Refuse a call that waits for somebody's word",
+      .summary = "Deny a call that waits for approval",
       .details =
           "It is not made, and the model is told why, unless somebody allows it before the session "
           "goes on. A question that is denied stays without an answer.",
       .arguments = {call_argument},
-      .options = {{.name = "reason", .value = "TEXT", .summary = "Why; the model is told. Needed"}},
+      .options = {{.name = "reason",
+                   .value = "TEXT",
+                   .summary = "Why; the model sees it (required)"}},
       .opens_store = true,
       .examples = {{"perdure deny ses_8e1f --reason 'not to customers'", "it is not made"}},
       .schema = "perdure.decision/1",

@@ -88,7 +88,7 @@ Result<Exit> run_doctor(CommandContext& context) {
 Command doctor_command() {
   return {
       .name = "doctor",
-      .summary = "Say what the store's promises rest on here",
+      .summary = "Check the environment the store's guarantees depend on",
       .details =
           "Ends with 1 if what was acknowledged may be lost. Of a server it can be asked before "
           "there is a store.",

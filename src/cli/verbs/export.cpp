@@ -45,7 +45,7 @@ Result<void> check_stdout(CommandContext& context) {
         "-o - writes the bundle to stdout, and so there is no place for JSON: say -o FILE");
   }
   if (context.io().is_out_terminal) {
-    return usage("a bundle is not for terminals: say -o FILE, or pipe it to somebody");
+    return usage("a bundle is not for terminals: say -o FILE, or pipe it");
   }
   return {};
 }
@@ -114,7 +114,7 @@ Command export_command() {
                   {.name = "with-relatives", .summary = "Take whole families along"},
                   {.name = "with-damage", .summary = "Take damaged sessions along as they are"}},
       .opens_store = true,
-      .examples = {{"perdure export @last -o bug.bundle", "for whoever looks into it"},
+      .examples = {{"perdure export @last -o bug.bundle", "to debug it elsewhere"},
                    {"perdure export @last -o - | ssh there perdure import -", "without a file"}},
       .schema = "perdure.bundle/1",
       .run = run_export};

@@ -63,7 +63,7 @@ std::string words_for_run(CallState state) {
     case CallState::cancelled:
       return "is made: it was cancelled";
     default:
-      return "is made: it was not yet";
+      return "will run (not started yet)";
   }
 }
 
@@ -206,16 +206,14 @@ Command fork_command() {
               "session goes on under a changed agent file; then all of it goes by the file. "
               "Another model is one of\n"
               "the same provider.",
-          .arguments = {{.name = "POINT",
-                         .summary = "A session, or a point of it",
-                         .by = Completes::session}},
+          .arguments = {point_argument},
           .options = {{.name = "title", .value = "TEXT", .summary = "What the fork is called"},
                       {.name = "set",
                        .value = "KEY=VALUE",
                        .summary = "prompt=TEXT, prompt=@FILE or model=NAME",
                        .repeats = true},
                       {.name = "fresh-effects",
-                       .summary = "Do again also what is done once for the family"},
+                       .summary = "Run once-per-session calls again in the fork"},
                       {.name = "dry-run", .summary = "Only say what it would do"}},
           .opens_store = true,
           .examples = {{"perdure fork ses_7k2m@2.0 --set prompt=@v2.md",

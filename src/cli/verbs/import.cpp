@@ -79,9 +79,9 @@ Result<Exit> run_import(CommandContext& context) {
                                     bundle_words(*report)));
   if (!only_looks) {
     context.talk().line(
-        "They are copies, so unfinished ones are paused: nobody here knows what the originals do.");
+        "They are copies, so unfinished ones are paused: the originals may still run.");
     context.talk().line(
-        "Whoever made the bundle chose their agents: resume one with --agent FILE, or "
+        "Their agents come from the bundle and are not trusted: resume with --agent FILE, or "
         "--accept-agent.");
     context.talk().line("Next: " + context.command("sessions"));
   }
@@ -93,7 +93,7 @@ Result<Exit> run_import(CommandContext& context) {
 Command import_command() {
   return {
       .name = "import",
-      .summary = "Take sessions in out of such a file",
+      .summary = "Import sessions from a bundle",
       .details =
           "All of them or none, and only if every sum is right. They are copies: unfinished "
           "ones arrive\n"
@@ -110,7 +110,7 @@ Command import_command() {
                    .summary = "Believe what its calls say they did, and never do it again: for "
                               "bundles of your own"},
                   {.name = "with-damage",
-                   .summary = "Take in sessions that were damaged when they were exported"}},
+                   .summary = "Import sessions that were damaged when they were exported"}},
       .opens_store = true,
       .examples = {{"perdure import bug.bundle --store look.db", "into a store of its own"}},
       .schema = "perdure.bundle/1",

@@ -121,9 +121,7 @@ Command log_command() {
   return {
       .name = "log",
       .summary = "Show the entries of a session's log",
-      .arguments = {{.name = "POINT",
-                     .summary = "A session, or a point of it",
-                     .by = Completes::session}},
+      .arguments = {point_argument},
       .options = {{.name = "follow",
                    .summary = "Go on with what is appended, until it is interrupted"},
                   {.name = "channel", .value = "NAME", .summary = "Only entries of this channel"},

@@ -124,7 +124,7 @@ std::string advice_for(const CommandContext& context, Need need) {
     case Need::answer:
       return "Answer: " + context.command("answer CALL TEXT");
     case Need::resume:
-      return "Left by a process that is gone; resuming the session finds out: " +
+      return "Owner process died; resume the session to determine the outcome: " +
              context.command("resume SES");
   }
   return "";
@@ -180,7 +180,7 @@ Result<Exit> run_pending(CommandContext& context) {
 
 Command pending_command() {
   return {.name = "pending",
-          .summary = "List calls that wait for somebody",
+          .summary = "List calls that wait for a person",
           .details =
               "Calls in doubt, calls left by a process that is gone, calls that nobody has allowed "
               "yet, and\n"

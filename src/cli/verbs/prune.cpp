@@ -56,7 +56,7 @@ Result<Keep> keep_of(CommandContext& context) {
   const auto span = span_from(*older);
   if (!span)
     return fail(ErrorCode::invalid_argument,
-                fmt::format("--older-than {} is no time: write 90d, 12h or 30m", *older));
+                fmt::format("--older-than {} is not a time: write 90d, 12h or 30m", *older));
   keep.since = context.io().clock->now() - *span;
   return keep;
 }

@@ -142,7 +142,7 @@ Result<Exit> run_resolve(CommandContext& context) {
 Command resolve_command() {
   return {
       .name = "resolve",
-      .summary = "Settle a call whose outcome nobody knows",
+      .summary = "Resolve a call in doubt",
       .details =
           "succeeded: it took effect; the model is told --result. failed: nothing happened; the "
           "model is told\n"
@@ -164,7 +164,9 @@ Command resolve_command() {
                   {.name = "error",
                    .value = "TEXT",
                    .summary = "Why it failed; @FILE reads a file, - stdin"},
-                  {.name = "reason", .value = "TEXT", .summary = "How you know; needed"},
+                  {.name = "reason",
+                   .value = "TEXT",
+                   .summary = "Evidence for the decision (required)"},
                   dry_option},
       .opens_store = true,
       .exits = {Exit::unconfirmed},

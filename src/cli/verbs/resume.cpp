@@ -75,7 +75,7 @@ Result<std::optional<Message>> input_of(CommandContext& context) {
   auto prompt = said == "-" ? text_of_stdin(context.io()) : said;
   if (!prompt) return forward(prompt);
   if (prompt->find_first_not_of(" \t\r\n") == std::string::npos) {
-    return fail(ErrorCode::invalid_argument, "there is nothing in what it is to be told");
+    return fail(ErrorCode::invalid_argument, "the message is empty");
   }
   return user_says(*std::move(prompt));
 }
@@ -143,7 +143,7 @@ Result<Exit> run_resume(CommandContext& context) {
 Command resume_command() {
   Command command{
       .name = "resume",
-      .summary = "Go on with a session where it stopped",
+      .summary = "Resume a session where it stopped",
       .details =
           "Whatever ended the process that ran it, everything recorded is there: no answer that "
           "was "
@@ -155,7 +155,7 @@ Command resume_command() {
                      .count = Argument::Count::maybe,
                      .by = Completes::session},
                     {.name = "PROMPT",
-                     .summary = "What it is told now; -: read from stdin",
+                     .summary = "The next message; - reads stdin",
                      .count = Argument::Count::maybe}},
       .options = {{.name = "dry-run",
                    .summary = "Say what would run again; take nothing over, write nothing"}},

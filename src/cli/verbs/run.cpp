@@ -46,7 +46,7 @@ Result<std::string> prompt_of(CommandContext& context, const Task& task) {
   auto prompt = reads ? text_of_stdin(io) : task.prompt.value_or("");
   if (!prompt || prompt->find_first_not_of(" \t\r\n") != std::string::npos) return prompt;
   return fail(ErrorCode::invalid_argument,
-              "nobody says what it is to do: perdure run AGENT.yaml \"…\", or - to read it from "
+              "no prompt given: perdure run AGENT.yaml \"…\", or - to read it from "
               "stdin; to talk with it: perdure chat AGENT.yaml");
 }
 
@@ -105,7 +105,8 @@ Command run_command() {
       .name = "run",
       .summary = "Begin a session: run an agent until it answers or has to wait",
       .details =
-          "The session's id is told on stderr, once it and the prompt are on disk. On a terminal "
+          "The session's id is printed on stderr, once it and the prompt are on disk. On a "
+          "terminal "
           "the model's words come as they "
           "are said, with a line for each step; elsewhere stdout gets the answer alone. Whatever "
           "ends the process, perdure resume SES goes on where it stopped. Ctrl-C asks the turn to "
@@ -125,7 +126,7 @@ Command run_command() {
       .exits = {Exit::in_doubt, Exit::resting, Exit::interrupted, Exit::terminated},
       .examples = {{"perdure run refunds.yaml \"Refund order 4711\"", "an agent of a file"},
                    {"perdure run --model claude-sonnet-5-5 \"Say hello\"", "a model alone"},
-                   {"git diff | perdure run reviewer.yaml", "what it is told comes from a pipe"}},
+                   {"git diff | perdure run reviewer.yaml", "the prompt comes from a pipe"}},
       .schema = "perdure.run/1",
       .run = run_run};
   for (Option& option : model_options()) command.options.push_back(std::move(option));

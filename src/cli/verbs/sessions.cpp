@@ -159,9 +159,8 @@ void say_what_helps(CommandContext& context, const Listing& listing) {
     context.talk().line("What needs attention: " + context.command("pending"));
   }
   if (restored != listing.rows.end()) {
-    context.talk().line(
-        "What came out of a backup or a bundle is paused until somebody goes on with it: " +
-        context.command("show " + context.short_id(restored->id.text())));
+    context.talk().line("What came out of a backup or a bundle is paused until it is resumed: " +
+                        context.command("show " + context.short_id(restored->id.text())));
   }
 }
 

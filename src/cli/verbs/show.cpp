@@ -152,7 +152,7 @@ void print_card(CommandContext& context, const Standings& standings) {
   card.fact("because", because_text(standings));
   if (row.wake_at) card.fact("wakes", context.when(*row.wake_at));
   if (row.restored)
-    card.fact("restored", "from a backup or a bundle: nobody knows what the original did since");
+    card.fact("restored", "from a backup or a bundle: the original may have run since");
   card.fact("agent", imported_agent_text(row));
   card.fact("moved to", row.moved_to);
   card.fact("owner", owner_text(context, row));
@@ -214,8 +214,8 @@ Result<Exit> run_show(CommandContext& context) {
 
 Command show_command() {
   return {.name = "show",
-          .summary = "Show how a session stands",
-          .arguments = {{.name = "SES", .summary = "The session", .by = Completes::session}},
+          .summary = "Show a session's status",
+          .arguments = {session_argument},
           .opens_store = true,
           .examples = {{"perdure show @last", "the session that changed last"}},
           .schema = "perdure.session/1",

@@ -59,7 +59,7 @@ class TimelinePrinter {
           if (entry.condition == Condition::damaged) damaged_.push_back(entry.position);
           if (const auto row = walk.take(entry)) print(*row);
           if (context_.screen().is_open()) return {};
-          return fail(ErrorCode::closed, "nobody reads any more");
+          return fail(ErrorCode::closed, "stdout was closed");
         });
     if (!read && context_.screen().is_open()) return read;
     for (const TimelineRow& row : walk.open_rows()) print(row);
@@ -246,9 +246,7 @@ Command timeline_command() {
               "On a terminal bars show when each step ran; time in which nothing was under way is "
               "left out. A\n"
               "bar that ends in ? has no outcome.",
-          .arguments = {{.name = "POINT",
-                         .summary = "A session, or a point of it",
-                         .by = Completes::session}},
+          .arguments = {point_argument},
           .options = {{.name = "turn", .value = "N", .summary = "Only this turn"},
                       {.name = "problems",
                        .summary = "Only what failed, is in doubt, was lost or damaged"},

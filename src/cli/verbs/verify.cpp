@@ -52,7 +52,8 @@ void print_heard(CommandContext& context, const Call& call, const Heard& heard) 
     context.screen().line(
         {{fmt::format("{} cannot tell: {}", call.tool, heard.text), Ink::yellow}});
   } else {
-    context.screen().line({{fmt::format("Nobody can be asked: {}.", heard.text), Ink::yellow}});
+    context.screen().line(
+        {{fmt::format("The tool cannot be asked: {}.", heard.text), Ink::yellow}});
   }
   context.talk().line({{"Next: ", Ink::dim}, {heard.next}});
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "command/build_info.hpp"
-#include "perdure/store/store.hpp"
+#include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
