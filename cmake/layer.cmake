@@ -1,7 +1,8 @@
 # What every target of ours has in common, and how a layer and its unit tests are made.
 #
 # A layer is src/<layer> and the headers include/perdure/<layer>. Its own folder is a PRIVATE
-# include root, so another layer cannot even name its private headers.
+# include root, and so is src/, for what a lower layer shares: "<layer>/api/x.hpp". tools/tidy.py
+# lets a layer include no other private header of another one.
 
 # The language level and the warnings. PRIVATE where it must not reach a consumer.
 function(perdure_compile_rules target)
@@ -32,5 +33,5 @@ function(perdure_layer layer)
     ${target}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} "${PROJECT_SOURCE_DIR}/src")
 endfunction()

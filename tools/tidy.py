@@ -34,6 +34,8 @@ CALLS_ALLOWED = ("src/core/time.cpp", "src/core/id.cpp", "src/cli/", "examples/"
 
 SIZE_MAX = {"header": 400, "source": 1000, "test": 1000}
 SEAM_METHODS_MAX = 8
+STORE_FOLDER = "include/perdure/store"
+STORE_METHODS_MAX = 45  # All roles of the store together.
 ABSTRACT_METHOD = re.compile(r"\bvirtual\b[^;~{}]*=\s*0\s*;")
 # `virtual Log& log() = 0;` only leads to another seam, which is counted by itself.
 DOOR = re.compile(r"\bvirtual\s+\w+&\s+\w+\(\)\s*(?:const\s*)?=\s*0\s*;")
@@ -145,7 +147,11 @@ def check_layers(tree: Tree) -> Iterator[Finding]:
             used = layer_of(target) if target else layer_of("include/" + name)
             if points_up(user, used):
                 yield Finding("layer", file.path, number, f"{user} may not include {used} ({name})")
-            elif target.startswith("src/") and used != user:
+            elif target.startswith(f"src/{used}/api/"):
+                # Shared with our layers above; a public header reaches users, who do not have it.
+                if file.path.startswith("include/"):
+                    yield Finding("layer", file.path, number, f"{name} is not installed")
+            elif target.startswith("src/") and (used != user or f"/{used}/api/" in file.path):
                 yield Finding("layer", file.path, number, f"{name} is private to {used}")
             for mine, theirs in STRANGERS:
                 if file.path.startswith(mine) and target.startswith(theirs):
@@ -238,6 +244,11 @@ def check_seams(tree: Tree) -> Iterator[Finding]:
             if methods > SEAM_METHODS_MAX:
                 message = f"{name} has {methods} abstract methods, at most {SEAM_METHODS_MAX}: split it"
                 yield Finding("seam", file.path, line, message, methods)
+    headers = [file for file in tree.files if file.path.startswith(STORE_FOLDER + "/")]
+    methods = sum(len(re.findall(r"\bvirtual\b(?!\s*~)", "\n".join(file.code_lines()))) for file in headers)
+    if methods > STORE_METHODS_MAX:
+        message = f"the store has {methods} virtual methods, at most {STORE_METHODS_MAX}: compute some from others"
+        yield Finding("seam", STORE_FOLDER, 1, message, methods)
 
 
 def check_listed(tree: Tree) -> Iterator[Finding]:

@@ -9,13 +9,20 @@
 #include <cctype>
 #include <cstddef>
 #include <filesystem>
+#include <fmt/format.h>
+#include <libpq-fe.h>
+#include <sqlite3.h>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
-#include "postgres/address.hpp"
+#include "postgres/client/address.hpp"
+#include "postgres/upkeep/migration.hpp"
+#include "sqlite/engine/schema.hpp"
 
 namespace perdure {
+
 namespace {
 
 constexpr std::array<std::string_view, 3> server_words = {"postgresql", "postgres", "pgsql"};
@@ -88,6 +95,26 @@ std::string shown_location(const std::string& location) {
   }
   if (is_address(location)) return std::string(first_word(location)) + "…";
   return shown_path(location);
+}
+
+// libpq tells its version as a number: 150014 is 15.14.
+
+namespace {
+
+std::string libpq_words() {
+  constexpr int major = 10'000;
+  const int version = PQlibVersion();
+  return fmt::format("libpq {}.{}", version / major, version % major);
+}
+
+}  // namespace
+
+std::vector<BuiltBackend> built_backends() {
+  return {{.name = "sqlite",
+           .library = fmt::format("SQLite {}", sqlite3_libversion()),
+           .format = sqlite::format_number},
+          {.name = "postgres", .library = libpq_words(), .format = postgres::format_number},
+          {.name = "memory"}};
 }
 
 }  // namespace perdure

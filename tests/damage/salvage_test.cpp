@@ -18,7 +18,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "sqlite/page_sums.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure {
 namespace {
