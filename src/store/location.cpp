@@ -1,6 +1,4 @@
-// A password may be anywhere in what somebody mistyped. So of an address that cannot be read nothing
-// is shown behind its first word, and of a path, which may be one without its scheme, nothing
-// between a colon and an @; unless a file has that name: then it is no secret.
+// What people get to see of a location and of the backends of this build.
 
 #include "store/api/location.hpp"
 
@@ -22,6 +20,10 @@
 #include "sqlite/engine/schema.hpp"
 
 namespace perdure {
+
+// A password may be anywhere in what somebody mistyped. So of an address that cannot be read nothing
+// is shown behind its first word, and of a path, which may be one without its scheme, nothing
+// between a colon and an @; unless a file has that name: then it is no secret.
 
 namespace {
 

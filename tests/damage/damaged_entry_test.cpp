@@ -91,7 +91,7 @@ TEST_F(DamagedEntry, WhoseChannelIsLostIsShownOnEveryChannel) {
 }
 
 TEST_F(DamagedEntry, OrOneErasedKeepsTheHashOfWhatItWas) {
-  EXPECT_EQ(open_store(path).value()->retention().erase(session, {2}).value().items, 1U);
+  EXPECT_EQ(open_store(path).value()->upkeep().erase(session, {2}).value().items, 1U);
 
   const auto entries = read();
 

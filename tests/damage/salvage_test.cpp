@@ -175,7 +175,7 @@ class HalfRemoved : public SalvagedStore {
   bool remove_some(const std::string& copy, int slices) {
     std::filesystem::copy_file(damaged, copy);
     bool was_cut = false;
-    must(open(copy)->retention().remove(gone, [&](const Step&) {
+    must(open(copy)->upkeep().remove(gone, [&](const Step&) {
       was_cut = --slices == 0;
       return !was_cut;
     }));

@@ -1,5 +1,4 @@
-// A key has at most one holder at a time, so the table of holders can follow each
-// change of a call: who enters a holding state takes the key, who leaves one frees it.
+// Calls first, then the batch that holds them.
 
 #include "memory/commit.hpp"
 
@@ -31,6 +30,9 @@
 #include "rules/retention.hpp"
 
 namespace perdure::memory {
+
+// A key has at most one holder at a time, so the table of holders can follow each
+// change of a call: who enters a holding state takes the key, who leaves one frees it.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// The ledger's part of a commit.
+// A commit to a memory store: calls, then all else that a batch has.
 
 #pragma once
 
@@ -12,6 +12,8 @@
 #include "perdure/store/ledger.hpp"
 
 namespace perdure::memory {
+
+// The ledger's part of a commit.
 
 /// What the changes of one commit have in common.
 struct CallScope {

@@ -1,4 +1,4 @@
-// Plain and slow: every call and every segment is looked at, each time.
+// Forgetting in a memory store: what may be dropped, then the methods.
 
 #include "memory/retention.hpp"
 
@@ -32,6 +32,8 @@
 #include "rules/retention.hpp"
 
 namespace perdure::memory {
+
+// Plain and slow: every call and every segment is looked at, each time.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// The rows of sessions and segments, as several roles need them.
+// Rows of sessions and segments, then lines of history.
 
 #include "memory/rows.hpp"
 
@@ -24,6 +24,8 @@
 #include "rules/retention.hpp"
 
 namespace perdure::memory {
+
+// The rows of sessions and segments, as several roles need them.
 
 namespace {
 

@@ -1,5 +1,4 @@
-// What several roles do to rows: showing a session with its holder, creating one,
-// changing its annotation.
+// Rows and lines of a memory store, as several roles need them.
 
 #pragma once
 
@@ -11,6 +10,9 @@
 #include "perdure/store/log.hpp"
 
 namespace perdure::memory {
+
+// What several roles do to rows: showing a session with its holder, creating one,
+// changing its annotation.
 
 /// Whether it is on its way here, and its id taken.
 [[nodiscard]] bool is_arriving(const State& state, const SessionId& id);

@@ -1,6 +1,4 @@
-// A value and the lock that protects it, as one object: the value cannot be
-// reached without the lock. In a child of fork(2) the lock may be held by a thread that is not there:
-// work that can fail does so instead.
+// The state of a memory store, the lock that protects it, and how a commit is undone.
 
 #pragma once
 
@@ -36,6 +34,10 @@
 #include "rules/retention.hpp"
 
 namespace perdure::memory {
+
+// A value and the lock that protects it, as one object: the value cannot be
+// reached without the lock. In a child of fork(2) the lock may be held by a thread that is not there:
+// work that can fail does so instead.
 
 template <class T>
 class Guarded {

@@ -1,4 +1,4 @@
-// What a check has found so far.
+// One check: what it found, and what its parts share.
 
 #pragma once
 
@@ -12,6 +12,8 @@
 #include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {
+
+// What a check has found so far.
 
 class Findings {
  public:

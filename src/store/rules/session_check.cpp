@@ -1,4 +1,4 @@
-// As session_check.cpp looks at entries, without what receipts would say of them.
+// What forks share of a removed session, then a session with its receipts.
 
 #include "rules/session_check.hpp"
 
@@ -25,6 +25,8 @@
 #include "rules/stored_session.hpp"
 
 namespace perdure::rules {
+
+// As session_check.cpp looks at entries, without what receipts would say of them.
 
 namespace {
 
@@ -484,6 +486,31 @@ void check_message(CheckRun& run, StoredSession& rows, const SessionId& session,
     add(Fault::chain, "says it is JSON, and is not");
   }
   if (!rows.has_blob(body)) add(Fault::reference, "names a blob that is not there");
+}
+
+void check_row(CheckRun& run, const StoredSummary& session, const SummaryWords& words,
+               bool is_owner_unknown) {
+  if (const auto broken = find_bad_word(words); !broken.empty()) {
+    run.found.add(Fault::summary, session.id, fmt::format("the session's row: {}", broken));
+  }
+  if (session.id.empty()) {
+    run.found.add(Fault::summary, {},
+                  fmt::format("session number {} has no proper id", session.number));
+  }
+  if (is_owner_unknown) {
+    run.found.add(Fault::reference, session.id, "the session's owner is not an enrolled worker");
+  }
+}
+
+void check_segment(CheckRun& run, const SessionId& session, std::vector<Part>& before,
+                   const Part& part, bool is_parent_there) {
+  const auto broken =
+      find_bad_segment(part, before.empty() ? nullptr : &before.back(), is_parent_there);
+  if (!broken.empty()) {
+    run.found.add(Fault::reference, session,
+                  fmt::format("segment {} of the session {}", part.segment, broken));
+  }
+  before.push_back(part);
 }
 
 }  // namespace perdure::rules

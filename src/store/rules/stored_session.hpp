@@ -1,4 +1,4 @@
-// Places and stretches of histories, as every backend that keeps rows means them.
+// Histories as rows: places and stretches, and one session's rows for a check.
 
 #pragma once
 
@@ -15,6 +15,8 @@
 #include "perdure/store/log.hpp"
 
 namespace perdure::rules {
+
+// Places and stretches of histories, as every backend that keeps rows means them.
 
 inline constexpr Position position_max = 0xFFFF'FFFF;
 

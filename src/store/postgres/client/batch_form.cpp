@@ -1,4 +1,4 @@
-// The columns of perdure.rest (sql/commit.sql).
+// What few batches have, then what all have.
 
 #include "postgres/client/batch_form.hpp"
 
@@ -30,6 +30,8 @@
 #include "rules/stored_rows.hpp"
 
 namespace perdure::postgres {
+
+// The columns of perdure.rest (sql/commit.sql).
 
 namespace {
 

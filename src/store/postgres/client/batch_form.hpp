@@ -1,4 +1,4 @@
-// What most batches have nothing of: a branch, blobs, calls, an annotation, messages, children.
+// A commit as the parameters of functions in the database.
 
 #pragma once
 
@@ -21,6 +21,8 @@
 #include "postgres/client/params.hpp"
 
 namespace perdure::postgres {
+
+// What most batches have nothing of: a branch, blobs, calls, an annotation, messages, children.
 
 /// Points into the batch, which must outlive it.
 class BatchRest {

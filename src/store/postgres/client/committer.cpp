@@ -1,5 +1,4 @@
-// Each in turn takes along all that go with it. Where the server's clock gives the time, as it does but
-// in tests, those are all the plain ones.
+// One group on its way, then the queue.
 
 #include "postgres/client/committer.hpp"
 
@@ -31,6 +30,9 @@
 #include "postgres/client/rows.hpp"
 
 namespace perdure::postgres {
+
+// Each in turn takes along all that go with it. Where the server's clock gives the time, as it does but
+// in tests, those are all the plain ones.
 
 namespace {
 

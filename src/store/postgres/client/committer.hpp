@@ -1,6 +1,4 @@
-// What one caller in a queue waits for: that it is to lead, or that somebody else has done its work.
-//
-// Each has a lock of its own: where all share one, those who are woken meet at it once more.
+// Group commit: callers queue, and one sends what all of them wait for.
 
 #pragma once
 
@@ -24,6 +22,10 @@
 #include "postgres/client/pool.hpp"
 
 namespace perdure::postgres {
+
+// What one caller in a queue waits for: that it is to lead, or that somebody else has done its work.
+//
+// Each has a lock of its own: where all share one, those who are woken meet at it once more.
 
 class QueueWaiter {
  public:

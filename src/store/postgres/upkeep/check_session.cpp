@@ -1,4 +1,4 @@
-// Rows are read a page at a time, bounded in rows and in bytes.
+// One session's rows as the shared check reads them, then the check itself.
 
 #include "postgres/upkeep/check_session.hpp"
 
@@ -30,26 +30,12 @@
 
 namespace perdure::postgres {
 
+// Rows are read a page at a time, bounded in rows and in bytes.
+
 namespace {
 
-rules::StoredCommit read_commit(const Rows& rows) {
-  return {.batch = rules::stored_id<BatchId>(rows.text(0)),
-          .number = rows.number(1),
-          .segment = rows.number(2),
-          .first = rows.number(3),
-          .count = rows.number(4),
-          .head = rows.number(5),
-          .version = rules::optional_position(rows, 6),
-          .at = rows.time(7),
-          .chain = rows.digest(8)};
-}
-
 rules::StoredCall read_stored_call(const Rows& rows) {
-  rules::StoredCall stored;
-  stored.call = rules::read_call(rows);
-  stored.segment = rows.number(19);
-  stored.has_known_words = effect_class_from(rows.text(6)) && call_state_from(rows.text(8)) &&
-                           (rows.is_null(7) || rows.text(7).size() == sizeof(Digest));
+  rules::StoredCall stored = rules::read_stored_call(rows);
   stored.has_intent = rows.boolean(20);
   stored.has_args = rows.boolean(21);
   stored.has_result = rows.boolean(22);
@@ -71,7 +57,7 @@ class PostgresSession final : public rules::StoredSession {
     while (more) {
       Rows rows = db_.query("FETCH 500 FROM perdure_receipts");
       more = rows.count() > 0;
-      while (more && rows.next()) more = visit(read_commit(rows));
+      while (more && rows.next()) more = visit(rules::read_commit(rows));
     }
     db_.query("CLOSE perdure_receipts");
   }
@@ -185,11 +171,7 @@ class PostgresSession final : public rules::StoredSession {
         Params::of(number_, from, page_rows));
     Pages<rules::StoredCheckpoint>::Page page;
     while (rows.next()) {
-      page.emplace_back(rows.number(0), rules::StoredCheckpoint{.segment = rows.number(1),
-                                                                .position = rows.number(2),
-                                                                .at = rows.time(3),
-                                                                .tally = rules::read_tally(rows, 4),
-                                                                .metadata = rows.string(9)});
+      page.emplace_back(rows.number(0), rules::read_stored_checkpoint(rows, 1));
     }
     return page;
   }
@@ -221,24 +203,6 @@ std::unique_ptr<rules::StoredSession> stored_session(Connection& db, std::int64_
 
 namespace {
 
-void check_row(CheckRun& run, const rules::StoredSummary& session, const Rows& rows) {
-  const auto broken = rules::find_bad_word({.status = rows.string(13),
-                                            .tags = rows.string(14),
-                                            .metadata = rows.string(15),
-                                            .lineage = rows.string(16),
-                                            .has_parent = !rows.is_null(17)});
-  if (!broken.empty()) {
-    run.found.add(Fault::summary, session.id, fmt::format("the session's row: {}", broken));
-  }
-  if (session.id.empty()) {
-    run.found.add(Fault::summary, {},
-                  fmt::format("session number {} has no proper id", session.number));
-  }
-  if (!rows.is_null(18) && rows.is_null(19)) {
-    run.found.add(Fault::reference, session.id, "the session's owner is not an enrolled worker");
-  }
-}
-
 std::optional<rules::StoredSummary> check_summary_row(CheckRun& run, std::int64_t number) {
   Rows rows = run.db.query(
       "SELECT s.id, s.segment, s.head, s.next, s.version, s.commits, s.chain, s.turns, s.steps, "
@@ -247,43 +211,16 @@ std::optional<rules::StoredSummary> check_summary_row(CheckRun& run, std::int64_
       "LEFT JOIN perdure.worker w ON w.num = s.owner WHERE s.num = $1",
       Params::of(number));
   if (!rows.next()) return std::nullopt;
-  rules::StoredSummary session{.number = number,
-                               .id = rules::stored_id<SessionId>(rows.text(0)),
-                               .segment = rows.number(1),
-                               .head = rows.number(2),
-                               .next = rows.number(3),
-                               .version = rows.number(4),
-                               .commits = rows.number(5),
-                               .chain = rows.digest(6),
-                               .tally = rules::read_tally(rows, 7),
-                               .attention = rows.integer(12)};
-  check_row(run, session, rows);
-  return session;
+  return rules::check_summary_row(run, number, rows);
 }
 
 std::vector<rules::Part> check_segments(CheckRun& run, const rules::StoredSummary& session) {
-  std::vector<rules::Part> parts;
-  Rows rows = run.db.query(
-      "SELECT g.num, g.session, g.first, g.parent, g.parent_position, p.num FROM perdure.segment g "
-      "LEFT JOIN perdure.segment p ON p.num = g.parent WHERE g.session = $1 ORDER BY g.num",
-      Params::of(session.number));
-  while (rows.next()) {
-    const rules::Part part{.segment = rows.number(0),
-                           .session = rows.integer(1),
-                           .first = rows.number(2),
-                           .last = 0,
-                           .parent = rules::optional_position(rows, 3),
-                           .parent_position = rows.number(4)};
-    const auto broken =
-        rules::find_bad_segment(part, parts.empty() ? nullptr : &parts.back(), !rows.is_null(5));
-    if (!broken.empty()) {
-      run.found.add(Fault::reference, session.id,
-                    fmt::format("segment {} of the session {}", part.segment, broken));
-    }
-    parts.push_back(part);
-  }
-  if (parts.empty()) run.found.add(Fault::reference, session.id, "the session has no segment");
-  return parts;
+  return rules::check_segments(
+      run, session.id,
+      run.db.query("SELECT g.num, g.session, g.first, g.parent, g.parent_position, p.num FROM "
+                   "perdure.segment g LEFT JOIN perdure.segment p ON p.num = g.parent WHERE "
+                   "g.session = $1 ORDER BY g.num",
+                   Params::of(session.number)));
 }
 
 void check_inbox(CheckRun& run, rules::StoredSession& session,
@@ -313,7 +250,7 @@ void check_inbox(CheckRun& run, rules::StoredSession& session,
 // Their sessions are gone, also those that are not all cleared away; what is on its way here is not.
 // In order of a session's positions, as its entries are read.
 std::vector<std::pair<std::int64_t, rules::SharedPart>> shared_parts(Connection& db) {
-  Rows rows = db.query(
+  return rules::read_shared_parts(db.query(
       "SELECT g.session, g.num, g.first, (SELECT max(c.parent_position) FROM perdure.segment c "
       "WHERE "
       "c.parent = g.num), (SELECT s.id FROM perdure.segment c JOIN perdure.session s ON s.num = "
@@ -322,15 +259,7 @@ std::vector<std::pair<std::int64_t, rules::SharedPart>> shared_parts(Connection&
       "WHERE NOT EXISTS (SELECT FROM perdure.session s WHERE s.num = g.session) "
       "AND NOT EXISTS (SELECT FROM perdure.transit t WHERE t.owner = g.session) "
       "AND EXISTS (SELECT 1 FROM perdure.segment c WHERE c.parent = g.num) ORDER BY g.session, "
-      "g.num");
-  std::vector<std::pair<std::int64_t, rules::SharedPart>> parts;
-  while (rows.next()) {
-    const Position last = std::min(rows.number(3), rules::position_max);
-    rules::SharedPart part{.stretch = {rows.number(1), rows.number(2), last}};
-    if (!rows.is_null(4)) part.heir = rules::stored_id<SessionId>(rows.text(4));
-    if (part.stretch.first <= part.stretch.last) parts.emplace_back(rows.integer(0), part);
-  }
-  return parts;
+      "g.num"));
 }
 
 }  // namespace

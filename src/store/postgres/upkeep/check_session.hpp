@@ -1,5 +1,4 @@
-// Rows of one table in the order of a key, a page at a time: whoever goes through a history asks for
-// one row after the other, and pays a round trip for many of them.
+// One session's rows in PostgreSQL, for the check that every backend shares.
 
 #pragma once
 
@@ -13,6 +12,9 @@
 #include "rules/stored_session.hpp"
 
 namespace perdure::postgres {
+
+// Rows of one table in the order of a key, a page at a time: whoever goes through a history asks for
+// one row after the other, and pays a round trip for many of them.
 
 /// What a page has at most, in rows and in bytes; a larger body makes a page of its own.
 inline constexpr std::int64_t page_rows = 500;

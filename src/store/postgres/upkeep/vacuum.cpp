@@ -1,5 +1,4 @@
-// A VACUUM cannot be part of a function or a transaction: it is a statement by itself. It may take
-// minutes, in which nothing comes back from the server.
+// Giving back space: VACUUM, then blobs that no entry names.
 
 #include "postgres/upkeep/vacuum.hpp"
 
@@ -26,6 +25,9 @@
 #include "rules/retention.hpp"
 
 namespace perdure::postgres {
+
+// A VACUUM cannot be part of a function or a transaction: it is a statement by itself. It may take
+// minutes, in which nothing comes back from the server.
 
 namespace {
 

@@ -1,5 +1,4 @@
-// SQLite's own check, in sentences that name a table and a page, and the definitions
-// of the tables, compared with those of a store made now.
+// The file: SQLite's own check, then every page against its sum.
 
 #include <algorithm>
 #include <atomic>
@@ -26,6 +25,9 @@
 #include "sqlite/pages/page_layout.hpp"
 
 namespace perdure::sqlite {
+
+// SQLite's own check, in sentences that name a table and a page, and the definitions
+// of the tables, compared with those of a store made now.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// Rows of one session, each looked at by itself: what can be said without its history.
+// One session's rows, its calls, and the check that all backends share.
 
 #include "sqlite/check/check_session.hpp"
 
@@ -26,11 +26,9 @@
 
 namespace perdure::sqlite {
 
-namespace {
+// Rows of one session, each looked at by itself: what can be said without its history.
 
-bool is_parent_there(Connection& db, const Part& part) {
-  return part.parent && db.query("SELECT 1 FROM segment WHERE num = ?", *part.parent).next();
-}
+namespace {
 
 // What the part's entries add. Empty if not all of them are there, or one cannot be right.
 std::optional<Tally> count_entries(Connection& db, const Part& part, std::uint64_t& entries) {
@@ -62,57 +60,6 @@ Tally count_pruned(Connection& db, const Part& part, std::uint64_t& entries) {
 }
 
 }  // namespace
-
-std::optional<rules::StoredSummary> check_summary_row(CheckRun& run, std::int64_t number) {
-  Rows rows = run.db.query(
-      "SELECT id, segment, head, next, version, commits, chain, turns, steps, tokens_in, "
-      "tokens_out, cost_micros, attention, status, tags, metadata, lineage, parent, owner, "
-      "(SELECT 1 FROM worker w WHERE w.num = session.owner) FROM session WHERE num = ?",
-      number);
-  if (!rows.next()) return std::nullopt;
-  rules::StoredSummary session{.number = number,
-                               .id = stored_id<SessionId>(rows.text(0)),
-                               .segment = rows.number(1),
-                               .head = rows.number(2),
-                               .next = rows.number(3),
-                               .version = rows.number(4),
-                               .commits = rows.number(5),
-                               .chain = rows.digest(6),
-                               .tally = read_tally(rows, 7),
-                               .attention = rows.integer(12)};
-  const auto broken = rules::find_bad_word({.status = rows.string(13),
-                                            .tags = rows.string(14),
-                                            .metadata = rows.string(15),
-                                            .lineage = rows.string(16),
-                                            .has_parent = !rows.is_null(17)});
-  if (!broken.empty()) {
-    run.found.add(Fault::summary, session.id, fmt::format("the session's row: {}", broken));
-  }
-  if (session.id.empty()) {
-    run.found.add(Fault::summary, {}, fmt::format("session number {} has no proper id", number));
-  }
-  if (!rows.is_null(18) && rows.is_null(19)) {
-    run.found.add(Fault::reference, session.id, "the session's owner is not an enrolled worker");
-  }
-  return session;
-}
-
-std::vector<Part> check_segments(CheckRun& run, const rules::StoredSummary& session) {
-  std::vector<Part> parts;
-  Rows rows = run.db.query(sql(select_segment, "WHERE session = ? ORDER BY num"), session.number);
-  while (rows.next()) {
-    const Part part = read_segment(rows);
-    const auto broken = rules::find_bad_segment(part, parts.empty() ? nullptr : &parts.back(),
-                                                is_parent_there(run.db, part));
-    if (!broken.empty()) {
-      run.found.add(Fault::reference, session.id,
-                    fmt::format("segment {} of the session {}", part.segment, broken));
-    }
-    parts.push_back(part);
-  }
-  if (parts.empty()) run.found.add(Fault::reference, session.id, "the session has no segment");
-  return parts;
-}
 
 std::optional<Tally> count_tally(Connection& db, Place place) {
   Tally tally;
@@ -152,15 +99,6 @@ constexpr std::string_view select_stored_call =
     "fence, intended_at, dispatched_at, deadline, settled_at, who, why, claimed, segment FROM call "
     "WHERE session = ?1 AND position BETWEEN ?2 AND ?3 ORDER BY position";
 
-rules::StoredCall read_stored_call(const Rows& rows) {
-  rules::StoredCall stored;
-  stored.call = read_call(rows);
-  stored.segment = rows.number(19);
-  stored.has_known_words = effect_class_from(rows.text(6)) && call_state_from(rows.text(8)) &&
-                           (rows.is_null(7) || rows.text(7).size() == sizeof(Digest));
-  return stored;
-}
-
 bool is_on_line(Connection& db, Place place, Position position) {
   const auto parts = line_to(db, place);
   const auto part = std::ranges::find_if(parts, [position](const Part& candidate) {
@@ -187,7 +125,7 @@ void visit_calls(Connection& db, const rules::StoredSummary& session,
   Rows rows =
       db.query(select_stored_call, session.number, commit.first, commit.last(), session.id.text());
   while (rows.next()) {
-    rules::StoredCall stored = read_stored_call(rows);
+    rules::StoredCall stored = rules::read_stored_call(rows);
     const Call& call = stored.call;
     stored.has_intent = is_accounted_for(db, {commit.segment, call.position});
     // Arguments may come after the intent, within its commit.
@@ -201,20 +139,6 @@ void visit_calls(Connection& db, const rules::StoredSummary& session,
 
 namespace {
 
-rules::StoredCommit read_commit(const Rows& rows) {
-  rules::StoredCommit commit{.batch = stored_id<BatchId>(rows.text(0)),
-                             .number = rows.number(1),
-                             .segment = rows.number(2),
-                             .first = rows.number(3),
-                             .count = rows.number(4),
-                             .head = rows.number(5),
-                             .version = {},
-                             .at = rows.time(7),
-                             .chain = rows.digest(8)};
-  if (!rows.is_null(6)) commit.version = rows.number(6);
-  return commit;
-}
-
 class SqliteSession final : public rules::StoredSession {
  public:
   SqliteSession(Connection& db, const rules::StoredSummary& session) : db_(db), session_(session) {}
@@ -224,7 +148,7 @@ class SqliteSession final : public rules::StoredSession {
         "SELECT batch, number, segment, first, count, head, version, at, chain FROM receipt "
         "WHERE session = ? ORDER BY number",
         session_.number);
-    while (rows.next() && visit(read_commit(rows))) continue;
+    while (rows.next() && visit(rules::read_commit(rows))) continue;
   }
 
   void entries(const Stretch& stretch, const EntryVisitor& visit) override {
@@ -241,11 +165,7 @@ class SqliteSession final : public rules::StoredSession {
         "FROM checkpoint WHERE session = ? AND version = ?",
         session_.number, version);
     if (!rows.next()) return std::nullopt;
-    return rules::StoredCheckpoint{.segment = rows.number(0),
-                                   .position = rows.number(1),
-                                   .at = rows.time(2),
-                                   .tally = read_tally(rows, 3),
-                                   .metadata = rows.string(8)};
+    return rules::read_stored_checkpoint(rows, 0);
   }
 
   void calls(const rules::StoredCommit& commit,
@@ -278,6 +198,25 @@ class SqliteSession final : public rules::StoredSession {
   const rules::StoredSummary& session_;
 };
 
+std::optional<rules::StoredSummary> check_summary_row(CheckRun& run, std::int64_t number) {
+  Rows rows = run.db.query(
+      "SELECT id, segment, head, next, version, commits, chain, turns, steps, tokens_in, "
+      "tokens_out, cost_micros, attention, status, tags, metadata, lineage, parent, owner, "
+      "(SELECT 1 FROM worker w WHERE w.num = session.owner) FROM session WHERE num = ?",
+      number);
+  if (!rows.next()) return std::nullopt;
+  return rules::check_summary_row(run, number, rows);
+}
+
+std::vector<Part> check_segments(CheckRun& run, const rules::StoredSummary& session) {
+  return rules::check_segments(
+      run, session.id,
+      run.db.query("SELECT g.num, g.session, g.first, g.parent, g.parent_position, (SELECT 1 FROM "
+                   "segment p WHERE p.num = g.parent) FROM segment g WHERE g.session = ? ORDER BY "
+                   "g.num",
+                   session.number));
+}
+
 void check_inbox(CheckRun& run, SqliteSession& session, const rules::StoredSummary& summary) {
   Rows rows = run.db.query(
       "SELECT id, kind, codec, consumed, body FROM message WHERE session = ? ORDER BY num",
@@ -295,21 +234,13 @@ void check_inbox(CheckRun& run, SqliteSession& session, const rules::StoredSumma
 
 // Their sessions are gone, also those that are not all cleared away; what is on its way here is not.
 std::vector<std::pair<std::int64_t, rules::SharedPart>> shared_parts(Connection& db) {
-  Rows rows = db.query(
+  return rules::read_shared_parts(db.query(
       "SELECT g.session, g.num, g.first, (SELECT max(c.parent_position) FROM segment c WHERE "
       "c.parent = g.num), (SELECT s.id FROM segment c JOIN session s ON s.num = c.session "
       "WHERE c.parent = g.num ORDER BY s.num LIMIT 1) FROM segment g "
       "WHERE g.session NOT IN (SELECT num FROM session) AND g.session NOT IN (SELECT owner FROM "
       "transit) "
-      "AND EXISTS (SELECT 1 FROM segment c WHERE c.parent = g.num) ORDER BY g.session, g.num");
-  std::vector<std::pair<std::int64_t, rules::SharedPart>> parts;
-  while (rows.next()) {
-    const Position last = std::min(rows.number(3), position_max);
-    rules::SharedPart part{.stretch = {rows.number(1), rows.number(2), last}};
-    if (!rows.is_null(4)) part.heir = stored_id<SessionId>(rows.text(4));
-    if (part.stretch.first <= part.stretch.last) parts.emplace_back(rows.integer(0), part);
-  }
-  return parts;
+      "AND EXISTS (SELECT 1 FROM segment c WHERE c.parent = g.num) ORDER BY g.session, g.num"));
 }
 
 }  // namespace

@@ -15,13 +15,6 @@
 
 namespace perdure::sqlite {
 
-/// Reads the row and looks at what it says by itself. Empty if there is no such row.
-[[nodiscard]] std::optional<rules::StoredSummary> check_summary_row(CheckRun& run,
-                                                                    std::int64_t number);
-
-/// The session's segments by number, each looked at by itself and beside the one before.
-[[nodiscard]] std::vector<Part> check_segments(CheckRun& run, const rules::StoredSummary& session);
-
 /// The totals of a line, from its entries and what was pruned of it; empty if one of
 /// its entries is lost, so that nobody can tell.
 [[nodiscard]] std::optional<Tally> count_tally(Connection& db, Place place);

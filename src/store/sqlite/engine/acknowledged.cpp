@@ -1,5 +1,4 @@
-// Two copies of a header of 48 bytes, then what checkpoints did, then the pages of the first frames;
-// every further region holds only pages, and a table to find them.
+// SQLite's index of the WAL, then the record that every commit leaves.
 
 #include "sqlite/engine/acknowledged.hpp"
 
@@ -15,6 +14,9 @@
 #include "sqlite/engine/lock_file.hpp"
 
 namespace perdure::sqlite {
+
+// Two copies of a header of 48 bytes, then what checkpoints did, then the pages of the first frames;
+// every further region holds only pages, and a table to find them.
 
 namespace {
 

@@ -1,7 +1,4 @@
-// What SQLite says of the WAL in the memory that all processes on the file share.
-//
-// The layout is that of SQLite's "WAL-mode File Format", which does not change. Reading it
-// costs no call to the kernel.
+// What of the WAL was acknowledged, and whether it is still there.
 
 #pragma once
 
@@ -13,6 +10,11 @@
 #include "sqlite/engine/lock_file.hpp"
 
 namespace perdure::sqlite {
+
+// What SQLite says of the WAL in the memory that all processes on the file share.
+//
+// The layout is that of SQLite's "WAL-mode File Format", which does not change. Reading it
+// costs no call to the kernel.
 
 struct WalIndex {
   std::array<std::uint32_t, 2> salts{};  ///< Others whenever the WAL is begun anew.

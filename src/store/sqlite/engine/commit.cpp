@@ -1,5 +1,4 @@
-// All writers of a store take turns, so looking for a key's holder and taking the
-// key in the same transaction is one atomic claim.
+// Calls first, then the batch that holds them.
 
 #include "sqlite/engine/commit.hpp"
 
@@ -31,6 +30,9 @@
 #include "sqlite/engine/rows.hpp"
 
 namespace perdure::sqlite {
+
+// All writers of a store take turns, so looking for a key's holder and taking the
+// key in the same transaction is one atomic claim.
 
 namespace {
 

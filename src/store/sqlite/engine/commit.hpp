@@ -1,4 +1,4 @@
-// The ledger's side of a commit: calls change state, keys are claimed.
+// A commit as rows: calls, then all else that a batch has.
 
 #pragma once
 
@@ -15,6 +15,8 @@
 #include "sqlite/engine/workers.hpp"
 
 namespace perdure::sqlite {
+
+// The ledger's side of a commit: calls change state, keys are claimed.
 
 /// Which call holds a key (rules::holds_key): those that were refused it are not read.
 inline constexpr std::string_view where_holds_key =

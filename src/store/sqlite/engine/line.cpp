@@ -1,6 +1,4 @@
-// A session's own segments divide its positions among them by time: each covers
-// those from its first up to the first of the next. Positions below the session's
-// first segment are the parent's, as far as the fork shares them.
+// Segments of a line, then kept points, then scans.
 
 #include "sqlite/engine/line.hpp"
 
@@ -19,6 +17,10 @@
 #include "sqlite/engine/rows.hpp"
 
 namespace perdure::sqlite {
+
+// A session's own segments divide its positions among them by time: each covers
+// those from its first up to the first of the next. Positions below the session's
+// first segment are the parent's, as far as the fork shares them.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// From a point of a session to the segments that lead there.
+// Lines of history: their segments, the points that are kept, and a scan of their entries.
 
 #pragma once
 
@@ -14,6 +14,8 @@
 #include "sqlite/engine/connection.hpp"
 
 namespace perdure::sqlite {
+
+// From a point of a session to the segments that lead there.
 
 /// The rowid of an entry; segments and positions stay below 2^31 and 2^32.
 [[nodiscard]] constexpr std::int64_t entry_key(SegmentId segment, Position position) {

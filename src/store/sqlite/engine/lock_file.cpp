@@ -1,4 +1,4 @@
-// The sum is FNV-1a. Numbers are in the machine's own order: no other machine's record counts.
+// The record of the WAL as bytes, then the lock file.
 
 #include "sqlite/engine/lock_file.hpp"
 
@@ -21,6 +21,8 @@
 #include "sqlite/engine/write_lock.hpp"
 
 namespace perdure::sqlite {
+
+// The sum is FNV-1a. Numbers are in the machine's own order: no other machine's record counts.
 
 namespace {
 

@@ -1,8 +1,4 @@
-// What of the WAL was acknowledged: which frames must still be there when the store is
-// opened again. Kept in the lock file (lock_file.hpp), written anew with every commit.
-//
-// It lives in the kernel's cache and is never synced. It survives the death of processes;
-// after that of the machine the disk has this state of it or an older one, or none.
+// The file beside a store that its processes share: locks, wake-ups, and the record of the WAL.
 
 #pragma once
 
@@ -18,6 +14,12 @@
 #include "sqlite/engine/write_lock.hpp"
 
 namespace perdure::sqlite {
+
+// What of the WAL was acknowledged: which frames must still be there when the store is
+// opened again. Kept in the lock file (lock_file.hpp), written anew with every commit.
+//
+// It lives in the kernel's cache and is never synced. It survives the death of processes;
+// after that of the machine the disk has this state of it or an older one, or none.
 
 inline constexpr std::uint64_t absent_page = 0;
 

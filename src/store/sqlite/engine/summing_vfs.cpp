@@ -1,4 +1,4 @@
-// Words are little-endian on every machine: a store may be copied to another.
+// Sums, then room in the WAL, then the VFS that adds both.
 
 #include "sqlite/engine/summing_vfs.hpp"
 
@@ -15,6 +15,8 @@
 #include <string_view>
 
 namespace perdure::sqlite {
+
+// Words are little-endian on every machine: a store may be copied to another.
 
 namespace {
 

@@ -1,15 +1,4 @@
-// A sum in the last 8 bytes of every page of a store's main file, by which `check` finds
-// damage anywhere in it: in a title, in free space, in the file's own header.
-//
-// SQLite leaves those bytes alone ("reserved bytes", told by byte 20 of the file). They are
-// written with the page, whole, when it goes to the main file (summing_vfs.hpp); frames of
-// the WAL have sums of SQLite's own. Files without room for them, as earlier builds made
-// them, stay as they are.
-//
-// The sum is SQLite's own for WAL frames, begun with the page's number: two running sums of
-// 32 bits, each fed from the other. One step can be undone from the other's result, so a
-// change within one word, a page of zeros, and a page in another's place are always found;
-// anything else but for one case in 2^64.
+// The VFS under every connection: sums of pages, and room in the WAL.
 
 #pragma once
 
@@ -22,6 +11,19 @@
 #include <vector>
 
 namespace perdure::sqlite {
+
+// A sum in the last 8 bytes of every page of a store's main file, by which `check` finds
+// damage anywhere in it: in a title, in free space, in the file's own header.
+//
+// SQLite leaves those bytes alone ("reserved bytes", told by byte 20 of the file). They are
+// written with the page, whole, when it goes to the main file (summing_vfs.hpp); frames of
+// the WAL have sums of SQLite's own. Files without room for them, as earlier builds made
+// them, stay as they are.
+//
+// The sum is SQLite's own for WAL frames, begun with the page's number: two running sums of
+// 32 bits, each fed from the other. One step can be undone from the other's result, so a
+// change within one word, a page of zeros, and a page in another's place are always found;
+// anything else but for one case in 2^64.
 
 /// Of stores that Perdure makes; pages of other sizes have no sums.
 inline constexpr std::uint32_t summed_page_bytes = 8192;

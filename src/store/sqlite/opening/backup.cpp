@@ -1,4 +1,4 @@
-// A log that is empty says nothing, and is nobody's.
+// The place of a new file, then the backup that is written there.
 
 #include "sqlite/opening/backup.hpp"
 
@@ -23,6 +23,8 @@
 #include "sqlite/pages/page_layout.hpp"
 
 namespace perdure::sqlite {
+
+// A log that is empty says nothing, and is nobody's.
 
 Result<void> check_new_place(const std::string& path) {
   std::error_code unknown;

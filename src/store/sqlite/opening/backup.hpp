@@ -1,4 +1,4 @@
-// Where a new store is to be: a backup, or what was salvaged.
+// Writing a backup, and where a new file may be made.
 
 #pragma once
 
@@ -9,6 +9,8 @@
 #include "sqlite/engine/roles.hpp"
 
 namespace perdure::sqlite {
+
+// Where a new store is to be: a backup, or what was salvaged.
 
 /// Whether a store that is put there can be opened: no file has its name, and no other store left a
 /// log beside it, which SQLite would take for its own.

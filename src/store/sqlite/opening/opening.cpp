@@ -1,5 +1,4 @@
-// The order is the argument: first whether the files are ours at all, then what a failed sync left,
-// then the format, then whether the file is a copy.
+// From the files to a store that can be used, and the first look at what is there.
 
 #include "sqlite/opening/opening.hpp"
 
@@ -26,6 +25,9 @@
 #include "store/api/location.hpp"
 
 namespace perdure::sqlite {
+
+// The order is the argument: first whether the files are ours at all, then what a failed sync left,
+// then the format, then whether the file is a copy.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// What happens between the opening of the files and the first read or write.
+// Opening a store: a first look at the file, then what happens before the first read or write.
 
 #pragma once
 
@@ -16,6 +16,8 @@
 #include "sqlite/engine/schema.hpp"
 
 namespace perdure::sqlite {
+
+// What happens between the opening of the files and the first read or write.
 
 struct SqliteOptions {
   std::string location{};  ///< As `info()` tells it.

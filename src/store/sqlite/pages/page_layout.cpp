@@ -1,4 +1,4 @@
-// The arithmetic is in SQLite's file format, which does not change.
+// The map of pages, reading pages through a connection, cells.
 
 #include "sqlite/pages/page_layout.hpp"
 
@@ -14,6 +14,8 @@
 #include "sqlite/pages/page_source.hpp"
 
 namespace perdure::sqlite {
+
+// The arithmetic is in SQLite's file format, which does not change.
 
 namespace {
 

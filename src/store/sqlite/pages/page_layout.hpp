@@ -1,6 +1,4 @@
-// What each page is for, as the file itself says: the map that an incremental vacuum
-// needs has five bytes for each page. By their own bytes, pages of rows, of overflowing
-// bodies and free ones cannot be told apart.
+// A store file's pages by SQLite's file format: the map of pages, reading them, their cells.
 
 #pragma once
 
@@ -14,6 +12,10 @@
 #include "sqlite/engine/connection.hpp"
 
 namespace perdure::sqlite {
+
+// What each page is for, as the file itself says: the map that an incremental vacuum
+// needs has five bytes for each page. By their own bytes, pages of rows, of overflowing
+// bodies and free ones cannot be told apart.
 
 enum class PageUse : std::uint8_t {
   unknown = 0,

@@ -1,6 +1,4 @@
-// The row in `garbage` goes last, so that whatever is cut off is found again. A call
-// that holds a key becomes a claim in the transaction in which its row goes: the key is
-// never free in between. What has no id leaves no claims: it never was a session here.
+// Removing a session, and clearing away its rows.
 
 #include "sqlite/retention/garbage.hpp"
 
@@ -25,6 +23,10 @@
 #include "sqlite/retention/sweep.hpp"
 
 namespace perdure::sqlite {
+
+// The row in `garbage` goes last, so that whatever is cut off is found again. A call
+// that holds a key becomes a claim in the transaction in which its row goes: the key is
+// never free in between. What has no id leaves no claims: it never was a session here.
 
 namespace {
 

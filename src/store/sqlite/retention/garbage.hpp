@@ -1,4 +1,4 @@
-// What is left of a removed session, and goes in slices.
+// Removing a session: at once for its readers, in slices for its rows.
 
 #pragma once
 
@@ -11,6 +11,8 @@
 #include "sqlite/engine/slices.hpp"
 
 namespace perdure::sqlite {
+
+// What is left of a removed session, and goes in slices.
 
 /// Sessions that are removed and not cleared, by number.
 [[nodiscard]] std::vector<std::int64_t> list_garbage(Connection& db);

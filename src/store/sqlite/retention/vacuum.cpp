@@ -1,5 +1,4 @@
-// Free pages go from the end of the file, those in use there move to the front. The file
-// itself shrinks when the WAL is written back.
+// Giving back space: free pages, then blobs that no entry names.
 
 #include "sqlite/retention/vacuum.hpp"
 
@@ -21,6 +20,9 @@
 #include "sqlite/retention/garbage.hpp"
 
 namespace perdure::sqlite {
+
+// Free pages go from the end of the file, those in use there move to the front. The file
+// itself shrinks when the WAL is written back.
 
 namespace {
 

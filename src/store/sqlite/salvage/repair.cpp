@@ -1,9 +1,4 @@
-// What was found, made one store again.
-//
-// Nothing is invented: a position that some row proves and no row fills gets a lost entry
-// (rules/soundness.hpp), a session whose row is lost gets one that follows from its log. What
-// cannot be proved any more (a chain value, a total) stays as it was found, and a check of the
-// new store says so. What was found whole stays as well: a sum of damaged numbers is no better.
+// Rows that a salvage found become one store: sessions and logs, then the rest, then a count.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,6 +22,13 @@
 #include "sqlite/salvage/salvaged_file.hpp"
 
 namespace perdure::sqlite {
+
+// What was found, made one store again.
+//
+// Nothing is invented: a position that some row proves and no row fills gets a lost entry
+// (rules/soundness.hpp), a session whose row is lost gets one that follows from its log. What
+// cannot be proved any more (a chain value, a total) stays as it was found, and a check of the
+// new store says so. What was found whole stays as well: a sum of damaged numbers is no better.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// A record says of each column what kind it is, and nothing of its table.
+// Shapes of rows, then the search for them.
 
 #include "sqlite/salvage/row_finder.hpp"
 
@@ -21,6 +21,8 @@
 #include "sqlite/pages/page_source.hpp"
 
 namespace perdure::sqlite {
+
+// A record says of each column what kind it is, and nothing of its table.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// What rows of each table look like, by which they are known where nothing else tells.
+// Finding rows in the pages of a damaged file by the shapes of their tables.
 
 #pragma once
 
@@ -13,6 +13,8 @@
 #include "sqlite/pages/page_source.hpp"
 
 namespace perdure::sqlite {
+
+// What rows of each table look like, by which they are known where nothing else tells.
 
 /// What rows of a table look like. Columns: `k` the rowid, `i` a number, `t` text, `h` 32
 /// bytes, `b` bytes, `v` any value; a capital may also be NULL.
