@@ -13,7 +13,7 @@ int main(int count, char** words) {
 
   const auto report = store->upkeep().check().value();
   for (const Damage& damage : report.damage) std::cout << "damage: " << damage.what << '\n';
-  if (!report.is_sound()) return 1;  // Salvage it (salvage.hpp) before anything else.
+  if (!report.is_sound()) return 1;  // Salvage it (salvage_store) before anything else.
   std::cout << report.entries << " entries are sound\n";
 
   const Keep rule{.last = 10, .every = 100};  // And every version with a label.

@@ -6,7 +6,7 @@
 
 #include "bundle/fact_check.hpp"
 #include "bundle/fact_codec.hpp"
-#include "rules/history.hpp"
+#include "rules/stored_session.hpp"
 #include "target.hpp"
 
 using namespace perdure;  // NOLINT(google-build-using-namespace): a program of its own.

@@ -37,6 +37,8 @@ CALLS_ALLOWED = ("src/core/time.cpp", "src/core/id.cpp", "src/cli/", "examples/"
 SIZE_MAX = {"header": 400, "source": 1000, "test": 1000}
 SEAM_METHODS_MAX = 8
 FOLDER_FILES_MAX = 40
+STORE_FOLDER = "include/perdure/store"
+STORE_METHODS_MAX = 45  # All roles of the store together.
 ABSTRACT_METHOD = re.compile(r"\bvirtual\b[^;~{}]*=\s*0\s*;")
 # `virtual Log& log() = 0;` only leads to another seam, which is counted by itself.
 DOOR = re.compile(r"\bvirtual\s+\w+&\s+\w+\(\)\s*(?:const\s*)?=\s*0\s*;")
@@ -247,6 +249,11 @@ def check_seams(tree: Tree) -> Iterator[Finding]:
             if methods > SEAM_METHODS_MAX:
                 message = f"{name} has {methods} abstract methods, at most {SEAM_METHODS_MAX}: split it"
                 yield Finding("seam", file.path, line, message, methods)
+    headers = [file for file in tree.files if file.path.startswith(STORE_FOLDER + "/")]
+    methods = sum(len(re.findall(r"\bvirtual\b(?!\s*~)", "\n".join(file.code_lines()))) for file in headers)
+    if methods > STORE_METHODS_MAX:
+        message = f"the store has {methods} virtual methods, at most {STORE_METHODS_MAX}: compute some from others"
+        yield Finding("seam", STORE_FOLDER, 1, message, methods)
 
 
 def check_listed(tree: Tree) -> Iterator[Finding]:

@@ -160,6 +160,14 @@ class TidyTest(unittest.TestCase):
         self.write("include/perdure/store/b.hpp", "// B.\nclass B : C {\n" + doors + method * 8 + "};\n")
         self.expect("include/perdure/store/a.hpp:2: seam")
 
+    def test_the_roles_of_the_store_have_at_most_45_methods_together(self):
+        method = "  virtual Result<int> f(int a) = 0;\n"
+        for name in "abcdef":
+            self.write(f"include/perdure/store/{name}.hpp", "// A.\nclass A {\n  virtual ~A();\n" + method * 7 + "};\n")
+        self.expect()
+        self.write("include/perdure/store/g.hpp", "// G.\nclass G {\n" + method * 4 + "};\n")
+        self.expect("include/perdure/store:1: seam")
+
     def test_every_source_is_listed(self):
         self.write("src/core/a.cpp", "// A.\n")
         self.write_source("src/core/aa.cpp", "")

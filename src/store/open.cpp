@@ -23,7 +23,7 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
-#include "postgres/address.hpp"
+#include "postgres/client/address.hpp"
 #include "postgres/postgres_store.hpp"
 #include "rules/checks.hpp"
 #include "sqlite/sqlite_store.hpp"

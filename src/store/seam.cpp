@@ -2,7 +2,10 @@
 //
 // Every reader of entries decides by one rule what a missing blob means.
 
+#include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +17,8 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "rules/retention.hpp"
 
 namespace perdure {
 
@@ -63,6 +68,23 @@ Result<void> load_blob(Blobs& blobs, Entry& entry) {
   if (code != ErrorCode::not_found && code != ErrorCode::corrupted) return forward(bytes);
   entry.condition = Condition::damaged;
   return {};
+}
+
+// By the same rule as pruning itself.
+
+namespace {
+
+Version newest_from(const std::vector<Checkpoint>& versions, std::uint64_t last) {
+  if (last == 0) return std::numeric_limits<Version>::max();
+  return last > versions.size() ? 0 : versions[last - 1].version;
+}
+
+}  // namespace
+
+std::uint64_t count_prunable(const std::vector<Checkpoint>& versions, const Keep& keep) {
+  const Version newest = newest_from(versions, keep.last);
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      versions, [&](const Checkpoint& version) { return !rules::keeps(keep, newest, version); }));
 }
 
 }  // namespace perdure

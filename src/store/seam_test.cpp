@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/store/blobs.hpp"
 #include "perdure/store/log.hpp"
 
@@ -19,15 +20,11 @@ class OneBlob final : public Blobs {
   explicit OneBlob(Result<std::string> bytes) : bytes_(std::move(bytes)) {}
 
   Result<BlobRef> put(std::string_view /*bytes*/) override { return BlobRef{}; }
-  Result<std::string> get(const BlobRef& /*ref*/) override {
+  Result<std::string> read(const BlobRef& /*ref*/, std::uint64_t /*offset*/,
+                           std::uint64_t /*size*/) override {
     ++asked;
     return bytes_;
   }
-  Result<std::string> read(const BlobRef& /*ref*/, std::uint64_t /*offset*/,
-                           std::uint64_t /*size*/) override {
-    return bytes_;
-  }
-  Result<bool> contains(const BlobRef& /*ref*/) override { return bytes_.has_value(); }
 
   int asked = 0;
 
@@ -35,7 +32,10 @@ class OneBlob final : public Blobs {
   Result<std::string> bytes_;
 };
 
-Entry in_a_blob() { return {.position = 1, .body = Body::from_blob({.size = 7})}; }
+Entry in_a_blob() {
+  const BlobRef ref{.digest = sha256(R"({"a":1})"), .size = 7};
+  return {.position = 1, .body = Body::from_blob(ref)};
+}
 
 TEST(LoadBlobTest, PutsTheTextInPlaceOfTheReference) {
   OneBlob blobs(std::string(R"({"a":1})"));
@@ -53,6 +53,14 @@ TEST(LoadBlobTest, WhatIsMissingOrDamagedDamagesTheEntry) {
     EXPECT_EQ(entry.condition, Condition::damaged);
     EXPECT_EQ(entry.body, in_a_blob().body);
   }
+}
+
+TEST(LoadBlobTest, BytesThatDoNotMatchTheirNameDamageTheEntry) {
+  OneBlob blobs(std::string(R"({"a":2})"));
+  Entry entry = in_a_blob();
+  EXPECT_EQ(blobs.get(*entry.body.blob()).error().code, ErrorCode::corrupted);
+  ASSERT_TRUE(load_blob(blobs, entry));
+  EXPECT_EQ(entry.condition, Condition::damaged);
 }
 
 TEST(LoadBlobTest, AStoreThatCannotBeReadIsAnError) {

@@ -8,7 +8,7 @@
 
 #include "counted/counted_store.hpp"
 #include "doubles/committer.hpp"
-#include "store/sqlite/lock_file.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {

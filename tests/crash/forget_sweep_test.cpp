@@ -15,7 +15,7 @@
 #include "doubles/counting_vfs.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/store/store.hpp"
-#include "store/sqlite/connection.hpp"
+#include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

@@ -14,7 +14,7 @@
 #include "doubles/counting_vfs.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/store.hpp"
-#include "store/sqlite/connection.hpp"
+#include "store/sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {

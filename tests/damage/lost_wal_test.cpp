@@ -16,8 +16,8 @@
 #include "doubles/wal_frames.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/lock_file.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {

@@ -15,8 +15,8 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/page_sums.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure {
 namespace {

@@ -15,9 +15,9 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/page_source.hpp"
-#include "sqlite/page_sums.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
+#include "sqlite/pages/page_source.hpp"
 
 namespace perdure {
 namespace {

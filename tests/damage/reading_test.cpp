@@ -16,8 +16,8 @@
 #include "perdure/store/copy.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/row_finder.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/salvage/row_finder.hpp"
 
 namespace perdure {
 namespace {

@@ -18,7 +18,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "sqlite/page_sums.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure {
 namespace {
@@ -175,7 +175,7 @@ class HalfRemoved : public SalvagedStore {
   bool remove_some(const std::string& copy, int slices) {
     std::filesystem::copy_file(damaged, copy);
     bool was_cut = false;
-    must(open(copy)->retention().remove(gone, [&](const Step&) {
+    must(open(copy)->upkeep().remove(gone, [&](const Step&) {
       was_cut = --slices == 0;
       return !was_cut;
     }));

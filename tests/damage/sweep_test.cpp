@@ -12,7 +12,7 @@
 #include "damage/verdict.hpp"
 #include "doubles/temp_folder.hpp"
 #include "doubles/wal_frames.hpp"
-#include "store/sqlite/wal_record.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {

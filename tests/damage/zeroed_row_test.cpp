@@ -25,7 +25,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
-#include "sqlite/connection.hpp"
+#include "sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {

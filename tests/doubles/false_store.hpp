@@ -18,13 +18,12 @@ class FalseStore final : public WatchedStore, private Transfer {
   using Change = std::function<void(Fact&)>;
 
   /// `behind` must outlive this.
-  explicit FalseStore(Store& behind) : WatchedStore(behind), behind_(behind.transfer()) {}
+  explicit FalseStore(Store& behind)
+      : WatchedStore(behind, static_cast<Transfer&>(*this)), behind_(behind.transfer()) {}
 
   void on_read(Change change) { read_ = std::move(change); }
   void leave_out(std::function<bool(const Fact&)> which) { left_out_ = std::move(which); }
   void on_take(Change change) { take_ = std::move(change); }
-
-  [[nodiscard]] Transfer& transfer() override { return *this; }
 
  private:
   Result<Departure> find_departure(const std::string& target) override {

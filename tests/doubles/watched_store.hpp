@@ -39,6 +39,19 @@ class WatchedStore : public Store {
   [[nodiscard]] Result<void> sync() override { return behind_.sync(); }
   [[nodiscard]] Result<std::string> loss_token() override { return behind_.loss_token(); }
 
+ protected:
+  /// With a transfer of its own.
+  WatchedStore(Store& behind, Transfer& transfer)
+      : Store({.sessions = behind.sessions(),
+               .ownership = behind.ownership(),
+               .log = behind.log(),
+               .ledger = behind.ledger(),
+               .inbox = behind.inbox(),
+               .blobs = behind.blobs(),
+               .upkeep = behind.upkeep(),
+               .transfer = transfer}),
+        behind_(behind) {}
+
  private:
   Store& behind_;
   Commit answer_;

@@ -11,7 +11,7 @@
 
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/store.hpp"
-#include "store/sqlite/lock_file.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {

@@ -10,8 +10,8 @@
 #include "doubles/next_format.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/schema.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

@@ -11,7 +11,7 @@
 
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/store.hpp"
-#include "sqlite/connection.hpp"
+#include "sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {

@@ -2,7 +2,7 @@
 // transaction, under the feet of those who use it, with the grants that were given. Who may not is
 // told who must. A newer version's functions are left alone.
 
-#include "store/postgres/migration.hpp"
+#include "store/postgres/upkeep/migration.hpp"
 
 #include <chrono>
 #include <fmt/format.h>

@@ -86,7 +86,7 @@ TEST_F(Roles, AnotherThanTheOwnerDoesEverythingThatAgentsNeed) {
   });
   const auto since = must((*store)->change_number());
   EXPECT_TRUE((*store)->wait_for_change(since, Duration(0)).has_value());
-  const auto removed = (*store)->retention().vacuum({});
+  const auto removed = (*store)->upkeep().vacuum({});
   EXPECT_TRUE(removed.has_value()) << removed.error().message;
 }
 

@@ -10,8 +10,8 @@
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
+#include "postgres/client/statements.hpp"
 #include "postgres/proxied.hpp"
-#include "postgres/statements.hpp"
 
 namespace perdure {
 namespace {

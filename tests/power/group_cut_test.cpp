@@ -19,7 +19,7 @@
 #include "doubles/power_vfs.hpp"
 #include "perdure/store/store.hpp"
 #include "power/sweep.hpp"
-#include "store/sqlite/lock_file.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

@@ -13,7 +13,7 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/store.hpp"
-#include "store/sqlite/connection.hpp"
+#include "store/sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {

@@ -28,8 +28,8 @@
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/copy.hpp"
 #include "perdure/store/store.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/schema.hpp"
 #include "upgrade/tale.hpp"
 
 namespace {

@@ -31,8 +31,8 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "store/rules/format.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/schema.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "upgrade/tale.hpp"
 

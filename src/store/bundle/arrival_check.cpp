@@ -26,7 +26,6 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/check_run.hpp"
-#include "rules/history.hpp"
 #include "rules/session_check.hpp"
 #include "rules/soundness.hpp"
 #include "rules/stored_session.hpp"

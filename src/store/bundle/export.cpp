@@ -22,6 +22,7 @@
 #include "copy/chain_check.hpp"
 #include "copy/fact_stream.hpp"
 #include "copy/family.hpp"
+#include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
@@ -32,7 +33,6 @@
 #include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
-#include "sqlite/part_file.hpp"
 
 namespace perdure {
 

@@ -22,8 +22,8 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/checks.hpp"
-#include "rules/history.hpp"
 #include "rules/soundness.hpp"
+#include "rules/stored_session.hpp"
 
 namespace perdure::bundle {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <variant>
 
-#include "bundle/fact_fields.hpp"  // NOLINT(misc-include-cleaner): found by type.
+#include "bundle/fact_fields.hpp"
 #include "bundle/packing.hpp"
 #include "perdure/store/facts.hpp"
 

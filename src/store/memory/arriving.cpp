@@ -11,8 +11,7 @@
 #include <utility>
 #include <variant>
 
-#include "memory/calls.hpp"
-#include "memory/lines.hpp"
+#include "memory/commit.hpp"
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
 #include "memory/transit.hpp"

@@ -16,7 +16,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "rules/findings.hpp"
+#include "rules/check_run.hpp"
 #include "rules/followed.hpp"
 #include "rules/soundness.hpp"
 

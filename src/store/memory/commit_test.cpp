@@ -8,7 +8,6 @@
 
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
-#include "memory/undo.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "memory/lines.hpp"
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
 #include "memory/transit.hpp"

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "memory/calls.hpp"
-#include "memory/lines.hpp"
+#include "memory/commit.hpp"
 #include "memory/roles.hpp"
+#include "memory/rows.hpp"
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "memory/lines.hpp"
 #include "memory/roles.hpp"
+#include "memory/rows.hpp"
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"

@@ -47,7 +47,9 @@ Result<Created> MemoryStore::create(const NewSession& session, const WorkerId& w
 
 StoreInfo MemoryStore::info() const {
   StoreInfo info = base_.info;
-  info.counters = base_.state.with([](State& state) { return state.counters; });
+  auto counters =
+      base_.state.with([](State& state) -> Result<StoreCounters> { return state.counters; });
+  if (counters) info.counters = *counters;
   return info;
 }
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "memory/lines.hpp"
 #include "memory/roles.hpp"
 #include "memory/rows.hpp"
 #include "memory/state.hpp"

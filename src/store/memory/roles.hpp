@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "memory/guarded.hpp"
 #include "memory/state.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"

@@ -10,11 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "memory/lines.hpp"
 #include "memory/roles.hpp"
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
-#include "memory/undo.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"

@@ -19,9 +19,9 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "postgres/params.hpp"
+#include "postgres/client/params.hpp"
+#include "postgres/client/values.hpp"
 #include "postgres/transit.hpp"
-#include "postgres/values.hpp"
 #include "rules/calls.hpp"
 #include "rules/stored_rows.hpp"
 

@@ -11,8 +11,8 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/transfer.hpp"
-#include "postgres/connection.hpp"
-#include "postgres/params.hpp"
+#include "postgres/client/connection.hpp"
+#include "postgres/client/params.hpp"
 
 namespace perdure::postgres {
 

@@ -11,7 +11,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "rules/history.hpp"
+#include "rules/stored_session.hpp"
 
 namespace perdure::rules {
 

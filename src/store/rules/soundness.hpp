@@ -6,7 +6,7 @@
 
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "rules/history.hpp"
+#include "rules/stored_session.hpp"
 
 namespace perdure::rules {
 

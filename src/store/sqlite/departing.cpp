@@ -17,10 +17,10 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/transfer.hpp"
 #include "rules/moves.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/rows.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/rows.hpp"
+#include "sqlite/engine/workers.hpp"
 #include "sqlite/transit.hpp"
-#include "sqlite/workers.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -17,11 +17,11 @@
 #include "perdure/store/transfer.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/line.hpp"
-#include "sqlite/rows.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/line.hpp"
+#include "sqlite/engine/rows.hpp"
+#include "sqlite/engine/workers.hpp"
 #include "sqlite/transit.hpp"
-#include "sqlite/workers.hpp"
 
 namespace perdure::sqlite {
 namespace {

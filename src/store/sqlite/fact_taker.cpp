@@ -22,10 +22,10 @@
 #include "perdure/store/sessions.hpp"
 #include "rules/calls.hpp"
 #include "rules/moves.hpp"
-#include "sqlite/calls.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/line.hpp"
-#include "sqlite/rows.hpp"
+#include "sqlite/engine/commit.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/line.hpp"
+#include "sqlite/engine/rows.hpp"
 #include "sqlite/transit.hpp"
 
 namespace perdure::sqlite {

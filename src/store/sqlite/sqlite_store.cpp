@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "files/file_lock.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
@@ -32,21 +33,19 @@
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
 #include "rules/followed.hpp"
-#include "sqlite/acknowledged.hpp"
-#include "sqlite/backup.hpp"
-#include "sqlite/check.hpp"
-#include "sqlite/commit.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/doctor.hpp"
-#include "sqlite/file_lock.hpp"
-#include "sqlite/first_look.hpp"
-#include "sqlite/lock_file.hpp"
-#include "sqlite/opening.hpp"
-#include "sqlite/readers.hpp"
-#include "sqlite/roles.hpp"
-#include "sqlite/schema.hpp"
-#include "sqlite/watcher.hpp"
-#include "sqlite/workers.hpp"
+#include "sqlite/check/check.hpp"
+#include "sqlite/engine/acknowledged.hpp"
+#include "sqlite/engine/commit.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/lock_file.hpp"
+#include "sqlite/engine/readers.hpp"
+#include "sqlite/engine/roles.hpp"
+#include "sqlite/engine/schema.hpp"
+#include "sqlite/engine/watcher.hpp"
+#include "sqlite/engine/workers.hpp"
+#include "sqlite/opening/backup.hpp"
+#include "sqlite/opening/doctor.hpp"
+#include "sqlite/opening/opening.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -16,10 +16,10 @@
 #include "perdure/store/upkeep.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/garbage.hpp"
-#include "sqlite/roles.hpp"
-#include "sqlite/slices.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/roles.hpp"
+#include "sqlite/engine/slices.hpp"
+#include "sqlite/retention/garbage.hpp"
 #include "sqlite/transit.hpp"
 
 namespace perdure::sqlite {

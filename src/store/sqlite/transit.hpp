@@ -9,8 +9,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/transfer.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/workers.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/workers.hpp"
 
 namespace perdure::sqlite {
 
