@@ -215,7 +215,7 @@ TEST_F(DecisionTest, AnOwnerThatTakesItUpIsWaitedFor) {
   std::future<Said> resolving =
       std::async(std::launch::async, [&] { return fixture.run(resolve_as_failed); });
   for (auto seen = must(store.changes().current()); must(store.inbox().list(session, 1)).empty();) {
-    seen = must(store.changes().wait(seen, std::chrono::seconds(10)));
+    seen = must(store.changes().wait(seen, std::chrono::minutes(5)));
   }
   EXPECT_EQ(must(owner.take_inbox()), 1U);
   const Said said = resolving.get();

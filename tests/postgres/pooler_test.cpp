@@ -110,7 +110,7 @@ TEST_F(Pooled, AChangeByAnotherIsNoticed) {
   const auto store = open();
   const auto other = open();
   const auto since = must(store->changes().current());
-  auto waiting = std::async(std::launch::async, [&] { return store->changes().wait(since, 30s); });
+  auto waiting = std::async(std::launch::async, [&] { return store->changes().wait(since, 5min); });
 
   (void)own_session(*other, "session");
 

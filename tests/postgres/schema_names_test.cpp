@@ -43,7 +43,7 @@ TEST_P(SchemaNames, HoldAStoreLikeAnyOther) {
   const auto other = must(open_store(location + "&migrate=verify"));
   EXPECT_EQ(other->upkeep().info().incarnation, store->upkeep().info().incarnation);
   const auto since = must(other->changes().current());
-  auto waiting = std::async(std::launch::async, [&] { return other->changes().wait(since, 30s); });
+  auto waiting = std::async(std::launch::async, [&] { return other->changes().wait(since, 5min); });
 
   const Lease lease = own_session(*store, "session");
   must(store->commit(lease, turn_batch(lease.session, 1)));

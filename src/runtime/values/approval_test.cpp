@@ -17,34 +17,34 @@ namespace {
 
 using enum ApprovalDecision;
 
-const Digest args = sha256("{}");
+const Digest args_digest = sha256("{}");
 const Digest other_args = sha256("{\"to\":1}");
 
 Approval of_call_7(ApprovalDecision decision) {
-  return {.call = 7, .args_digest = args, .decision = decision, .who = "Ada"};
+  return {.call = 7, .args_digest = args_digest, .decision = decision, .who = "Ada"};
 }
 
 TEST(Approvals, AreBoundToTheCallAndToItsArguments) {
   Approvals approvals;
   ASSERT_TRUE(approvals.apply(of_call_7(given)));
-  EXPECT_TRUE(approvals.covers(7, args));
+  EXPECT_TRUE(approvals.covers(7, args_digest));
   EXPECT_FALSE(approvals.covers(7, other_args));
-  EXPECT_FALSE(approvals.covers(8, args));
+  EXPECT_FALSE(approvals.covers(8, args_digest));
   EXPECT_EQ(approvals.find(7, other_args), nullptr);
-  EXPECT_EQ(approvals.find(7, args)->who, "Ada");
+  EXPECT_EQ(approvals.find(7, args_digest)->who, "Ada");
 }
 
 TEST(Approvals, AreUsedOnceAndCoverLaterAttempts) {
   Approvals approvals;
   ASSERT_TRUE(approvals.apply(of_call_7(given)));
   ASSERT_TRUE(approvals.apply(of_call_7(used)));
-  EXPECT_TRUE(approvals.covers(7, args));
+  EXPECT_TRUE(approvals.covers(7, args_digest));
   for (const ApprovalDecision decision : {asked, given, refused, used}) {
     const auto again = approvals.apply(of_call_7(decision));
     ASSERT_FALSE(again);
     EXPECT_EQ(again.error().code, ErrorCode::conflict);
   }
-  EXPECT_EQ(approvals.find(7, args)->decision, used);
+  EXPECT_EQ(approvals.find(7, args_digest)->decision, used);
 }
 
 TEST(Approvals, AreUsedOnlyIfGiven) {
@@ -55,29 +55,29 @@ TEST(Approvals, AreUsedOnlyIfGiven) {
   EXPECT_FALSE(approvals.apply(of_call_7(used)));
   ASSERT_TRUE(approvals.apply(of_call_7(refused)));
   EXPECT_FALSE(approvals.apply(of_call_7(used)));
-  EXPECT_FALSE(approvals.covers(7, args));
+  EXPECT_FALSE(approvals.covers(7, args_digest));
 }
 
 TEST(Approvals, MayBeTakenBackUntilTheyAreUsed) {
   Approvals approvals;
   ASSERT_TRUE(approvals.apply(of_call_7(asked)));
-  EXPECT_FALSE(approvals.covers(7, args));
+  EXPECT_FALSE(approvals.covers(7, args_digest));
   ASSERT_TRUE(approvals.apply(of_call_7(given)));
   EXPECT_FALSE(approvals.apply(of_call_7(asked)));
   ASSERT_TRUE(approvals.apply(of_call_7(refused)));
-  EXPECT_FALSE(approvals.covers(7, args));
+  EXPECT_FALSE(approvals.covers(7, args_digest));
   ASSERT_TRUE(approvals.apply(of_call_7(given)));
-  EXPECT_TRUE(approvals.covers(7, args));
+  EXPECT_TRUE(approvals.covers(7, args_digest));
 }
 
 TEST(Approval, HasItsShape) {
   EXPECT_EQ(to_json(of_call_7(given)),
-            R"({"call":7,"args_digest":")" + to_hex(args) +
+            R"({"call":7,"args_digest":")" + to_hex(args_digest) +
                 R"(","who":"Ada","why":"","at":"1970-01-01T00:00:00.000Z"})");
 }
 
 TEST(Approval, RefusesWhatIsNone) {
-  const std::string digest = to_hex(args);
+  const std::string digest = to_hex(args_digest);
   for (const std::string& text :
        {std::string("{}"), R"({"call":-1,"args_digest":")" + digest + "\"}",
         std::string(R"({"call":1,"args_digest":"ab"})"), std::string(R"({"call":1})"),

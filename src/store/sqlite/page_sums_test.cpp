@@ -9,7 +9,7 @@
 namespace perdure::sqlite {
 namespace {
 
-constexpr std::uint32_t number = 7;
+constexpr std::uint32_t page_number = 7;
 
 void put_sum(std::string& page, std::uint32_t of) {
   std::ranges::copy(sum_of_page(page, of), page.end() - sum_bytes);
@@ -19,7 +19,7 @@ void put_sum(std::string& page, std::uint32_t of) {
 std::string summed() {
   std::string page(summed_page_bytes, '\0');
   for (std::size_t i = 0; i < page.size(); ++i) page[i] = static_cast<char>(i * i / 7);
-  put_sum(page, number);
+  put_sum(page, page_number);
   return page;
 }
 
@@ -33,15 +33,15 @@ std::string header(std::size_t page_bytes, char reserved) {
 }
 
 TEST(PageSums, OfAPageAsItWasWrittenIsRight) {
-  EXPECT_TRUE(has_right_sum(summed(), number));
-  EXPECT_TRUE(has_right_sum(summed(), number)) << "also when asked again";
+  EXPECT_TRUE(has_right_sum(summed(), page_number));
+  EXPECT_TRUE(has_right_sum(summed(), page_number)) << "also when asked again";
 }
 
 TEST(PageSums, FindEveryFlippedBit) {
   for (std::size_t at = 0; at < summed_page_bytes; ++at) {
     std::string page = summed();
     page[at] = static_cast<char>(page[at] ^ (1 << at % 8));
-    ASSERT_FALSE(has_right_sum(page, number)) << "byte " << at;
+    ASSERT_FALSE(has_right_sum(page, page_number)) << "byte " << at;
   }
 }
 
@@ -61,14 +61,14 @@ TEST(PageSums, FindAPageInThePlaceOfAnother) {
 TEST(PageSums, FindWordsThatChangedPlaces) {
   std::string page = summed();
   std::swap_ranges(page.begin() + 800, page.begin() + 804, page.begin() + 1600);
-  EXPECT_FALSE(has_right_sum(page, number));
+  EXPECT_FALSE(has_right_sum(page, page_number));
 }
 
 TEST(PageSums, DoNotDependOnWhatStoodInTheirPlace) {
   std::string page = summed();
-  const PageSum sum = sum_of_page(page, number);
+  const PageSum sum = sum_of_page(page, page_number);
   page.replace(page.size() - sum_bytes, sum_bytes, "whatever");
-  EXPECT_EQ(sum_of_page(page, number), sum);
+  EXPECT_EQ(sum_of_page(page, page_number), sum);
 }
 
 TEST(PageSums, AreTheSameOnEveryMachine) {
