@@ -4,7 +4,10 @@
 # include root, and so is src/, for what a lower layer shares: "<layer>/api/x.hpp". tools/tidy.py
 # lets a layer include no other private header of another one.
 
-# The language level and the warnings. PRIVATE where it must not reach a consumer.
+include(unity)
+
+# The language level, the warnings, and what is compiled together. PRIVATE where it must not reach
+# a consumer. To be called when the target has all its sources.
 function(perdure_compile_rules target)
   target_compile_features(${target} PRIVATE cxx_std_23)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF C_EXTENSIONS ON
@@ -18,6 +21,7 @@ function(perdure_compile_rules target)
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
+  perdure_unity(${target})
 endfunction()
 
 # perdure_layer(<layer>): the static library perdure_<layer>, from PERDURE_<LAYER>_SOURCES.

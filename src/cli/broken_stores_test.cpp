@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "doubles/must.hpp"
+#include "doubles/places.hpp"
 #include "doubles/temp_folder.hpp"
 #include "fixture.hpp"
 #include "shell_fixture.hpp"
@@ -155,7 +156,7 @@ TEST_F(BrokenStores, AStoreThatMayNotBeWrittenOrReadIsSaid) {
   const TempFolder folder;
   const std::string path = copied_store(fixture, folder);
   namespace fs = std::filesystem;
-  fs::copy_file(PERDURE_PROGRAM, folder.file("perdure"));
+  fs::copy_file(perdure_program(), folder.file("perdure"));
   fs::permissions(folder.path(),
                   fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
   const std::string as_nobody =

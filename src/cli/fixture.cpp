@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "doubles/places.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
@@ -58,7 +59,7 @@ CliFixture::CliFixture(const Backend& backend) : home_(backend) {
   environment["PERDURE_STORE"] = location();
   environment["TERM"] = "dumb";  // No colours, unless they are asked for.
   environment["HOME"] = folder.path().string();
-  fs::copy(fs::path(PERDURE_SOURCE_ROOT) / "src/cli/agents", folder.path());
+  fs::copy(fs::path(repository_root()) / "src/cli/agents", folder.path());
   store_ = must(
       open_store(location(), {.durability = Durability::process, .clock = &clock, .ids = &ids}));
   runtime_ = must(Runtime::start(*store_, {.host = "here",

@@ -26,6 +26,7 @@
 #include "command/build_info.hpp"
 #include "doubles/difference.hpp"
 #include "doubles/must.hpp"
+#include "doubles/places.hpp"
 #include "fixture.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
@@ -37,7 +38,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path source_root = PERDURE_SOURCE_ROOT;
+const fs::path source_root = repository_root();
 
 std::string whole(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

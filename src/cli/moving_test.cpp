@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "doubles/places.hpp"
 #include "doubles/temp_folder.hpp"
 #include "fixture.hpp"
 #include "shell_fixture.hpp"
@@ -61,7 +62,7 @@ TEST_F(Moving, AStoreIsNotMadeForABundleThatIsNone) {
   EXPECT_EQ(cut.exit, 6) << cut.out;
   EXPECT_TRUE(cut.out.contains("the bundle stdin is not what was exported")) << cut.out;
   EXPECT_EQ(import("perdure import " + bundle).exit, 6);
-  EXPECT_EQ(import("perdure import " PERDURE_PROGRAM).exit, 2);
+  EXPECT_EQ(import("perdure import " + perdure_program()).exit, 2);
   EXPECT_EQ(names_in(folder.path().string()), "passing\n");
 }
 

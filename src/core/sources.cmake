@@ -31,8 +31,3 @@ set(PERDURE_CORE_TESTS
     sha256_test.cpp
     time_test.cpp
     version_test.cpp)
-
-# The test that every error code has its page.
-set_source_files_properties(
-  "${CMAKE_CURRENT_LIST_DIR}/error_test.cpp"
-  PROPERTIES COMPILE_DEFINITIONS "PERDURE_DOCS_DIR=\"${PROJECT_SOURCE_DIR}/docs\"")

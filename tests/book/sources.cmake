@@ -8,9 +8,6 @@ perdure_test(
   SOURCES book/checkpointer_runtime_test.cpp book/exercises_test.cpp book/syncs_test.cpp
           book/unsure_commit_test.cpp
           holes/book_holes_test.cpp
-          counted/counted_store.cpp crash/child_process.cpp doubles/counting_vfs.cpp
-          doubles/vfs_shim.cpp
   PROGRAMS book_agent
   POSTGRES
-  LABELS book
-  TIMEOUT 120)
+  LABELS book)

@@ -16,11 +16,6 @@
 namespace perdure {
 namespace {
 
-std::string answer_text(const Action& step) {
-  return step.answer ? *step.answer
-                     : "refused: " + std::string(to_string(step.answer.error().code));
-}
-
 OpenOptions with(FakeClock& clock) {
   OpenOptions options;
   options.clock = &clock;
@@ -28,6 +23,11 @@ OpenOptions with(FakeClock& clock) {
 }
 
 }  // namespace
+
+std::string answer_text(const Action& step) {
+  return step.answer ? *step.answer
+                     : "refused: " + std::string(to_string(step.answer.error().code));
+}
 
 void Testimony::hear(const std::string& line) {
   std::istringstream words(line);

@@ -9,15 +9,6 @@
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
-namespace {
-
-std::string answer_text(const Action& step) {
-  return step.answer ? *step.answer
-                     : "refused: " + std::string(to_string(step.answer.error().code));
-}
-
-}  // namespace
-
 FaultRun::FaultRun(const CrashCheck& check, Trouble trouble)
     : check_(check), trouble_(std::move(trouble)) {}
 

@@ -392,13 +392,11 @@ INSTANTIATE_TEST_SUITE_P(TwoStores, Pairs,
                                           testing::ValuesIn(holders),
                                           testing::Values(Way::two_stores, Way::two_processes)),
                          pair_name);
-#ifdef PERDURE_PROGRAM
 INSTANTIATE_TEST_SUITE_P(OfTheProgram, Pairs,
                          testing::Combine(testing::ValuesIn(surviving_backends()),
                                           testing::Values(Holder::program),
                                           testing::Values(Way::two_processes)),
                          pair_name);
-#endif
 
 }  // namespace
 }  // namespace perdure

@@ -41,7 +41,7 @@ TEST_P(WakeUps, AnotherProcessesWriteEndsTheWait) {
   for (int round = 0; round < 5; ++round) {
     const auto since = must(store->change_number());
     auto waiting =
-        std::async(std::launch::async, [&] { return store->wait_for_change(since, 30s); });
+        std::async(std::launch::async, [&] { return store->changes().wait(since, 5min); });
     const auto id = SessionId::parse(fmt::format("session {}", round)).value();
 
     must(other->sessions().create({.id = id}));
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(Notifying, WakeUps, testing::Values("notify=on", "notif
                            return std::string(named.param) == "notify=on" ? "On" : "Off";
                          });
 
-struct Finishes {
+struct EndsListening {
   void operator()(PGconn* connection) const { PQfinish(connection); }
 };
 
@@ -97,14 +97,15 @@ class Listener {
   }
 
  private:
-  std::unique_ptr<PGconn, Finishes> connection_;
+  std::unique_ptr<PGconn, EndsListening> connection_;
 };
 
 // The channel that a store listens to, as the server knows it. Other tests listen there too: `named` is
 // what is in the name of this one.
 std::string channel_of(Store& store, std::string_view named) {
-  auto waiting = std::async(
-      std::launch::async, [&] { return store.wait_for_change(must(store.change_number()), 10s); });
+  auto waiting = std::async(std::launch::async, [&] {
+    return store.changes().wait(must(store.changes().current()), 5min);
+  });
   std::string query;
   for (int asked = 0; asked < 1000 && query.empty(); ++asked) {
     query =

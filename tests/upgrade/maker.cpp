@@ -25,6 +25,7 @@
 
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/copy.hpp"
 #include "perdure/store/store.hpp"
@@ -35,12 +36,6 @@
 namespace {
 
 using namespace perdure;  // NOLINT(google-build-using-namespace): a program of its own.
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 SessionId session_named(const std::string& name) { return must(SessionId::parse(name)); }
 MessageId message_named(const std::string& name) { return must(MessageId::parse(name)); }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/store.hpp"
@@ -20,12 +21,6 @@
 
 namespace perdure {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 /// The first column of the query's rows, as the shell prints them; `NULL` for none.
 std::vector<std::string> shell(const std::string& path, const std::string& sql) {

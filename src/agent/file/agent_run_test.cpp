@@ -105,11 +105,11 @@ TEST_F(AgentRunTest, ItsPermissionsAreThoseOfItsCalls) {
 
 TEST_F(AgentRunTest, AboutACallInDoubtItDoesWhatTheFileSays) {
   script(asking_for({"pay"}) + "," + saying("Done."));
-  const std::string pay = R"(permissions: {mutate: allow}
+  const std::string pay_tool = R"(permissions: {mutate: allow}
 tools: {exec: {pay: {description: d, command: [sh, -c, "exit 9"], side_effects: [mutate]}}}
 )";
-  EXPECT_EQ(run_under(pay).stop, TurnStop::needs_attention);
-  EXPECT_EQ(run_under(pay + "on_doubt: tell_model").stop, TurnStop::completed);
+  EXPECT_EQ(run_under(pay_tool).stop, TurnStop::needs_attention);
+  EXPECT_EQ(run_under(pay_tool + "on_doubt: tell_model").stop, TurnStop::completed);
 }
 
 TEST_F(AgentRunTest, ItsVersionsAreNamedAsTheFileSays) {

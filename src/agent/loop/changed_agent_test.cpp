@@ -31,14 +31,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr auto first = "model 1\ntools 1\n";
+constexpr auto first_digest = "model 1\ntools 1\n";
 constexpr auto second = "model 1\ntools 2\n";
 
 class ChangedAgentTest : public LoopTest {
  protected:
   /// A session of the first agent: one call was made, another one is left.
   void begin_with_a_call_left() {
-    spec.digest = first;
+    spec.digest = first_digest;
     script(asking_for({"pay", "pay"}) + "," + saying("Done."));
     std::stop_source stop;
     behaviour["pay"] = [&](const CallContext&) -> ToolOutcome {
@@ -197,7 +197,7 @@ TEST_F(ChangedAgentTest, AForkIsOfTheAgentOfItsParent) {
 
 // Another program may have made it, or the entry that said so is damaged.
 TEST_F(ChangedAgentTest, ASessionThatSaysNothingOfItsAgentIsAChangedOne) {
-  spec.digest = first;
+  spec.digest = first_digest;
   start();
   const SessionId bare = mint<SessionTag>(random_ids());
   must(store->sessions().create({.id = bare}));

@@ -31,9 +31,9 @@ struct ToldSoFar {
   bool refuses = false;
 };
 
-class Listener final : public Provider {
+class ConversationListener final : public Provider {
  public:
-  explicit Listener(ToldSoFar& told) : told_(told) {}
+  explicit ConversationListener(ToldSoFar& told) : told_(told) {}
   [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override {
     if (told_.refuses || request.kept > told_.conversation.size()) {
       told_.conversation.clear();
@@ -71,7 +71,7 @@ class ConversationTest : public ::testing::Test {
 
   LogOf log;
   ToldSoFar told;
-  Conversation conversation{std::make_unique<Listener>(told)};
+  Conversation conversation{std::make_unique<ConversationListener>(told)};
 };
 
 TEST_F(ConversationTest, OfALongSessionIsToldInParts) {
@@ -122,7 +122,7 @@ TEST_F(ConversationTest, OfAnotherProcessBeginsWithWhatWasCountedLast) {
   const auto counted_by = [&](const std::string& model) {
     perdure::Setup setup;
     setup.model = model;
-    Conversation fresh{std::make_unique<Listener>(told)};
+    Conversation fresh{std::make_unique<ConversationListener>(told)};
     must(fresh.prepare(setup, log.state(), {}));
     return told.counted;
   };

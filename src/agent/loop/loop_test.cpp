@@ -201,7 +201,7 @@ TEST_F(LoopTest, ReadsRunAtTheSameTime) {
     std::unique_lock lock(mutex);
     ++inside;
     both.notify_all();
-    const bool met = both.wait_for(lock, std::chrono::seconds(20), [&] { return inside == 2; });
+    const bool met = both.wait_for(lock, std::chrono::minutes(5), [&] { return inside == 2; });
     return Succeeded{met ? "met" : "alone"};
   };
   begin();

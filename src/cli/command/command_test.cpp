@@ -15,6 +15,7 @@
 #include "command/completion.hpp"
 #include "command/help.hpp"
 #include "doubles/must.hpp"
+#include "doubles/places.hpp"
 #include "perdure/core/json.hpp"
 #include "verbs/table.hpp"
 
@@ -65,7 +66,7 @@ std::string file_text(const std::filesystem::path& path) {
 
 TEST(Reference, IsFresh) {
   const std::filesystem::path folder =
-      std::filesystem::path(PERDURE_SOURCE_ROOT) / "docs/reference/cli";
+      std::filesystem::path(repository_root()) / "docs/reference/cli";
   EXPECT_EQ(file_text(folder / "README.md"), markdown_index(commands()))
       << "perdure reference markdown docs/reference/cli";
   std::size_t pages = 1;
@@ -81,7 +82,7 @@ TEST(Reference, FieldsAreTheMembersOfTheSchemasItems) {
   for (const Command& command : commands()) {
     if (command.fields.empty()) continue;
     const std::string name(command.schema.substr(0, command.schema.find('/')));
-    const Json schema = parse_json(file_text(std::filesystem::path(PERDURE_SOURCE_ROOT) /
+    const Json schema = parse_json(file_text(std::filesystem::path(repository_root()) /
                                              "docs/reference/schemas" / (name + ".json")))
                             .value();
     std::vector<std::string_view> members;

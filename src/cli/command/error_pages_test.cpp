@@ -6,6 +6,7 @@
 #include <string>
 
 #include "command/build_info.hpp"
+#include "doubles/places.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::cli {
@@ -20,7 +21,7 @@ TEST(ErrorPages, EveryCodeHasOne) {
     const std::string name(to_string(code));
     EXPECT_TRUE(find_error_page(name).starts_with("# " + name)) << name;
     EXPECT_TRUE(
-        std::filesystem::exists(std::filesystem::path(PERDURE_SOURCE_ROOT) / page_path(code)));
+        std::filesystem::exists(std::filesystem::path(repository_root()) / page_path(code)));
   }
 }
 

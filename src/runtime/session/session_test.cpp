@@ -212,7 +212,7 @@ TEST_P(SessionTest, CanBeWaitedFor) {
   const SessionId id = session->id();
   const auto other = start();
   session.reset();
-  EXPECT_TRUE(other->open(id, std::chrono::seconds(10)));
+  EXPECT_TRUE(other->open(id, std::chrono::minutes(5)));
 }
 
 TEST_P(SessionTest, ThatWasTakenOverWritesNothing) {

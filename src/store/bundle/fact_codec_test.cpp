@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 const Tally tally{.turns = 1, .steps = 2, .tokens_in = 3, .tokens_out = 4, .cost_micros = -5};
-const Timestamp at{1'700'000'000'123ms};
+const Timestamp fact_time{1'700'000'000'123ms};
 
 SessionFact session_fact() {
   SessionFact fact{.owner = 7, .row = SessionFact::Row{}};
@@ -29,7 +29,7 @@ SessionFact session_fact() {
   row.metadata = R"({"n":1})";
   row.status = Status::waiting;
   row.wait_reason = "w";
-  row.wake_at = at;
+  row.wake_at = fact_time;
   row.parent = Parent{must(SessionId::parse("ses_0")), 3, Lineage::child};
   row.head = 4;
   row.next = 5;
@@ -38,8 +38,8 @@ SessionFact session_fact() {
   row.attention = 1;
   row.restored = true;
   row.revision = 8;
-  row.created_at = at - 1s;
-  row.updated_at = at;
+  row.created_at = fact_time - 1s;
+  row.updated_at = fact_time;
   fact.row->segment = 9;
   fact.row->commits = 10;
   fact.row->chain = sha256("chain");
@@ -60,9 +60,9 @@ Call call() {
           .attempts = 2,
           .failures = 1,
           .fence = 4,
-          .intended_at = at,
-          .dispatched_at = at + 1s,
-          .deadline = at + 2s,
+          .intended_at = fact_time,
+          .dispatched_at = fact_time + 1s,
+          .deadline = fact_time + 2s,
           .settled_at = {},
           .who = "me",
           .why = "because"};
@@ -77,7 +77,7 @@ Entry entry(Condition condition) {
              .body = Body::from_bytes(std::string("\0x", 2)),
              .hash = {},
              .tally = tally,
-             .at = at,
+             .at = fact_time,
              .condition = condition};
   if (condition == Condition::erased) made.body = Body::from_stored(Codec::json, "");
   made.hash = sha256(condition == Condition::intact ? made.body.bytes() : "what it was");
@@ -89,17 +89,17 @@ std::vector<std::vector<Fact>> samples() {
                              .id = must(MessageId::parse("m")),
                              .kind = "user",
                              .body = Body::from_text("{}"),
-                             .at = at};
+                             .at = fact_time};
   const Receipt receipt{.batch = must(BatchId::parse("b")),
                         .first = 1,
                         .count = 2,
                         .head = 2,
                         .version = 1,
-                        .at = at,
+                        .at = fact_time,
                         .chain = sha256("c")};
   const Checkpoint checkpoint{.version = 1,
                               .position = 2,
-                              .at = at,
+                              .at = fact_time,
                               .reason = "turn",
                               .label = "l",
                               .metadata = "{}",

@@ -91,7 +91,7 @@ class Together : public testing::Test {
   std::unique_ptr<Store> store = proxied.look();
   Counters counters;
   Pool pool{parse_address(proxied.location()).value(), counters};
-  Committer committer{pool, std::chrono::seconds(30), 1};
+  Committer committer{pool, std::chrono::minutes(5), 1};
 };
 
 TEST_F(Together, SeveralSessionsAreCommittedByOneStatementEachAsIfAlone) {

@@ -28,7 +28,7 @@
 namespace perdure::postgres {
 namespace {
 
-constexpr Duration client_patience = std::chrono::seconds(30);
+constexpr Duration client_wait = std::chrono::minutes(5);
 constexpr Duration short_patience{300};
 constexpr std::string_view act = "SELECT perdure.act($1)";
 constexpr std::string_view select = "SELECT count(*) FROM perdure.did";
@@ -65,7 +65,7 @@ class ClientTest : public testing::Test {
 
   PostgresSchema schema;
   PgProxy proxy{port_of_cluster()};
-  Client client{through(proxy.port()), {.patience = client_patience}};
+  Client client{through(proxy.port()), {.patience = client_wait}};
   Client hasty{through(proxy.port()), {.patience = short_patience}};
 };
 
@@ -172,7 +172,7 @@ TEST_F(ClientTest, AMissingDatabaseIsToldAtOnceWithoutThePassword) {
   cluster().execute(fmt::format("CREATE ROLE {0} LOGIN PASSWORD 'right'", schema.name()));
   const std::string location = fmt::format("postgres://{}:verysecret@127.0.0.1:{}/no_such_database",
                                            schema.name(), proxy.port());
-  Client wrong(parse_address(location).value(), {.patience = client_patience});
+  Client wrong(parse_address(location).value(), {.patience = client_wait});
   const auto written = wrong.write(act, Params::of("a"));
   cluster().execute(fmt::format("DROP ROLE {}", schema.name()));
   ASSERT_FALSE(written);
@@ -212,7 +212,7 @@ TEST(ClientOfAPairTest, ARepetitionWaitsForTheStandbyToo) {
                         query + "%'",
                     count);
   };
-  Client client(parse_address(server.address()).value(), {.patience = client_patience});
+  Client client(parse_address(server.address()).value(), {.patience = client_wait});
   auto written = std::async(std::launch::async, [&] {
     return client.write("INSERT INTO perdure.did VALUES ($1) ON CONFLICT DO NOTHING",
                         Params::of("a"));
@@ -236,8 +236,7 @@ TEST(ClientOfAPairTest, ARepetitionIsWaitedForAlsoWhereTheServerWaitsForNothing)
   sql.execute("SELECT pg_reload_conf()");
   wait_for_answer(server.address(), "SHOW synchronous_standby_names", "nobody");
   Counters counters;
-  Connection connection(parse_address(server.address()).value(), Deadline(client_patience),
-                        counters);
+  Connection connection(parse_address(server.address()).value(), Deadline(client_wait), counters);
   auto awaited = std::async(std::launch::async, [&] { connection.await_durability(); });
   wait_for_answer(server.address(),
                   "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "1");
@@ -248,7 +247,7 @@ TEST(ClientOfAPairTest, ARepetitionIsWaitedForAlsoWhereTheServerWaitsForNothing)
 
 TEST_F(ClientTest, WorksBehindAPooler) {
   const PgBouncer pooler(port_of_cluster(), 2);
-  Client pooled(through(pooler.port()), {.patience = client_patience});
+  Client pooled(through(pooler.port()), {.patience = client_wait});
   for (int i = 0; i < 20; ++i) {
     const std::string batch = std::to_string(i);
     const auto written = pooled.write(act, Params::of(batch));

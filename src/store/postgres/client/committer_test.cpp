@@ -32,7 +32,7 @@
 namespace perdure::postgres {
 namespace {
 
-constexpr Duration committer_patience = std::chrono::seconds(30);
+constexpr Duration committer_wait = std::chrono::minutes(5);
 
 /// Notes a batch down, and answers with the length of its body, in 8 bytes. Those whose names begin with
 /// "all" may be in one statement; of these, the server wants those with "odd" in their names alone.
@@ -69,7 +69,7 @@ class Act final : public Commission {
   std::string body_;
 };
 
-std::uint16_t port_of_cluster() {
+std::uint16_t cluster_port() {
   return static_cast<std::uint16_t>(std::stoi(cluster().one("SHOW port")));
 }
 
@@ -123,13 +123,13 @@ class CommitterTest : public testing::Test {
   }
 
   PostgresSchema schema;
-  PgProxy proxy{port_of_cluster()};
+  PgProxy proxy{cluster_port()};
   Counters counters;
   Pool pool{parse_address(fmt::format("postgres://perdure@127.0.0.1:{}/postgres?schema={}",
                                       proxy.port(), schema.name()))
                 .value(),
             counters};
-  Committer committer{pool, committer_patience, 1};
+  Committer committer{pool, committer_wait, 1};
 };
 
 TEST_F(CommitterTest, ALoneCommitIsOneRoundTrip) {
@@ -297,7 +297,7 @@ TEST_F(CommitterTest, AGroupHasAtMostSoManyMembers) {
 }
 
 TEST_F(CommitterTest, ManyDoNotWaitForTheGroupUnderWay) {
-  Committer wide(pool, committer_patience);
+  Committer wide(pool, committer_wait);
   const auto begin_wide = [&](const std::string& batch) {
     return std::async(std::launch::async,
                       [&wide, batch] { return wide.commit(Act(batch, ""), Sync::now); });

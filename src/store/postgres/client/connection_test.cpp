@@ -26,7 +26,7 @@
 namespace perdure::postgres {
 namespace {
 
-constexpr Duration connection_patience = std::chrono::seconds(30);
+constexpr Duration long_enough = std::chrono::minutes(5);
 
 class ConnectionTest : public testing::Test {
  protected:
@@ -67,8 +67,8 @@ class ConnectionTest : public testing::Test {
   PostgresSchema schema;
   Address address = parse_address(schema.location()).value();
   Counters counters;
-  Connection connection{address, Deadline(connection_patience), counters};
-  Connection other{address, Deadline(connection_patience), counters};
+  Connection connection{address, Deadline(long_enough), counters};
+  Connection other{address, Deadline(long_enough), counters};
 };
 
 TEST_F(ConnectionTest, NamesAreInTheStoresSchema) {
@@ -159,7 +159,7 @@ TEST_F(ConnectionTest, LargePipelinesDoNotStopBothSides) {
   const std::string body(1 << 20, 'x');
   const Params params = Params::of(body);
   const std::vector<Statement> statements(24, {"SELECT $1 || $1 || $1", &params});
-  connection.set_patience(std::chrono::seconds(10));
+  connection.set_patience(std::chrono::minutes(5));
   const auto answers = connection.pipeline(statements);
   ASSERT_EQ(answers.size(), statements.size());
   for (const Answer& answer : answers) EXPECT_TRUE(std::holds_alternative<Rows>(answer));
@@ -232,7 +232,7 @@ TEST_F(ConnectionTest, APipelineThatNeverLeftCompletelyDidNotHappen) {
 TEST_F(ConnectionTest, AStatementNobodyWaitsForEndsByItself) {
   other.query("SELECT pg_advisory_lock(473)");
   {
-    Connection left(address, Deadline(connection_patience), counters);
+    Connection left(address, Deadline(long_enough), counters);
     left.query("SET lock_timeout = 0");
     left.set_patience(std::chrono::milliseconds(50));
     EXPECT_TRUE(thrown([&] { left.query("SELECT pg_advisory_lock(473)"); }));
@@ -242,7 +242,7 @@ TEST_F(ConnectionTest, AStatementNobodyWaitsForEndsByItself) {
 
 TEST_F(ConnectionTest, AWaitForALockIsRefusedAfterAWhile) {
   address.lock_wait = Duration(20);
-  Connection waiting(address, Deadline(connection_patience), counters);
+  Connection waiting(address, Deadline(long_enough), counters);
   other.query("SELECT pg_advisory_lock(474)");
   const auto error = thrown([&] { waiting.query("SELECT pg_advisory_lock(474)"); });
   ASSERT_TRUE(error);
@@ -255,7 +255,7 @@ TEST_F(ConnectionTest, HearsOfNotifications) {
   connection.query("LISTEN perdure_test");
   EXPECT_FALSE(connection.wait_for_notification(Duration(0)));
   other.query("NOTIFY perdure_test");
-  EXPECT_TRUE(connection.wait_for_notification(connection_patience));
+  EXPECT_TRUE(connection.wait_for_notification(long_enough));
   EXPECT_FALSE(connection.wait_for_notification(Duration(0)));
 }
 
@@ -267,7 +267,7 @@ TEST_F(ConnectionTest, ADatabaseOfAnotherEncodingIsUnsupported) {
   std::string location = cluster().address();
   location.replace(location.rfind('/') + 1, std::string::npos, name);
   const auto error = thrown([&] {
-    const Connection latin(parse_address(location).value(), Deadline(connection_patience),
+    const Connection latin(parse_address(location).value(), Deadline(long_enough),
                            counters);
   });
   cluster().execute("DROP DATABASE " + name + " WITH (FORCE)");
@@ -280,7 +280,7 @@ TEST_F(ConnectionTest, ARoleThatOnlyReadsIsAway) {
   const auto error = thrown([&] {
     const Connection reader(
         parse_address(schema.location("options=-c%20default_transaction_read_only%3Don")).value(),
-        Deadline(connection_patience), counters);
+        Deadline(long_enough), counters);
   });
   ASSERT_TRUE(error);
   EXPECT_TRUE(error->is_away());
@@ -290,7 +290,7 @@ TEST_F(ConnectionTest, AMissingDatabaseIsNotWaitedFor) {
   std::string location = cluster().address();
   location.replace(location.rfind('/') + 1, std::string::npos, "no_such_database");
   const auto error = thrown([&] {
-    const Connection nowhere(parse_address(location).value(), Deadline(connection_patience),
+    const Connection nowhere(parse_address(location).value(), Deadline(long_enough),
                              counters);
   });
   ASSERT_TRUE(error);

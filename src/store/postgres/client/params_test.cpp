@@ -40,7 +40,7 @@ class ParamsTest : public testing::Test {
 
   Counters counters;
   Connection connection{parse_address(cluster().address()).value(),
-                        Deadline(std::chrono::seconds(30)), counters};
+                        Deadline(std::chrono::minutes(5)), counters};
 };
 
 TEST_F(ParamsTest, NumbersComeBackAsTheyWere) {

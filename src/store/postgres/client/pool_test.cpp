@@ -26,11 +26,11 @@
 namespace perdure::postgres {
 namespace {
 
-constexpr Duration pool_patience = std::chrono::seconds(30);
+constexpr Duration pool_wait = std::chrono::minutes(5);
 
 class PoolTest : public testing::Test {
  protected:
-  [[nodiscard]] Pool::Loan borrow() { return pool.borrow(Deadline(pool_patience)); }
+  [[nodiscard]] Pool::Loan borrow() { return pool.borrow(Deadline(pool_wait)); }
   /// The server's process behind the connection that is lent next.
   [[nodiscard]] std::int64_t process() { return borrow()->server_process(); }
   static void end(std::int64_t process) {
@@ -127,7 +127,7 @@ TEST_F(PoolTest, GoesOnToTheHostThatAnswers) {
   const std::size_t host = location.find("127.0.0.1");
   location.insert(host, "127.0.0.1:" + std::to_string(free_port()) + ",");
   Pool several(parse_address(location).value(), counters);
-  EXPECT_EQ(several.borrow(Deadline(pool_patience))->host(), 1U);
+  EXPECT_EQ(several.borrow(Deadline(pool_wait))->host(), 1U);
 }
 
 TEST_F(PoolTest, ServesManyThreads) {

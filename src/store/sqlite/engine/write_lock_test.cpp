@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr Duration at_once{0};
-constexpr Duration long_enough = std::chrono::seconds(30);
+constexpr Duration long_enough = std::chrono::minutes(5);
 
 class TurnTest : public testing::Test {
  protected:
