@@ -8,9 +8,9 @@
 //   last one adds its new messages; any other one is written whole. (Equal is: as JSON.)
 // - A call is claimed before it runs, atomically and on disk. It is one operation for its
 //   whole session (and its forks) if tool and arguments are the same; the second time its
-//   result comes back. If nobody knows whether it happened, nobody is told to run it.
-// - One process at a time has a session: whoever started or loaded it, until it ends the
-//   session, or itself. A dead process is no obstacle, on its machine at once.
+//   result comes back. If its outcome is not known, no caller may run it.
+// - One process at a time has a session: the one that started or loaded it, until it ends the
+//   session, or itself. A dead process does not block it, on its machine at once.
 //
 // Any method that writes fails as Store::commit does. After `commit_unknown` call it again: it
 // finds out first. After `lease_lost` another process has the session; start or load it again.
@@ -49,7 +49,7 @@ struct CheckpointerOptions {
   /// Both must outlive the checkpointer. Null: the machine's.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
-  std::int64_t pid = 0;  ///< As others are told who holds a session; 0: this process.
+  std::int64_t pid = 0;  ///< What others see as the holder of a session; 0: this process.
 };
 
 class Checkpointer {
@@ -88,7 +88,7 @@ class Checkpointer {
     std::optional<std::string> result{};
     bool is_error = false;  ///< It ran, and its answer is that of an error.
   };
-  /// Somebody was told to run it, and has not said what became of it; or gave it up (`abandoned`).
+  /// A caller may run it, and has not recorded its outcome; or gave it up (`abandoned`).
   struct Pending {
     SessionId session{};
     Position call = 0;
@@ -98,7 +98,7 @@ class Checkpointer {
     std::string idempotency_key{};
     EffectClass effect = EffectClass::unsafe;
     CallState state = CallState::in_doubt;
-    /// Whoever was told is alive and has the session. Else nobody knows, unless its state is
+    /// That caller is alive and has the session. Else its outcome is not known, unless its state is
     /// `intended`: then it was not begun.
     bool is_running = false;
     std::optional<Timestamp> issued_at{};
@@ -126,7 +126,7 @@ class Checkpointer {
   /// question), on disk before anything is paid for; of a session that has messages it is
   /// ignored. A session that waits becomes active. To start one twice is not an error.
   /// Fails: `lease_held`, and says who has it, where and since when; `conflict` if it has ended
-  /// or is paused: somebody decided that; `invalid_argument` if `opening` is no list.
+  /// or is paused: a person decided that; `invalid_argument` if `opening` is no list.
   Result<void> start_session(const SessionId& session, const RawJson& opening = no_messages());
 
   /// Writes what changed, as a version. When it returns, it is on disk.
@@ -134,8 +134,8 @@ class Checkpointer {
   /// transcript is no list, or is empty and was not, or if less was spent than before.
   Result<Version> save_checkpoint(const SessionId& session, const Content& content);
 
-  /// Asks whether the call may run. If so, that is on disk when it returns, and nobody else
-  /// is told the same: not in this process, not in another one, not after a restart.
+  /// Asks whether the call may run. If so, that is on disk when it returns, and no other caller
+  /// gets the same answer: not in this process, not in another one, not after a restart.
   /// Fails: `conflict` if the session was not started or loaded here, or if the business key was
   /// used with other arguments; `invalid_argument` for a bad name or arguments without a key.
   Result<Issued> record_tool_call_issued(const SessionId& session, const ToolCall& call);
@@ -165,7 +165,7 @@ class Checkpointer {
 
   /// Says how the session ended, and gives it up.
   /// Fails: `conflict` if it was not started or loaded here, or is to be `completed` or `failed`
-  /// while a call has no outcome (`cancelled` gives it up); `invalid_argument` for a status that is no end.
+  /// while a call has no outcome (`cancelled` gives it up); `invalid_argument` for a status that does not end it.
   Result<void> end_session(const SessionId& session, Status status);
 
  private:

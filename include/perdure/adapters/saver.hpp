@@ -45,7 +45,7 @@ class CheckpointSaver {
 
     State() : State(RawJson{}) {}
     State(RawJson json) : State(std::make_shared<const RawJson>(std::move(json))) {}
-    /// Shared because nobody knows who is the last to want it.
+    /// Shared because its last user is not known.
     State(std::shared_ptr<const RawJson> json) : json_(std::move(json)) {}
     explicit State(Fetch fetch) : fetch_(std::move(fetch)) {}
 
@@ -112,7 +112,7 @@ class CheckpointSaver {
   [[nodiscard]] virtual Result<std::optional<Checkpoint>> get(
       const std::string& thread_id, const std::optional<std::string>& checkpoint_id = {}) = 0;
 
-  /// Keeps a state. With a parent, the put goes on from that checkpoint, which need not
+  /// Keeps a state. With a parent, the put continues from that checkpoint, which need not
   /// be the latest one; the new one becomes the latest all the same.
   /// Fails: `invalid_argument` for a bad thread id, or a state or metadata that is no JSON
   /// object; `not_found` for a parent the thread does not have; `lease_held` if another
@@ -136,7 +136,7 @@ class CheckpointSaver {
 
   /// Asks to do a step. Answers with the claim, or the step if it was done before, or who
   /// is doing it now. A claim ends when it is filled or released, or when its process dies.
-  /// `fingerprint` stands for what the step is asked to do: another one under the same key
+  /// `fingerprint` identifies what the step is asked to do: another one under the same key
   /// would get an answer to another question.
   /// Fails: `conflict` if the step was done, or is being done, with another fingerprint;
   /// `invalid_argument` for a bad thread id, an empty key or fingerprint.
@@ -146,7 +146,7 @@ class CheckpointSaver {
 
   /// Keeps the result, any JSON. Filling once more under the same claim is not an error
   /// and changes nothing.
-  /// Fails: `lease_lost` if the claim has ended: the step is somebody else's.
+  /// Fails: `lease_lost` if the claim has ended: the step belongs to another caller.
   [[nodiscard]] virtual Result<void> fill_step(const StepClaim& claim, const RawJson& result) = 0;
 
   /// Gives the step up, undone. A claim that has ended already is not an error.
@@ -161,7 +161,7 @@ class CheckpointSaver {
 
 // Checkpoint savers over a store: in memory, in a SQLite file, or any Store that is given.
 //
-// A put is one commit. It writes what changed against the state it goes on from, as ranges
+// A put is one commit. It writes what changed against the state it continues from, as ranges
 // of the old text that stay and text that is new, and now and then the whole state: so a
 // list that grows costs its new elements, and so does a window that slides over one. A
 // state comes back byte for byte, white space and all. A put is one sync.
@@ -191,7 +191,7 @@ struct SaverOptions {
 /// - A thread id is a session id (id.hpp). A put refuses the id of a session that is no
 ///   thread: `conflict`.
 /// - Listed states are fetched when they are read.
-/// - Steps: the claim of a stopped process stays its own, which may still go on; it ends with
+/// - Steps: the claim of a stopped process stays its own, which may still continue; it ends with
 ///   the process, at once, and otherwise not before 16 hours after the saver's last claim.
 class StoreSaver : public CheckpointSaver {
  public:
@@ -239,8 +239,8 @@ class SqliteSaver final : public StoreSaver {
 };
 
 /// What a loop uses that was given a thread id and perhaps a saver: the given one; or none,
-/// if there is no thread id either; or else an InMemorySaver, and `notice` is told in one
-/// line that nothing will outlive the process. What `notice` throws is ignored.
+/// if there is no thread id either; or else an InMemorySaver, and `notice` gets one
+/// line: nothing will outlive the process. What `notice` throws is ignored.
 [[nodiscard]] std::shared_ptr<CheckpointSaver> saver_or_default(
     std::shared_ptr<CheckpointSaver> given, std::string_view thread_id,
     const std::function<void(std::string_view)>& notice);

@@ -33,7 +33,7 @@ struct AgentPlace {
   /// As ExecSpec's state folder; empty: the one above.
   std::string programs_folder{};
   /// Whole paths that no tool for files and no sandboxed command sees: the files of the store, for
-  /// one, where whoever writes approves its own calls.
+  /// one: a tool that writes there could approve its own calls.
   std::vector<std::string> hidden{};
 };
 

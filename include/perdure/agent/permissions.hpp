@@ -61,7 +61,7 @@ struct PermitDecision {
 
 /// A rule that asks or denies holds also for what is in a folder that it fits. A path that leads out
 /// of its root is denied. Where there are rules for paths that do not allow, and an argument of
-/// `path_args` is not there or is no path, somebody is asked.
+/// `path_args` is missing or not a path, a person is asked.
 [[nodiscard]] PermitDecision decide_permit(const Permissions& permissions, const Tool& tool,
                                            const PathArgs& path_args, const Json& args);
 
@@ -91,7 +91,7 @@ inline constexpr std::size_t refusals_max = 3;
 struct CallGo {
   Json args{};
 };
-/// It may be made once somebody allows it (Policy::needs_approval).
+/// It may be made once a person allows it (Policy::needs_approval).
 struct CallAsk {
   Json args{};
   std::string why{};

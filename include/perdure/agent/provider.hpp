@@ -2,7 +2,7 @@
 //
 // A Provider object belongs to one session. It builds the body of a request (`prepare`), and
 // makes the request (`send`). Bodies grow with the conversation, so it keeps what it built and
-// is told only what is new. It stores nothing: what `send` returns is committed by its caller,
+// gets only what is new. It stores nothing: what `send` returns is committed by its caller,
 // who has committed the request before (runtime/session.hpp).
 //
 // Nothing here fails in the middle without telling what came: a response that was cut off is a
@@ -104,7 +104,7 @@ struct CutOff {
 /// No response began.
 struct NotAnswered {
   Error error{};
-  /// The request was sent, and nobody knows what became of it. Otherwise it cost nothing.
+  /// The request was sent, and its outcome is not known. Otherwise it cost nothing.
   bool may_be_paid = false;
   bool was_stopped = false;  ///< By the caller.
   int status = 0;            ///< The last answer's; 0: there was none.

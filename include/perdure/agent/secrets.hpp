@@ -31,23 +31,23 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 
 // A key that opens an account, in a type that does not let it slip out.
 //
-// It has no text, no comparison and no way into a stream or a JSON; whoever needs the bytes
+// It has no text, no comparison and no way into a stream or a JSON; code that needs the bytes
 // says `reveal()`, which a reader can search for. It is not in any value that is stored.
 
 class ApiKey {
  public:
   /// None: for servers that ask for none.
   ApiKey() = default;
-  /// `source`: where it was read, for whoever has to look at it.
+  /// `source`: where it was read, for a person who has to look at it.
   /// Fails: `invalid_argument` for what is empty, or could not stand in a header.
   [[nodiscard]] static Result<ApiKey> from_text(std::string text, std::string source = {});
 
   [[nodiscard]] bool is_none() const { return text_.empty(); }
-  /// A variable, or a file; empty if nobody said.
+  /// A variable, or a file; empty if it is not known.
   [[nodiscard]] const std::string& source() const { return source_; }
   /// The key itself, for the header of one request.
   [[nodiscard]] const std::string& reveal() const { return text_; }
-  /// `text` without the key, wherever it stands in it: for words that came from outside.
+  /// `text` without the key, wherever it is in it: for words that came from outside.
   [[nodiscard]] std::string scrub(std::string text) const;
 
  private:
@@ -67,7 +67,7 @@ class ApiKey {
 //
 // The name is what the model, the log and the ledger know. The string is read when the call is
 // made, from the environment or a file, and is written nowhere. What a tool answers is searched
-// for it, also in base64 and percent-encoded, and the name put in its place, before anybody sees
+// for it, also in base64 and percent-encoded, and the name put in its place, before anything reads
 // the answer.
 
 struct SecretSpec {

@@ -48,7 +48,7 @@ class JsonSchema {
   /// All that is wrong, at most schema_errors_max; empty: valid.
   [[nodiscard]] std::vector<SchemaError> check(const Json& value) const;
 
-  /// As check, where `{"secret_ref": NAME}` stands for a string that nobody may see (secrets.hpp):
+  /// As check, where `{"secret_ref": NAME}` is a string that must not be seen (secrets.hpp):
   /// it must be allowed to be a string, and nothing else is asked of it.
   [[nodiscard]] std::vector<SchemaError> check_hiding_secrets(const Json& value) const;
 
@@ -84,7 +84,7 @@ struct PathPlace {
 struct PathArgs {
   /// JSON pointers to arguments that are paths, or lists of paths ("/path").
   std::vector<std::string> pointers{};
-  /// What an argument that is left out means. Without it nobody knows, and rules that would not
+  /// What an argument that is left out means. Without it that is not known, and rules that would not
   /// allow everything ask.
   std::optional<std::string> otherwise{};
   PathPlace place{};
@@ -109,7 +109,7 @@ struct ToolSpec {
   std::vector<std::string> secrets{};
   /// Asking it the same again is what it is for: it waits, or watches something.
   bool is_poll = false;
-  /// Somebody's word is part of it, whatever permissions say: it asks a question.
+  /// A person's answer is part of it, whatever permissions say: it asks a question.
   bool needs_word = false;
 };
 

@@ -7,7 +7,7 @@
 // not followed at all, so a path means the file that it names, and rules for paths mean what they
 // say.
 //
-// write_file and edit_file replace a file in one step: whoever reads it gets the old content or the
+// write_file and edit_file replace a file in one step: a reader gets the old content or the
 // new one, also after a power cut. The new file carries the call's key (an extended attribute,
 // `user.perdure.key`), by which verify knows it; where the file system has no attributes, by
 // content and by what changed since the call was dispatched. What cannot be told is said to be so.
@@ -56,7 +56,7 @@ struct FileToolsSpec {
 // name; no network unless it is allowed; no capabilities. All of it ends with us.
 //
 // What a command's exit code says is between it and the model: any code is an answer. A command
-// that was killed or ran out of time is in doubt, and nobody can verify it: the tool is `unsafe`.
+// that was killed or ran out of time is in doubt, and cannot be verified: the tool is `unsafe`.
 //
 // Where the kernel does not allow sandboxes, every call is refused, and says why and what to do;
 // nothing is run outside one unless the spec says `Sandbox::none`.
@@ -97,7 +97,7 @@ struct ShellSpec {
 //          have taken effect all the same: then it is tried again with the same key, or in doubt
 //   76     the operation did not happen and will not, whatever became of earlier attempts; stderr
 //          says why. The call has failed
-//   other  as the spec declares it; else of a tool that only reads an error that the model is told,
+//   other  as the spec declares it; else of a tool that only reads an error that the model gets,
 //          and of any other unknown: verified, or in doubt
 //
 // A death by a signal, or past the timeout, is unknown. The verify program gets the same
@@ -124,7 +124,7 @@ struct ExecSpec {
   std::map<std::string, std::string> environment{};
   std::string folder = "/";  ///< Where it runs.
   /// Where programs are on record while they run. Of this machine alone, the same for every process
-  /// that may take a session up here, whoever runs it, and another for every store: whoever takes a
+  /// that may take a session up here, under any user, and another for every store: a process that takes a
   /// session up ends what its dead owner left, and must not end what the session's copy in another
   /// store runs.
   std::string state_folder{};
@@ -149,7 +149,7 @@ struct ExecSpec {
 //
 // note_write, note_read, note_list, note_delete: the scratchpad.
 //
-// ask_user: the session waits, durably, until somebody approves the call
+// ask_user: the session waits, durably, until a person approves the call
 // (Session::approve, Mail::approve). What they say there is the answer; a refusal is one, too.
 
 [[nodiscard]] std::vector<ToolSpec> make_plan_tools();

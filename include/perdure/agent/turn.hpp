@@ -26,9 +26,9 @@ enum class TurnStop : std::uint8_t {
   budget,           ///< The next request could cost more than there is.
   incomplete_plan,  ///< It answered for the third time with an unfinished plan.
   loop,             ///< The same call was refused refusals_max times (permissions.hpp).
-  needs_attention,  ///< A call is in doubt: somebody has to resolve it.
+  needs_attention,  ///< A call is in doubt: a person has to resolve it.
   waiting,          ///< For an approval, an answer, or a time.
-  interrupted,      ///< Stopped, paused or cancelled by somebody.
+  interrupted,      ///< Stopped, paused or cancelled from outside.
   refused,          ///< The model, or its provider, will not answer.
 };
 
@@ -40,10 +40,10 @@ struct TurnReport {
   std::string why{};  ///< For a person; of `completed`, where its provider ended it.
   /// The text of the last response, whole or not, and before it what came until it was cut off.
   std::string answer{};
-  bool is_cut_short = false;      ///< The answer ran into a limit of tokens: say "go on" for more.
-  std::uint64_t responses = 0;    ///< That this run received, partial ones included.
-  bool has_unknown_cost = false;  ///< A model without a price answered.
-  Position head = 0;              ///< All up to here is recorded.
+  bool is_cut_short = false;         ///< The answer ran into a limit of tokens: ask for more.
+  std::uint64_t responses = 0;       ///< That this run received, partial ones included.
+  bool has_unknown_cost = false;     ///< A model without a price answered.
+  Position head = 0;                 ///< All up to here is recorded.
   std::optional<Waiting> waiting{};  ///< For what, where a call waits.
   /// What is wrong with the folder of its notes, in words; empty: nothing is.
   std::string scratchpad_problem{};
@@ -57,7 +57,7 @@ struct TurnReport {
 
 // What an agent does, while it does it: for a terminal, a server, a test.
 //
-// What a model streams is not recorded yet: it may be cut off, and be said anew. What `Recorded`
+// What a model streams is not recorded yet: it may be cut off, and said again. What `Recorded`
 // names is in the log, and stays. An observer cannot change anything: what it throws is ignored, each
 // time, and reported nowhere; what it misses is in the log as well.
 
@@ -78,7 +78,7 @@ struct CallTold {
   CallState state = CallState::succeeded;
   ToolResultBlock result{};
 };
-/// The session cannot go on by itself.
+/// The session cannot continue by itself.
 struct CallWaits {
   Waiting waiting{};
 };
