@@ -214,8 +214,8 @@ TEST_F(DecisionTest, AnOwnerThatTakesItUpIsWaitedFor) {
   Session owner = fixture.hold(session);
   std::future<Said> resolving =
       std::async(std::launch::async, [&] { return fixture.run(resolve_as_failed); });
-  for (auto seen = must(store.changes().current()); must(store.inbox().list(session, 1)).empty();) {
-    seen = must(store.changes().wait(seen, std::chrono::minutes(5)));
+  for (auto seen = must(store.change_number()); must(store.inbox().list(session, 1)).empty();) {
+    seen = must(store.wait_for_change(seen, std::chrono::minutes(5)));
   }
   EXPECT_EQ(must(owner.take_inbox()), 1U);
   const Said said = resolving.get();

@@ -146,7 +146,7 @@ TEST_P(HostileNumbers, WaitingForAnOddTimeEnds) {
   const std::uint64_t now = must(store->change_number());
   // The second is one that wraps far into the future when it is counted in nanoseconds.
   for (const Duration timeout : {Duration::min(), Duration(-13'835'058'055'282), Duration(-1)}) {
-    EXPECT_TRUE(store->changes().wait(largest, timeout)) << timeout.count();
+    EXPECT_TRUE(store->wait_for_change(largest, timeout)) << timeout.count();
   }
   post(session, "m");
   EXPECT_GT(must(store->wait_for_change(now, Duration::max())), now);

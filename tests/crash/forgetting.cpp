@@ -130,7 +130,7 @@ void fill(Store& store, FakeClock& clock) {
 Result<void> forget_all(Store& store, FakeClock& clock,
                         const std::function<void(const std::string&)>& done) {
   clock.advance(blob_grace_min + Duration(1));
-  Upkeep& retention = store.retention();
+  Upkeep& retention = store.upkeep();
   const auto main = parsed<SessionId>("main");
   auto forgotten = retention.forget(main, 1);
   if (!forgotten && forgotten.error().code != ErrorCode::not_found) return forward(forgotten);

@@ -108,8 +108,8 @@ TEST_F(Pooled, ASessionTakesATurn) {
 TEST_F(Pooled, AChangeByAnotherIsNoticed) {
   const auto store = open();
   const auto other = open();
-  const auto since = must(store->changes().current());
-  auto waiting = std::async(std::launch::async, [&] { return store->changes().wait(since, 5min); });
+  const auto since = must(store->change_number());
+  auto waiting = std::async(std::launch::async, [&] { return store->wait_for_change(since, 5min); });
 
   (void)own_session(*other, "session");
 

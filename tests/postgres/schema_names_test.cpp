@@ -40,9 +40,9 @@ class SchemaNames : public testing::TestWithParam<const char*> {
 TEST_P(SchemaNames, HoldAStoreLikeAnyOther) {
   const auto store = must(open_store(location));
   const auto other = must(open_store(location + "&migrate=verify"));
-  EXPECT_EQ(other->upkeep().info().incarnation, store->upkeep().info().incarnation);
-  const auto since = must(other->changes().current());
-  auto waiting = std::async(std::launch::async, [&] { return other->changes().wait(since, 5min); });
+  EXPECT_EQ(other->info().incarnation, store->info().incarnation);
+  const auto since = must(other->change_number());
+  auto waiting = std::async(std::launch::async, [&] { return other->wait_for_change(since, 5min); });
 
   const Lease lease = own_session(*store, "session");
   must(store->commit(lease, turn_batch(lease.session, 1)));

@@ -41,7 +41,7 @@ TEST_P(WakeUps, AnotherProcessesWriteEndsTheWait) {
   for (int round = 0; round < 5; ++round) {
     const auto since = must(store->change_number());
     auto waiting =
-        std::async(std::launch::async, [&] { return store->changes().wait(since, 5min); });
+        std::async(std::launch::async, [&] { return store->wait_for_change(since, 5min); });
     const auto id = SessionId::parse(fmt::format("session {}", round)).value();
 
     must(other->sessions().create({.id = id}));
@@ -104,7 +104,7 @@ class Listener {
 // what is in the name of this one.
 std::string channel_of(Store& store, std::string_view named) {
   auto waiting = std::async(std::launch::async, [&] {
-    return store.changes().wait(must(store.changes().current()), 5min);
+    return store.wait_for_change(must(store.change_number()), 5min);
   });
   std::string query;
   for (int asked = 0; asked < 1000 && query.empty(); ++asked) {
