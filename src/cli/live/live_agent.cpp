@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/descriptor.hpp"
 #include "desk.hpp"
 #include "exit.hpp"
 #include "live/left_open.hpp"
@@ -30,7 +31,6 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/turn.hpp"
-#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/budget.hpp"

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "perdure/core/text.hpp"
+#include "core/api/text.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/text.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/point.hpp"

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 
 namespace perdure::cli {
 namespace {

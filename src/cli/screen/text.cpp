@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/core/text.hpp"
+#include "core/api/text.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/core/base64.hpp"
+#include "core/api/text.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "command/command.hpp"
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/money.hpp"
 
 namespace perdure::cli {
 

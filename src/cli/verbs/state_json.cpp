@@ -11,8 +11,8 @@
 #include <utility>
 #include <variant>
 
+#include "core/api/text.hpp"
 #include "perdure/agent/turn.hpp"
-#include "perdure/core/base64.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"

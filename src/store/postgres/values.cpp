@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/text.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/text.hpp"
 #include "perdure/store/body.hpp"
 #include "perdure/store/entry.hpp"
 #include "perdure/store/ownership.hpp"

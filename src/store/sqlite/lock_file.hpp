@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/file_lock.hpp"

@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "sqlite/page_sums.hpp"
 
 namespace perdure::sqlite {

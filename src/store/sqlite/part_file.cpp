@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "sqlite/file_lock.hpp"
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/file_lock.hpp"

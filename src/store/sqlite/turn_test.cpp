@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "core/api/descriptor.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "sqlite/file_lock.hpp"
 

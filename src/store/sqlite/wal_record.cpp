@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 
 namespace perdure::sqlite {
 namespace {
