@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_text.hpp"
 
 namespace perdure {
 

@@ -1,8 +1,6 @@
 # What the core layer is made of. Names are relative to this folder.
 
 set(PERDURE_CORE_SOURCES
-    base64.cpp
-    canonical_json.cpp
     descriptor.cpp
     error.cpp
     guarded.cpp
@@ -10,7 +8,6 @@ set(PERDURE_CORE_SOURCES
     json.cpp
     json_number.cpp
     json_text.cpp
-    money.cpp
     own_process.cpp
     raw_json.cpp
     sha256.cpp

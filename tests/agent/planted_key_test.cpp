@@ -16,12 +16,12 @@
 
 #include "agent/talks.hpp"
 #include "contract/backends.hpp"
+#include "core/api/text.hpp"
 #include "crash/child_process.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_programs.hpp"
 #include "doubles/temp_folder.hpp"
 #include "models/model_server.hpp"
-#include "perdure/core/base64.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure::agents {

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "perdure/adapters/checkpointer.hpp"
-#include "perdure/core/canonical_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"

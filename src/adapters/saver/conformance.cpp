@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "perdure/adapters/saver.hpp"
-#include "perdure/core/canonical_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/raw_json.hpp"

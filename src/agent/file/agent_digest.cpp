@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
@@ -16,7 +17,6 @@
 #include "perdure/agent/secrets.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
-#include "perdure/core/canonical_json.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "agent/api/agent_text.hpp"
+#include "core/api/text.hpp"
 #include "file/agent_schema.hpp"
 #include "file/sections.hpp"
 #include "file/yaml_document.hpp"
@@ -25,7 +26,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/text.hpp"
 
 namespace perdure::agent_file {
 

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
+#include "core/api/text.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/permissions.hpp"
@@ -28,8 +30,6 @@
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_pointer.hpp"
-#include "perdure/core/money.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/policy.hpp"

@@ -22,8 +22,8 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include "core/api/json_text.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_pointer.hpp"
 #include "text/pattern.hpp"
 
 namespace perdure::agent_file {

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "models/dialect.hpp"
 #include "models/sse.hpp"
 #include "models/wire.hpp"
@@ -22,7 +23,6 @@
 #include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_text.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/conversation.hpp"
 

@@ -18,6 +18,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/api/json_text.hpp"
 #include "models/anthropic.hpp"
 #include "models/chat.hpp"
 #include "models/curl_transport.hpp"
@@ -33,7 +34,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_text.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

@@ -16,9 +16,9 @@
 #include <vector>
 #include <yaml-cpp/yaml.h>
 
+#include "core/api/text.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/money.hpp"
 
 namespace perdure {
 namespace {

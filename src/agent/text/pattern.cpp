@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/text.hpp"
 
 namespace perdure::schema {
 namespace {

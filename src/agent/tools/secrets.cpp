@@ -17,8 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/text.hpp"
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/core/base64.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"

@@ -13,9 +13,9 @@
 #include <utility>
 #include <variant>
 
+#include "core/api/text.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/core/base64.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"

@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/descriptor.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
-#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"

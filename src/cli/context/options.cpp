@@ -21,7 +21,7 @@
 
 #include "context/command_context.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/money.hpp"
+#include "core/api/text.hpp"
 #include "perdure/store/log.hpp"
 
 namespace perdure::cli {

@@ -23,7 +23,7 @@
 #include "context/agent_source.hpp"
 #include "context/command_context.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/text.hpp"
+#include "core/api/text.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/log.hpp"
 #include "screen/as_json.hpp"

@@ -32,7 +32,7 @@
 
 #include "command/command.hpp"
 #include "context/process_io.hpp"
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "screen/text.hpp"
 #include "store/api/location.hpp"

@@ -19,13 +19,13 @@
 #include <vector>
 
 #include "context/command_context.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/turn.hpp"
-#include "perdure/core/descriptor.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/session_values.hpp"

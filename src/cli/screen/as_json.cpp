@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "perdure/agent/turn.hpp"
-#include "perdure/core/base64.hpp"
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_pointer.hpp"
+#include "core/api/json_text.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "perdure/core/text.hpp"
+#include "core/api/text.hpp"
 
 namespace perdure::cli {
 namespace {

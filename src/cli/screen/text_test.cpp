@@ -1,6 +1,6 @@
 // No byte of a store acts on a terminal.
 
-#include "perdure/core/text.hpp"
+#include "core/api/text.hpp"
 
 #include <gtest/gtest.h>
 #include <string>

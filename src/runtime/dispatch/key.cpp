@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/json_text.hpp"
 #include "dispatch/schema_defaults.hpp"
-#include "perdure/core/canonical_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"

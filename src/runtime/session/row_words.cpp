@@ -8,7 +8,7 @@
 #include <string_view>
 #include <variant>
 
-#include "perdure/core/text.hpp"
+#include "core/api/text.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "core/api/text.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/text.hpp"
 #include "perdure/store/log.hpp"
 
 namespace perdure {

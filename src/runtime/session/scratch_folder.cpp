@@ -22,10 +22,10 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/core/text.hpp"
 #include "perdure/runtime/session_values.hpp"
 
 namespace perdure {

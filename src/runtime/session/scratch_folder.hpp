@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

@@ -18,7 +18,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_text.hpp"
+#include "core/api/json_text.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "runtime/api/fields.hpp"
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/core/base64.hpp"
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"

@@ -18,9 +18,9 @@
 
 #include "bundle/told_calls.hpp"
 #include "copy/fact_stream.hpp"
+#include "core/api/json_text.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_text.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

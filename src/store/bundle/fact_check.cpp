@@ -10,10 +10,10 @@
 #include <string_view>
 #include <variant>
 
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/text.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/inbox.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <sys/stat.h>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::sqlite {

@@ -9,7 +9,7 @@
 #include <string>
 #include <sys/types.h>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::sqlite {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::sqlite {

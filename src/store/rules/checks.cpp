@@ -15,10 +15,10 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/text.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/inbox.hpp"

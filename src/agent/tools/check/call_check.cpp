@@ -14,10 +14,10 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "loop/marks.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/core/canonical_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"

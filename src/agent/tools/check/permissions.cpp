@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_pointer.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/check/wildcard.hpp"
 

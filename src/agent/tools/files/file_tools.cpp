@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/text.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/core/text.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "text/pattern.hpp"
 #include "text/text_cut.hpp"

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "core/api/descriptor.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
-#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::files {

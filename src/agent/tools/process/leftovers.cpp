@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 

@@ -32,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_pointer.hpp"
 #include "text/pattern.hpp"
 #include "tools/schema/value.hpp"
 

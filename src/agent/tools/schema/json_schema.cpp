@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_pointer.hpp"
 #include "text/edit_distance.hpp"
 #include "text/pattern.hpp"
 #include "tools/schema/compiler.hpp"

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/core/canonical_json.hpp"
+#include "core/api/json_text.hpp"
 #include "perdure/core/json.hpp"
 #include "text/text_cut.hpp"
 

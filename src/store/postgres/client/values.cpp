@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/text.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/text.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"

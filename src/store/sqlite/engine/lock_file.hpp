@@ -8,7 +8,7 @@
 #include <string>
 
 #include "files/file_lock.hpp"
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/engine/write_lock.hpp"

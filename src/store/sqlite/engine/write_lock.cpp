@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "files/file_lock.hpp"
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 

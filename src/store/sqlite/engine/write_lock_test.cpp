@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "core/api/descriptor.hpp"
 #include "doubles/temp_folder.hpp"
 #include "files/file_lock.hpp"
-#include "perdure/core/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::sqlite {

@@ -18,8 +18,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "perdure/core/descriptor.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
+#include "core/api/descriptor.hpp"
 
 namespace perdure::sqlite {
 namespace {
