@@ -19,7 +19,7 @@ class FalseStore final : public WatchedStore, private Transfer {
 
   /// `behind` must outlive this.
   explicit FalseStore(Store& behind)
-      : WatchedStore(behind, static_cast<Transfer&>(*this)), behind_(behind.transfer()) {}
+      : WatchedStore(behind, with_transfer(behind, *this)), behind_(behind.transfer()) {}
 
   void on_read(Change change) { read_ = std::move(change); }
   void leave_out(std::function<bool(const Fact&)> which) { left_out_ = std::move(which); }

@@ -40,19 +40,27 @@ class WatchedStore : public Store {
   [[nodiscard]] Result<std::string> loss_token() override { return behind_.loss_token(); }
 
  protected:
-  /// With a transfer of its own.
-  WatchedStore(Store& behind, Transfer& transfer)
-      : Store({.sessions = behind.sessions(),
-               .ownership = behind.ownership(),
-               .log = behind.log(),
-               .ledger = behind.ledger(),
-               .inbox = behind.inbox(),
-               .blobs = behind.blobs(),
-               .upkeep = behind.upkeep(),
-               .transfer = transfer}),
-        behind_(behind) {}
+  /// With roles of its own; see with_inbox, with_transfer.
+  WatchedStore(Store& behind, const Roles& roles) : Store(roles), behind_(behind) {}
+  [[nodiscard]] static Roles with_inbox(Store& store, Inbox& inbox) {
+    return with(store, inbox, store.transfer());
+  }
+  [[nodiscard]] static Roles with_transfer(Store& store, Transfer& transfer) {
+    return with(store, store.inbox(), transfer);
+  }
 
  private:
+  static Roles with(Store& store, Inbox& inbox, Transfer& transfer) {
+    return {.sessions = store.sessions(),
+            .ownership = store.ownership(),
+            .log = store.log(),
+            .ledger = store.ledger(),
+            .inbox = inbox,
+            .blobs = store.blobs(),
+            .upkeep = store.upkeep(),
+            .transfer = transfer};
+  }
+
   Store& behind_;
   Commit answer_;
 };

@@ -133,6 +133,17 @@ Result<std::vector<Call>> MortalStore::with_key(const Digest& key) {
   return behind_.ledger().with_key(key);
 }
 
+Result<std::vector<Call>> MortalStore::list(const CallQuery& query) {
+  if (fails_to_read()) return away();
+  return behind_.ledger().list(query);
+}
+
+void MortalStore::plan(std::uint64_t commit, Mishap mishap, std::uint64_t times) {
+  commit_in_ = commit;
+  mishap_ = mishap;
+  times_ = times;
+}
+
 void MortalStore::be_well() {
   plan(0, Mishap::none, 0);
   read_fails_in_ = 0;

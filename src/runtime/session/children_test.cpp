@@ -30,7 +30,8 @@ namespace {
 /// A process that dies at its Nth commit or post: that one is made or not, and nothing after it.
 class MortalStore final : public WatchedStore, private Inbox {
  public:
-  explicit MortalStore(Store& behind) : WatchedStore(behind), store_(behind) {
+  explicit MortalStore(Store& behind)
+      : WatchedStore(behind, with_inbox(behind, *this)), store_(behind) {
     on_commit([this](const Lease& lease, const Batch& batch) -> Result<Receipt> {
       if (!lives()) return gone();
       auto receipt = store_.commit(lease, batch);
@@ -52,7 +53,6 @@ class MortalStore final : public WatchedStore, private Inbox {
     if (is_dead_) return gone();
     return created;
   }
-  [[nodiscard]] Inbox& inbox() override { return *this; }
   [[nodiscard]] Result<void> post(const NewInboxMessage& message) override {
     if (!lives()) return gone();
     auto posted = store_.inbox().post(message);
