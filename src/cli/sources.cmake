@@ -48,6 +48,7 @@ set(PERDURE_CLI_SOURCES
     verbs/checkpoints.cpp
     verbs/complete.cpp
     verbs/copy.cpp
+    verbs/move.cpp
     verbs/decide.cpp
     verbs/deliver.cpp
     verbs/demo.cpp

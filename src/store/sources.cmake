@@ -16,8 +16,7 @@ set(PERDURE_STORE_SOURCES
     copy/comparison.cpp
     copy/copy.cpp
     copy/fact_stream.cpp
-    copy/family.cpp
-    copy/place.cpp
+    copy/fork_facts.cpp
     copy/plan.cpp
     memory/blobs.cpp
     memory/calls.cpp
@@ -34,8 +33,6 @@ set(PERDURE_STORE_SOURCES
     memory/rows.cpp
     memory/sessions.cpp
     memory/sweep.cpp
-    memory/arriving.cpp
-    memory/departing.cpp
     memory/transfer.cpp
     kept_versions.cpp
     location.cpp
@@ -108,7 +105,6 @@ set(PERDURE_STORE_SOURCES
     sqlite/collect.cpp
     sqlite/commit.cpp
     sqlite/connection.cpp
-    sqlite/departing.cpp
     sqlite/doctor.cpp
     sqlite/erase.cpp
     sqlite/fact_reader.cpp

@@ -237,7 +237,7 @@ Result<AgentSource> source_for(Desk& desk, const SessionSummary& row) {
 }
 
 Result<TakenUp> take_up(Desk& desk, Store& store, const SessionSummary& row) {
-  if (!row.moved_to.empty() && !row.moving) {
+  if (!row.moved_to.empty()) {
     return fail(ErrorCode::conflict,
                 fmt::format("{} was moved; it goes on there: perdure resume {} --store {}",
                             row.id.text(), row.id.text(), shell_word(row.moved_to)),
