@@ -1,4 +1,4 @@
-// Sessions that go elsewhere, as a bundle or by `copy`: nothing is made for what does not arrive.
+// Sessions that go elsewhere, as a bundle or by `move`: nothing is made for what does not arrive.
 
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -69,16 +69,16 @@ TEST_F(Moving, AStoreIsNotMadeForABundleThatIsNone) {
 TEST_F(Moving, AStoreIsNotMadeForSessionsThatDoNotGoThere) {
   const TempFolder folder;
   const std::string there = folder.file("new.db");
-  EXPECT_EQ(shell("perdure copy " + there + " ses_0chi1d --yes").exit, 1);
-  EXPECT_EQ(shell("perdure copy " + there + " ses_9pq4 --yes").exit, 5);
-  EXPECT_EQ(shell("perdure copy " + there + " ses_7k").exit, 9);
-  EXPECT_EQ(shell("perdure copy " + there + " --abandon").exit, 3);
+  EXPECT_EQ(shell("perdure move " + there + " ses_0chi1d --yes").exit, 1);
+  EXPECT_EQ(shell("perdure move " + there + " ses_9pq4 --yes").exit, 5);
+  EXPECT_EQ(shell("perdure move " + there + " ses_7k").exit, 9);
+  EXPECT_EQ(shell("perdure move " + there + " --abandon").exit, 3);
   EXPECT_EQ(names_in(folder.path().string()), "");
-  EXPECT_EQ(shell("perdure copy " + there + " ses_0chi1d --yes --with-relatives").exit, 0);
+  EXPECT_EQ(shell("perdure move " + there + " ses_0chi1d --yes --with-relatives").exit, 0);
 }
 
 TEST_F(Moving, SessionsAreNotMovedToWhereTheyWouldBeLost) {
-  EXPECT_EQ(shell("perdure copy memory: ses_7k --yes").exit, 2);
+  EXPECT_EQ(shell("perdure move memory: ses_7k --yes").exit, 2);
   EXPECT_EQ(shell("perdure -q sessions state:moved").out, "");
 }
 

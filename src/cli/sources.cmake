@@ -51,6 +51,7 @@ set(PERDURE_CLI_SOURCES
     verbs/fork.cpp
     verbs/help.cpp
     verbs/import.cpp
+    verbs/move.cpp
     verbs/log.cpp
     verbs/pause.cpp
     verbs/pending.cpp

@@ -13,18 +13,15 @@ set(PERDURE_STORE_SOURCES
     copy/comparison.cpp
     copy/copy.cpp
     copy/fact_stream.cpp
-    copy/family.cpp
-    copy/place.cpp
+    copy/fork_facts.cpp
     copy/plan.cpp
     enum_names.cpp
     files/file_lock.cpp
     files/part_file.cpp
     location.cpp
-    memory/arriving.cpp
     memory/blobs.cpp
     memory/check.cpp
     memory/commit.cpp
-    memory/departing.cpp
     memory/inbox.cpp
     memory/ledger.cpp
     memory/log.cpp
@@ -88,7 +85,6 @@ set(PERDURE_STORE_SOURCES
     sqlite/check/check_file.cpp
     sqlite/check/check_rest.cpp
     sqlite/check/check_session.cpp
-    sqlite/departing.cpp
     sqlite/engine/acknowledged.cpp
     sqlite/engine/blobs.cpp
     sqlite/engine/commit.cpp

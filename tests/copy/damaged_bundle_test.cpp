@@ -56,7 +56,8 @@ class DamagedBundle : public testing::Test {
 
   void expect_untouched() {
     EXPECT_THAT(must(to->sessions().list({})).sessions, IsEmpty());
-    EXPECT_EQ(must(to->transfer().find_arrival("bundle")).last, 0U) << "not even begun";
+    EXPECT_EQ(must(to->transfer().read({.owners = {}, .arrival = {.from = "bundle"}}, {})).attempt,
+              0U);
   }
 
   /// Of a bundle that was made with facts such as nobody has.

@@ -38,7 +38,7 @@ TEST_P(BundleTest, WhatCannotBeExportedLeavesNoFile) {
   EXPECT_EQ(export_sessions(*from, folder.file("no/such/folder")).error().code,
             ErrorCode::unavailable);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  must(copy_store(*from, *to, {.place = "elsewhere"}));
+  must(move_sessions(*from, *to, {.place = "elsewhere"}));
   const auto moved = export_sessions(*from, path, {.sessions = {named("trimmed")}});
   EXPECT_EQ(moved.error().code, ErrorCode::conflict);
   EXPECT_EQ(moved.error().subject, "elsewhere");
@@ -167,7 +167,9 @@ TEST_P(BundleTest, AKeyThatIsHeldLeavesNothing) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::conflict);
   EXPECT_EQ(refused.error().subject, "rival:1");
-  EXPECT_EQ(must(to->transfer().find_arrival("bundle")).ticket, 0U) << "nor is it under way";
+  EXPECT_EQ(must(to->transfer().read({.owners = {}, .arrival = {.from = "bundle"}}, {})).attempt,
+            0U)
+      << "nor is it under way";
   EXPECT_TRUE(to->sessions().create({.id = named("main")})) << "nor is an id taken";
   must(to->upkeep().remove(named("main")));
   EXPECT_THAT(rows(*to), SizeIs(1));

@@ -249,7 +249,6 @@ class Portrait {
     session.holder.reset();
     session.revision = 0;
     session.moved_to.clear();
-    session.moving = false;
     line("session", session);
     line("restored", session.restored);
     line("line", segments(store_.log().line(session.id, Point::head())));

@@ -179,8 +179,8 @@ TEST_F(DamagedPage, OfSessionsIsNoListOfAllThatGoElsewhere) {
   write_files(path, files);
   const auto store = open_store(path).value();
 
-  const auto plan = plan_copy(*store, {.place = "elsewhere"});
-  const auto copied = copy_store(*store, *open_store("memory:").value(), {.place = "elsewhere"});
+  const auto plan = plan_move(*store, {.place = "elsewhere"});
+  const auto copied = move_sessions(*store, *open_store("memory:").value(), {.place = "elsewhere"});
 
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, ErrorCode::corrupted);

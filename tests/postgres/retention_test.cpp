@@ -171,20 +171,12 @@ TEST_P(PostgresRetention, WhatTwoForksSharedGoesWithTheLastOfThem) {
   EXPECT_EQ(one("SELECT count(*) FROM perdure.garbage"), "0");
 }
 
-TEST_P(PostgresRetention, WhatIsOnItsWayIsNeitherForgottenNorClearedAway) {
+TEST_P(PostgresRetention, WhatArrivesIsNotClearedAway) {
   const Lease lease = own(create());
   plan(lease, "old");
   plan(lease, "new");
   must(store->ownership().release(lease));
-  cluster().execute(in_store("UPDATE perdure.session SET moved = 'moving sto_x over there'"));
   auto& retention = store->upkeep();
-
-  EXPECT_EQ(subject_of(retention.prune(lease.session, {})), "over there");
-  EXPECT_EQ(code_of(retention.forget(lease.session, 1)), ErrorCode::conflict);
-  EXPECT_EQ(code_of(retention.erase(lease.session, {1})), ErrorCode::conflict);
-  EXPECT_EQ(code_of(retention.remove(lease.session)), ErrorCode::conflict);
-  EXPECT_THAT(texts(lease.session), ElementsAre("old", "new"));
-
   cluster().execute(
       in_store("DELETE FROM perdure.session; INSERT INTO perdure.garbage VALUES (1, "
                "''); INSERT INTO perdure.transit VALUES (1, 'sto_x', 1, 1)"));

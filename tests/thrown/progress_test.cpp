@@ -142,10 +142,10 @@ TEST_P(ThrowingProgress, OfAnImportWhichIsThenDone) {
 }
 
 TEST_P(ThrowingProgress, OfACopyWhichIsThenDone) {
-  try_every_step(of([this](const Progress& told) -> Result<CopyReport> {
+  try_every_step(of([this](const Progress& told) -> Result<MoveReport> {
     const auto to = must(open_store("memory:"));
-    auto copied = copy_store(*store, *to, {}, told);
-    must(copy_store(*store, *to));
+    auto copied = move_sessions(*store, *to, {}, told);
+    must(move_sessions(*store, *to));
     must(to->sessions().read(id));
     return copied;
   }));

@@ -250,7 +250,7 @@ class Maker {
     options.clock = &clock_;
     options.ids = &other_ids_;
     const auto other = must(open_store("memory:", options));
-    must(copy_store(store_, *other, {.sessions = {moved}, .place = "another store"}));
+    must(move_sessions(store_, *other, {.sessions = {moved}, .place = "another store"}));
   }
 
   // What a bundle brings: a call that only claims its key, and a removed session's claim of one.

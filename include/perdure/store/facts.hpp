@@ -147,6 +147,7 @@ struct FactSlice {
   FactCursor from{};
   std::vector<Fact> facts{};
   FactCursor next{};
+  std::uint64_t attempt = 0;  ///< Of an arrival that is read (transfer.hpp); 0: there is none.
 
   bool operator==(const FactSlice&) const = default;
 };

@@ -6,8 +6,8 @@
 // Cut off in the middle, by an error or by a death, it leaves a good store, and doing it again does
 // the rest.
 //
-// What is done to one session fails with `conflict` while that is being moved to another store, with
-// the place as subject. One that was moved is forgotten here alone.
+// What is done here to a session that was moved to another store has no effect there. A body that is
+// erased while its session is being moved does not get there.
 
 #pragma once
 

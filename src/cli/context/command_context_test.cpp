@@ -109,8 +109,8 @@ TEST(Passwords, AreRefusedOnTheCommandLine) {
     for (const std::vector<std::string>& words :
          std::vector<std::vector<std::string>>{{"sessions", "--store", store},
                                                {"config", "--store", store},
-                                               {"copy", store, "--dry-run"},
-                                               {"--json", "copy", store, "--yes"}}) {
+                                               {"move", store, "--dry-run"},
+                                               {"--json", "move", store, "--yes"}}) {
       const Said said = fixture.run(words);
       EXPECT_EQ(said.exit, 2) << said.out;
       EXPECT_THAT(said.err, HasSubstr("~/.pgpass"));
@@ -133,7 +133,7 @@ TEST(MistypedStores, AreRefusedWithoutTheirPassword) {
                                                {"sessions", "--json", "--store", store},
                                                {"config", "--store", store},
                                                {"config", "--json", "--store", store},
-                                               {"copy", store, "--yes"},
+                                               {"move", store, "--yes"},
                                                {"salvage", store, "saved.db"},
                                                {"sessions", "--stor=" + store}}) {
       const Said said = fixture.run(words);

@@ -231,7 +231,7 @@ Result<AgentSource> source_for(CommandContext& context, const SessionSummary& ro
 
 Result<ResumedSession> resume_session(CommandContext& context, Store& store,
                                       const SessionSummary& row) {
-  if (!row.moved_to.empty() && !row.moving) {
+  if (!row.moved_to.empty()) {
     return fail(ErrorCode::conflict,
                 fmt::format("{} was moved; it goes on there: perdure resume {} --store {}",
                             row.id.text(), row.id.text(), shell_word(row.moved_to)),

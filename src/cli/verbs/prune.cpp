@@ -36,7 +36,7 @@ Result<std::vector<SessionId>> named_sessions(CommandContext& context, Store& st
     auto page = store.sessions().list(query);
     if (!page) return forward(page);
     for (const SessionSummary& row : page->sessions) {
-      if (!row.moving) ids.push_back(row.id);
+      ids.push_back(row.id);
     }
     query.cursor = page->next;
   } while (!query.cursor.empty());

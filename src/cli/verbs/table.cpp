@@ -45,6 +45,7 @@ const std::vector<Command>& commands() {
       check_command(),
       doctor_command(),
       backup_command(),
+      move_command(),
       copy_command(),
       export_command(),
       import_command(),

@@ -38,6 +38,7 @@ namespace perdure::cli {
 [[nodiscard]] Command doctor_command();
 [[nodiscard]] Command backup_command();
 [[nodiscard]] Command copy_command();
+[[nodiscard]] Command move_command();
 [[nodiscard]] Command export_command();
 [[nodiscard]] Command import_command();
 [[nodiscard]] Command prune_command();

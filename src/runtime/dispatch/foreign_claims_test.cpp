@@ -201,7 +201,7 @@ TEST_P(ForeignClaims, ThatWereAcceptedAreReplayed) {
 TEST_P(ForeignClaims, OfAMoveBetweenOnesOwnStoresAreOnesOwn) {
   begin({pay()});
   make_strange();
-  must(copy_store(*strange, *store));
+  must(move_sessions(*strange, *store));
   EXPECT_EQ(pay_here().replayed, 1U);
   EXPECT_EQ(runs["pay"], 0);
 }
@@ -213,7 +213,7 @@ TEST_P(ForeignClaims, AreNotAcceptedByAMoveOrByAnotherBundle) {
   const auto between = must(open_store("memory:", {.clock = &clock, .ids = &ids}));
   must(import_bundle(*between, bundle));
   must(export_sessions(*between, folder.file("again")));
-  must(copy_store(*between, *store));
+  must(move_sessions(*between, *store));
   EXPECT_TRUE(pay_here().waiting) << "after a move";
 
   must(store->upkeep().remove(stranger));

@@ -206,15 +206,6 @@ Position kept_before(const State& state, const SessionTable& table, Version numb
   return before;
 }
 
-/// Fails: `not_found`; `conflict` while it is being moved.
-Result<SessionTable*> find_at_rest(State& state, const SessionId& id) {
-  auto table = find_session(state, id);
-  if (!table) return table;
-  auto rests = rules::check_at_rest(id, (*table)->moved);
-  if (!rests) return forward(rests);
-  return table;
-}
-
 EntryRow* find_own_entry(State& state, const SessionTable& table, Position position) {
   const auto place = locate(state, table, position);
   if (!place) return nullptr;
@@ -233,7 +224,7 @@ Result<void> check_removable(const State& state, const SessionTable& table, Upti
         holder->worker.text());
   }
   // What became of the calls of a session that was moved is the other store's to say.
-  if (!table.moved.is_here()) return rules::check_at_rest(table.row.id, table.moved);
+  if (!table.moved.is_here()) return {};
   for (const Call& call : table.calls | std::views::values) {
     if (!rules::is_open(call.state)) continue;
     const std::string name = call_name(call.session, call.position);
@@ -283,7 +274,7 @@ std::set<Digest> named_blobs(const State& state) {
 Result<Pruned> MemoryStore::prune(const SessionId& session, const Keep& keep,
                                   const Progress& progress) {
   auto pruned = base_.state.with([&](State& state) -> Result<Pruned> {
-    auto table = find_at_rest(state, session);
+    auto table = find_session(state, session);
     if (!table) return forward(table);
     const Version newest = newest_from(**table, keep.last);
     const auto names = std::erase_if((*table)->checkpoints, [&](const auto& row) {
@@ -303,7 +294,7 @@ Result<Pruned> MemoryStore::prune(const SessionId& session, const Keep& keep,
 
 Result<Pruned> MemoryStore::forget(const SessionId& session, Version version) {
   return base_.state.with([&](State& state) -> Result<Pruned> {
-    auto table = find_at_rest(state, session);
+    auto table = find_session(state, session);
     if (!table) return forward(table);
     auto place = resolve(state, **table, Point::version(version));
     if (!place) return forward(place);
@@ -318,7 +309,7 @@ Result<Pruned> MemoryStore::forget(const SessionId& session, Version version) {
 
 Result<Freed> MemoryStore::erase(const SessionId& session, const std::vector<Position>& positions) {
   return base_.state.with([&](State& state) -> Result<Freed> {
-    auto table = find_at_rest(state, session);
+    auto table = find_session(state, session);
     if (!table) return forward(table);
     std::vector<EntryRow*> rows;
     for (const Position position : positions) {
@@ -336,6 +327,7 @@ Result<Freed> MemoryStore::erase(const SessionId& session, const std::vector<Pos
       entry.body = Body::from_stored(entry.body.codec(), {});
       entry.condition = Condition::erased;
     }
+    ++(*table)->row.revision;
     state.note_change();
     return freed;
   });

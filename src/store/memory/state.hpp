@@ -13,7 +13,6 @@
 #include <mutex>
 #include <optional>
 #include <ranges>
-#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -185,15 +184,6 @@ struct BlobRow {
   bool operator==(const BlobRow&) const = default;
 };
 
-/// A move to another store; the numbers as in transfer.hpp.
-struct DepartureRow {
-  Departure numbers;
-  Ticket last = 0;
-  std::set<OwnerNumber> owners;  ///< That go; also removed ones whose segments they share.
-
-  bool operator==(const DepartureRow&) const = default;
-};
-
 /// A session that is not here yet, or was removed where it comes from.
 struct ArrivingOwner {
   OwnerNumber born = 0;  ///< Its number here.
@@ -203,12 +193,9 @@ struct ArrivingOwner {
   bool operator==(const ArrivingOwner&) const = default;
 };
 
-/// A move from another store, and what was taken in of it.
+/// What was taken in of an arrival.
 struct ArrivalRow {
-  Ticket last = 0;
-  bool is_open = false;
-  Ticket finished = 0;
-  FactCursor next;
+  rules::OpenArrival open;
   std::map<OwnerNumber, ArrivingOwner> owners;  ///< By their number in the source.
   std::map<SegmentId, SegmentId> numbers;       ///< From the source's to ours.
   std::map<SegmentId, SegmentTable> segments;   ///< By ours.
@@ -226,8 +213,8 @@ struct State {
   std::map<Digest, CallRef> key_holders;
   std::map<Digest, Call> claims;  ///< Keys that calls of removed sessions hold.
   std::map<Digest, BlobRow> blobs;
-  std::map<std::string, DepartureRow> departures;  ///< By the target's incarnation.
-  std::map<std::string, ArrivalRow> arrivals;      ///< By the source's.
+  std::map<std::string, std::uint64_t> marked;  ///< Attempts, by the target's incarnation.
+  std::map<std::string, ArrivalRow> arrivals;   ///< By the source's.
   SegmentId last_segment = 0;
   std::uint64_t births = 0;
   std::uint64_t messages = 0;

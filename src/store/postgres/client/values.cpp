@@ -38,7 +38,7 @@ SessionSummary read_session(const Rows& rows) {
   SessionSummary session = rules::read_summary(rows);
   session.restored = rows.boolean(23);
   session.holder = read_holder(rows, 24);
-  rules::show(rules::moved_from(rows.text(32)), session);
+  session.moved_to = rules::moved_from(rows.text(32)).to.place;
   return session;
 }
 

@@ -28,18 +28,17 @@
 // `session.restored`: came out of a backup, and nobody has looked at it since.
 //
 // What moves between stores have to remember (transfer.hpp):
-// `session.moved`: where it goes or went (rules/moves.hpp); NULL if it is here.
-// `move`: how moves to (side 0) or from (side 1) another store stand, one row for each such
-// store, which goes by its incarnation. `since` is the first ticket of the move that is
-// open, or 0; `done` the last one of the move that was finished last; `cursor` how far what
-// arrives has come.
-// `transit`: who is on its way, also removed sessions whose segments go along. `origin` is
-// its number in the source.
+// `session.moved`: where it was moved to (rules/moves.hpp); NULL if it is here.
+// `move`: side 0: the last attempt that marked sessions as moved to a store, `done`; side 1: the
+// arrival that is open from a store: its attempt, `ticket`, and how far it has come, `cursor`.
+// `since` is 1 there. Stores go by their incarnation.
+// `transit`: what belongs to an arrival, also removed sessions whose segments come along. `origin` is
+// its number in the source. (Rows of side 0 are of an earlier version.)
 // `arriving`: the rows of sessions that are not here yet, as they will stand in `session`; their
 // other rows are in place. Each owner that arrives has a row in `garbage`, without an id, until
-// it lands: whatever becomes of the move, nothing is left behind. `origin_segment` is the
+// it is released: whatever becomes of the move, nothing is left behind. `origin_segment` is the
 // active one, as the source numbers it.
-// `arrived_segment`: which segment of the source became which one here, while the move is open.
+// `arrived_segment`: which segment of the source became which one here, while the arrival is open.
 //
 // No row of these tables may look like one of another: salvage knows rows by their shape.
 

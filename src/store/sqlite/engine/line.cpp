@@ -139,11 +139,6 @@ Result<std::int64_t> require_here(Connection& db, const SessionId& id) {
   return number;
 }
 
-Result<void> check_at_rest(Connection& db, const SessionId& id) {
-  const auto number = find_session(db, id);
-  return number ? rules::check_at_rest(id, moved_of(db, *number)) : Result<void>();
-}
-
 bool is_arriving(Connection& db, const SessionId& id) {
   return db.query("SELECT 1 FROM arriving WHERE id = ?", id.text()).next();
 }

@@ -33,10 +33,8 @@ inline constexpr std::string_view select_segment =
 [[nodiscard]] std::optional<std::int64_t> find_session(Connection& db, const SessionId& id);
 /// Fails: `not_found`.
 [[nodiscard]] Result<std::int64_t> require_session(Connection& db, const SessionId& id);
-/// Fails: `not_found`; `conflict` if it is moved, or being moved, to another store.
+/// Fails: `not_found`; `conflict` if it was moved to another store.
 [[nodiscard]] Result<std::int64_t> require_here(Connection& db, const SessionId& id);
-/// Fails: `conflict` if it is being moved. It need not be there.
-[[nodiscard]] Result<void> check_at_rest(Connection& db, const SessionId& id);
 /// Whether it is on its way here, and its id taken.
 [[nodiscard]] bool is_arriving(Connection& db, const SessionId& id);
 

@@ -22,14 +22,13 @@ struct Access {
 class SqliteTransfer final : public Transfer {
  public:
   explicit SqliteTransfer(Access access) : access_(access) {}
-  Result<Departure> find_departure(const std::string& target) override;
-  Result<Departure> depart(const Destination& to, const std::vector<SessionId>& sessions) override;
-  Result<Arrival> find_arrival(const std::string& source) override;
-  Result<Arrival> arrive(const std::string& source, const Departure& departure) override;
-  Result<Passage> show(const std::vector<SessionId>& sessions) override;
-  Result<FactSlice> read(const Passage& passage, const FactCursor& from) override;
-  Result<void> take(const Passage& passage, const FactSlice& slice) override;
-  Result<void> end(const Passage& passage, MoveEnd how) override;
+  Result<std::vector<OwnerNumber>> find_owners(const std::vector<SessionId>& sessions) override;
+  Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
+  Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
+  Result<void> release(const Arrival& arrival) override;
+  Result<void> discard(const Arrival& arrival) override;
+  Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
+                          const std::vector<SessionVersion>& sessions) override;
 
  private:
   Access access_;

@@ -45,7 +45,7 @@ SessionSummary read_session(const Rows& rows, const Workers& workers) {
   SessionSummary session = rules::read_summary(rows);
   session.holder = read_holder(rows, workers);
   session.restored = rows.integer(31) != 0;
-  rules::show(rules::moved_from(rows.text(32)), session);
+  session.moved_to = rules::moved_from(rows.text(32)).to.place;
   return session;
 }
 

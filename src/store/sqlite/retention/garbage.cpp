@@ -225,8 +225,6 @@ Result<Freed> SqliteRoles::remove(const SessionId& session, const Progress& prog
   auto removed = access_.writer.write([&](Connection& db) -> Result<std::int64_t> {
     auto number = require_session(db, session);
     if (!number) return forward(number);
-    auto rests = check_at_rest(db, session);
-    if (!rests) return forward(rests);
     auto free = check_removable(db, access_.workers, *number, session);
     if (!free) return forward(free);
     db.run("INSERT INTO garbage VALUES (?, ?)", *number, session.text());

@@ -114,16 +114,13 @@ Result<Pruned> SqliteRoles::prune(const SessionId& session, const Keep& keep,
   if (!plan) return forward(plan);
 
   NameRemoval names(*plan, keep);
-  auto named = slices.run([&](Connection& db) -> Result<bool> {
-    if (auto rests = check_at_rest(db, session); !rests) return forward(rests);
-    return names.slice(db, slices.step);
-  });
+  auto named =
+      slices.run([&](Connection& db) -> Result<bool> { return names.slice(db, slices.step); });
   if (!named) return forward(named);
   Pruned done{.versions = names.removed()};
   for (const SegmentId segment : plan->segments) {
     Sweep sweep{.segment = segment, .to = plan->last};
     auto swept = slices.run([&](Connection& db) -> Result<bool> {
-      if (auto rests = check_at_rest(db, session); !rests) return forward(rests);
       const bool more = sweep_slice(db, sweep);
       ++slices.step.done;
       if (more) ++slices.step.total;
@@ -142,7 +139,6 @@ Result<Pruned> SqliteRoles::forget(const SessionId& session, Version version) {
   auto named = access_.writer.write([&](Connection& db) -> Result<void> {
     auto number = require_session(db, session);
     if (!number) return forward(number);
-    if (auto rests = check_at_rest(db, session); !rests) return rests;
     auto place = resolve(db, *number, Point::version(version));
     if (!place) return forward(place);
     const OwnedSegment owned{.segment = place->segment, .session = *number};
@@ -155,10 +151,7 @@ Result<Pruned> SqliteRoles::forget(const SessionId& session, Version version) {
   if (!named) return forward(named);
   const Progress none;
   Slices slices(access_.writer, none);
-  auto swept = slices.run([&](Connection& db) -> Result<bool> {
-    if (auto rests = check_at_rest(db, session); !rests) return forward(rests);
-    return sweep_slice(db, sweep);
-  });
+  auto swept = slices.run([&](Connection& db) -> Result<bool> { return sweep_slice(db, sweep); });
   if (!swept) return forward(swept);
   if (auto finished = slices.finish(); !finished) return forward(finished);
   return Pruned{.versions = 1, .entries = sweep.entries, .bytes = sweep.bytes};

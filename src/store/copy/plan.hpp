@@ -1,4 +1,4 @@
-// Sessions that only go together.
+// Which sessions move: those that are named, and their relatives.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace perdure::copy {
 
-/// These, and whoever is said to be missing, until nobody is. What else keeps them from going is told
-/// by whoever lets them go.
+/// These, and the relatives that the store says are missing, until none is. What else keeps them from
+/// moving is for the caller to find out.
 [[nodiscard]] std::vector<SessionId> with_relatives(Store& store, std::vector<SessionId> sessions);
 
 }  // namespace perdure::copy
