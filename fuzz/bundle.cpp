@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "bundle/fact_check.hpp"
-#include "bundle/fact_codec.hpp"
+#include "copy/fact_codec.hpp"
 #include "rules/stored_session.hpp"
 #include "target.hpp"
 

@@ -6,7 +6,7 @@ set(PERDURE_STORE_SOURCES
     bundle/bundle_file.cpp
     bundle/export.cpp
     bundle/fact_check.cpp
-    bundle/fact_codec.cpp
+    copy/fact_codec.cpp
     bundle/import.cpp
     bundle/told_calls.cpp
     copy/chain_check.cpp
@@ -130,7 +130,7 @@ set(PERDURE_STORE_SOURCES
 
 set(PERDURE_STORE_TESTS
     body_test.cpp
-    bundle/fact_codec_test.cpp
+    copy/fact_codec_test.cpp
     enum_names_test.cpp
     golden_bytes_test.cpp
     location_test.cpp

@@ -11,8 +11,8 @@
 
 #include "bundle/bundle_file.hpp"
 #include "bundle/fact_check.hpp"
-#include "bundle/fact_codec.hpp"
-#include "bundle/packing.hpp"
+#include "copy/fact_codec.hpp"
+#include "copy/packing.hpp"
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"

@@ -17,7 +17,7 @@
 
 #include "bundle/bundle_facts.hpp"
 #include "bundle/bundle_file.hpp"
-#include "bundle/fact_codec.hpp"
+#include "copy/fact_codec.hpp"
 #include "copy/chain_check.hpp"
 #include "copy/fact_stream.hpp"
 #include "files/part_file.hpp"

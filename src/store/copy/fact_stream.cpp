@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "bundle/fact_codec.hpp"
+#include "copy/fact_codec.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"

@@ -16,8 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "memory/calls.hpp"
-#include "memory/lines.hpp"
+#include "memory/commit.hpp"
 #include "memory/roles.hpp"
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
@@ -25,9 +24,9 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "rules/calls.hpp"
 #include "rules/fact_slices.hpp"

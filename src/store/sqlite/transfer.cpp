@@ -19,18 +19,18 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/roles.hpp"
+#include "sqlite/engine/rows.hpp"
 #include "sqlite/engine/slices.hpp"
+#include "sqlite/engine/workers.hpp"
 #include "sqlite/retention/garbage.hpp"
-#include "sqlite/rows.hpp"
 #include "sqlite/transit.hpp"
-#include "sqlite/workers.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -1,7 +1,7 @@
 // Facts of a slice are of one kind, so that kind stands once: as the place of its type in `Fact`,
 // which must therefore not change.
 
-#include "bundle/fact_codec.hpp"
+#include "copy/fact_codec.hpp"
 
 #include <array>
 #include <cstddef>
@@ -12,8 +12,8 @@
 #include <utility>
 #include <variant>
 
-#include "bundle/fact_fields.hpp"
-#include "bundle/packing.hpp"
+#include "copy/fact_fields.hpp"
+#include "copy/packing.hpp"
 #include "perdure/store/facts.hpp"
 
 namespace perdure::bundle {

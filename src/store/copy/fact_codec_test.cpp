@@ -1,6 +1,6 @@
 // Facts come back as they were, and nothing but what was packed is read.
 
-#include "bundle/fact_codec.hpp"
+#include "copy/fact_codec.hpp"
 
 #include <gtest/gtest.h>
 #include <string>

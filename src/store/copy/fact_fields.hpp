@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "bundle/packing.hpp"
+#include "copy/packing.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
