@@ -11,6 +11,7 @@ PREFIX ?=
 LINT := changed
 BASE ?= HEAD
 TESTS ?=
+PARTS ?=
 
 # What the targets run, from the repository's root.
 DEMO := build/release/bin/perdure demo
@@ -26,21 +27,20 @@ help: ## Show this list.
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
-	@echo 'Variables: JOBS=$(JOBS)  PREFIX=/where/to  LINT=changed|all  BASE=commit  TESTS="Suite.Test"'
+	@echo 'Variables: JOBS=$(JOBS)  PREFIX=/where/to  LINT=changed|all  BASE=commit  TESTS="Suite.Test"  PARTS="asan tsan"'
 
 .PHONY: demo
 demo: program ## Kill an agent right after it paid, resume it, and look into the bank's book.
 	@$(DEMO)
 
 .PHONY: test
-test: format-check build program ## Check the format, build everything and run every test.
+test: format-check build ## Check the format, build everything and run every test.
 	@ctest --preset dev -j $(JOBS) $(CTEST_ARGS)
 
 .PHONY: build
 build: build/dev/build.ninja ## Build the library, the tests and the examples for development.
 	@cmake --build --preset dev -j $(JOBS)
 
-# A release compiles files of a layer together: a name that two of them have breaks only this build.
 .PHONY: program
 program: build/release/build.ninja ## Build `perdure` as it is released.
 	@cmake --build --preset release -j $(JOBS) --target perdure_program refund_desk
@@ -73,19 +73,32 @@ tsan: build/tsan/build.ninja ## Run every test under the thread sanitizer.
 	@cmake --build --preset tsan -j $(JOBS)
 	@ctest --preset tsan -j $(JOBS) $(CTEST_ARGS)
 
+.PHONY: clang
+clang: build/clang/build.ninja ## Build everything with clang 19 and run every test.
+	@cmake --build --preset clang -j $(JOBS)
+	@ctest --preset clang -j $(JOBS) $(CTEST_ARGS)
+
+.PHONY: verify
+verify: ## Run the long checks (PARTS: lint of all, clang, asan, tsan, mutants, package); each notes the commit it saw.
+	@python3 tools/verify.py run $(PARTS)
+
+.PHONY: verify-report
+verify-report: ## Show what the long checks found, and which of them are stale.
+	@python3 tools/verify.py report
+
 .PHONY: path-count
 path-count: build/coverage/build.ninja ## Count the files that `perdure run` and `perdure resume` execute.
 	@cmake --build --preset coverage -j $(JOBS) --target perdure_program
 	@python3 tools/path_count.py build/coverage $(PATH_COUNT_ARGS)
 
 .PHONY: lint
-lint: build/dev/build.ninja setup-lint ## Check the style rules, each public header alone, and run clang-tidy on changed files (LINT=all: on all).
+lint: build/lint/build.ninja setup-lint ## Check the style rules, each public header alone, and run clang-tidy on changed files (LINT=all: on all).
 	@python3 tools/tidy.py
-	@cmake --build --preset dev -j $(JOBS) --target perdure_header_check
+	@cmake --build --preset lint -j $(JOBS) --target perdure_header_check
 	@python3 scripts/lint --jobs $(JOBS) $(LINT)
 
 .PHONY: lint-fix
-lint-fix: build/dev/build.ninja setup-lint ## Let clang-tidy mend what it can, such as missing includes.
+lint-fix: build/lint/build.ninja setup-lint ## Let clang-tidy mend what it can, such as missing includes.
 	@python3 scripts/lint --jobs $(JOBS) --fix $(LINT)
 
 .PHONY: format
@@ -109,6 +122,12 @@ package: build/release/build.ninja setup-package ## Make a .deb and a tarball of
 	@scripts/package build/release build/package
 	@python3 tests/package/package_test.py build/package
 
+.PHONY: docs
+docs: setup-docs ## Generate the C++ reference from the comments of include/perdure, in build/docs.
+	@mkdir -p build/docs
+	@doxygen cmake/Doxyfile
+	@echo 'the C++ reference: build/docs/html/index.html'
+
 .PHONY: clean
 clean: ## Remove everything that was built (build/).
 	rm -rf build
@@ -117,13 +136,13 @@ clean: ## Remove everything that was built (build/).
 setup: ## Install all that any of these targets needs.
 	@scripts/setup all
 
-.PHONY: setup-build setup-test setup-lint setup-package
-setup-build setup-test setup-lint setup-package: setup-%:
+.PHONY: setup-build setup-test setup-lint setup-package setup-docs
+setup-build setup-test setup-lint setup-package setup-docs: setup-%:
 	@scripts/setup $*
 
 # Configured once; afterwards Ninja itself notices a changed CMake file. Set-up is looked at each
 # time, because it takes no time when nothing is missing.
 build/release/build.ninja build/coverage/build.ninja: build/%/build.ninja: CMakePresets.json | setup-build
 	@cmake --preset $*
-build/dev/build.ninja build/asan/build.ninja build/tsan/build.ninja: build/%/build.ninja: CMakePresets.json | setup-test
+build/dev/build.ninja build/clang/build.ninja build/lint/build.ninja build/asan/build.ninja build/tsan/build.ninja: build/%/build.ninja: CMakePresets.json | setup-test
 	@cmake --preset $*

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 #include "sessions.hpp"
 #include "turns.hpp"
 

@@ -21,9 +21,7 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/upkeep.hpp"
+#include "perdure/store/log.hpp"
 #include "sessions.hpp"
 
 namespace perdure::bench {

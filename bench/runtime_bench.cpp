@@ -17,7 +17,6 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "sessions.hpp"
 #include "turns.hpp"
 

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "perdure/adapters/saver.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/store_saver.hpp"
 #include "sessions.hpp"
 #include "workload.hpp"
 

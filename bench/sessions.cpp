@@ -20,12 +20,10 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "workload.hpp"
 
 namespace perdure::bench {

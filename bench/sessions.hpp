@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "workload.hpp"
 
 namespace perdure::bench {

@@ -24,7 +24,7 @@
 
 #include "load.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/upkeep.hpp"
+#include "perdure/store/store.hpp"
 #include "sessions.hpp"
 #include "upkeep.hpp"
 #include "workload.hpp"
@@ -80,9 +80,9 @@ void commit_turns(const Arguments& arguments, const Run& run) {
     std::string go;
     std::getline(std::cin, go);
   }
-  const StoreCounters before = store->upkeep().counters();
+  const StoreCounters before = store->info().counters;
   const Measured measured = run_sessions(*store, leases, workload, std::stoul(arguments.at(2)));
-  StoreCounters counters = store->upkeep().counters();
+  StoreCounters counters = store->info().counters;
   counters.transactions -= before.transactions;
   Json line = describe(measured, counters);
   const std::size_t turns = measured.latency_us.size();

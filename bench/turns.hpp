@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/commit.hpp"

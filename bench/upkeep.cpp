@@ -20,7 +20,7 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
@@ -117,7 +117,7 @@ UpkeepMeasured measure_upkeep(const std::string& path, const std::vector<Turn>& 
   std::tie(measured.prune_us, measured.prune_s) = live.commit_beside([&] {
     for (const SessionId& session : sessions) {
       measured.bytes_pruned +=
-          value_or_stop("prune", store->retention().prune(session, {.last = 1})).bytes;
+          value_or_stop("prune", store->upkeep().prune(session, {.last = 1})).bytes;
     }
   });
   return measured;

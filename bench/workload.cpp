@@ -16,7 +16,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::bench {
 namespace {

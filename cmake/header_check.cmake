@@ -14,7 +14,6 @@ endforeach()
 if(checks)
   # `make lint` builds it.
   add_library(perdure_header_check OBJECT EXCLUDE_FROM_ALL ${checks})
-  set_target_properties(perdure_header_check PROPERTIES UNITY_BUILD OFF)
   perdure_compile_rules(perdure_header_check)
   # The include folder alone: a public header may not lean on what our libraries link.
   target_include_directories(perdure_header_check PRIVATE "${PROJECT_SOURCE_DIR}/include")

@@ -1,4 +1,5 @@
-# `cmake --install`: the program, headers, archives, a CMake package, perdure.pc, and the licences.
+# `cmake --install`: the program, headers, archives, a CMake package, perdure.pc, the documents, the
+# examples, and the licences. The component `documents` is the documents and examples alone.
 
 include(CMakePackageConfigHelpers)
 
@@ -6,7 +7,8 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/perdure")
 set(doc_dir "${CMAKE_INSTALL_DATAROOTDIR}/doc/perdure")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/perdure" TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
-install(TARGETS perdure perdure_agent perdure_runtime perdure_store perdure_core perdure_sqlite3
+install(TARGETS perdure perdure_adapters perdure_agent perdure_runtime perdure_store perdure_core
+                perdure_sqlite3
         EXPORT perdure-targets)
 # The program, its man pages and its completions; the last two are made by the program itself.
 if(PERDURE_BUILD_CLI)
@@ -58,7 +60,19 @@ configure_file("${PROJECT_SOURCE_DIR}/cmake/perdure.pc.in" "${PROJECT_BINARY_DIR
 install(FILES "${PROJECT_BINARY_DIR}/generated/perdure.pc"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${doc_dir}")
+# The documents keep their layout, so that the links between them lead somewhere; those to headers go
+# through a link to the folder of the installed ones.
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/ARCHITECTURE.md"
+              "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md"
+              "${PROJECT_SOURCE_DIR}/SECURITY.md" "${PROJECT_SOURCE_DIR}/STYLE.md"
+        DESTINATION "${doc_dir}" COMPONENT documents)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${doc_dir}"
+        COMPONENT documents USE_SOURCE_PERMISSIONS PATTERN "*_test.py" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+file(RELATIVE_PATH doc_to_include "${CMAKE_INSTALL_PREFIX}/${doc_dir}" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+install(CODE "
+  file(CREATE_LINK \"${doc_to_include}\"
+       \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${doc_dir}/include\" SYMBOLIC)" COMPONENT documents)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${doc_dir}" COMPONENT documents)
 if(NOT PERDURE_SYSTEM_SQLITE)
   install(FILES "${PROJECT_SOURCE_DIR}/cmake/SQLITE-NOTICE.txt" DESTINATION "${doc_dir}")
 endif()

@@ -1,9 +1,13 @@
 # What every target of ours has in common, and how a layer and its unit tests are made.
 #
 # A layer is src/<layer> and the headers include/perdure/<layer>. Its own folder is a PRIVATE
-# include root, so another layer cannot even name its private headers.
+# include root, and so is src/, for what a lower layer shares: "<layer>/api/x.hpp". tools/tidy.py
+# lets a layer include no other private header of another one.
 
-# The language level and the warnings. PRIVATE where it must not reach a consumer.
+include(unity)
+
+# The language level, the warnings, and what is compiled together. PRIVATE where it must not reach
+# a consumer. To be called when the target has all its sources.
 function(perdure_compile_rules target)
   target_compile_features(${target} PRIVATE cxx_std_23)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF C_EXTENSIONS ON
@@ -17,6 +21,7 @@ function(perdure_compile_rules target)
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
+  perdure_unity(${target})
 endfunction()
 
 # perdure_layer(<layer>): the static library perdure_<layer>, from PERDURE_<LAYER>_SOURCES.
@@ -32,5 +37,5 @@ function(perdure_layer layer)
     ${target}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} "${PROJECT_SOURCE_DIR}/src")
 endfunction()

@@ -77,7 +77,7 @@ target_compile_definitions(
           SQLITE_DEFAULT_CACHE_SIZE=-400 # KiB, for who asks for no more: readers go through a line once
           SQLITE_DEFAULT_MEMSTATUS=0
           SQLITE_DQS=0
-          SQLITE_ENABLE_DBPAGE_VTAB # to overwrite what SQLite left behind in pages (sqlite/scrub.cpp)
+          SQLITE_ENABLE_DBPAGE_VTAB # to overwrite what SQLite left behind in pages (sqlite/retention/scrub.cpp)
           SQLITE_ENABLE_DBSTAT_VTAB
           SQLITE_ENABLE_FTS5
           SQLITE_LIKE_DOESNT_MATCH_BLOBS

@@ -11,8 +11,7 @@
 #include <string>
 
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_parts.hpp"
-#include "perdure/agent/on_change.hpp"
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"

@@ -15,7 +15,7 @@
 
 #include <perdure/agent/agent.hpp>
 #include <perdure/agent/providers.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

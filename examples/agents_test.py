@@ -10,7 +10,7 @@ script = str(pathlib.Path(__file__).resolve().parent / "agents_script.json")
 
 
 def expect(store: str, words: list[str], said: str) -> None:
-    run = subprocess.run([program, store, script, *words], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([program, store, script, *words], capture_output=True, text=True, timeout=300)
     if run.returncode != 0 or run.stdout != said:
         sys.exit(f"{words}: exit code {run.returncode}\nexpected:\n{said}\nsaid:\n{run.stdout}{run.stderr}")
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <variant>
 
+#include <perdure/adapters/checkpointer.hpp>
 #include <perdure/core/json.hpp>
 #include <perdure/core/raw_json.hpp>
-#include <perdure/runtime/checkpointer.hpp>
 #include <perdure/runtime/tool.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

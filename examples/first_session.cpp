@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

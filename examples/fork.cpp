@@ -8,7 +8,7 @@
 #include <string>
 
 #include <perdure/runtime/runtime.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

@@ -16,10 +16,9 @@
 #include <variant>
 #include <vector>
 
-#include <perdure/agent/api_key.hpp>
-#include <perdure/agent/prices.hpp>
 #include <perdure/agent/provider.hpp>
 #include <perdure/agent/providers.hpp>
+#include <perdure/agent/secrets.hpp>
 
 using namespace perdure;
 

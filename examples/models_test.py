@@ -11,7 +11,7 @@ clean = {key: value for key, value in os.environ.items() if not key.endswith(("_
 
 
 def expect(arguments: list[str], code: int, said: str, **environment: str) -> None:
-    run = subprocess.run([program, *arguments], capture_output=True, text=True, env=clean | environment, timeout=60)
+    run = subprocess.run([program, *arguments], capture_output=True, text=True, env=clean | environment, timeout=300)
     if run.returncode != code or said not in run.stdout + run.stderr:
         sys.exit(f"{arguments}: exit code {run.returncode}\nexpected:\n{said}\nsaid:\n{run.stdout}{run.stderr}")
     if "sk-secret" in run.stdout + run.stderr:

@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include <perdure/store/copy.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 
@@ -14,17 +14,17 @@ int main(int count, char** words) {
   const auto from = open_store(words[1], {.create = false}).value();
   const auto to = open_store(words[2]).value();
 
-  const auto report = copy_store(*from, *to, {}, [](const Step& step) {
+  const auto report = move_sessions(*from, *to, {}, [](const Step& step) {
     std::cout << step.done << " of " << step.total << '\n';
-    return true;  // False: stop here. Another copy_store goes on, abandon_copy gives up.
+    return true;  // False: stop here; then nothing is changed.
   });
   if (!report) {
-    std::cout << report.error().message << '\n';  // Nothing has moved; or copy again.
+    std::cout << report.error().message << '\n';  // Nothing has moved; or move again.
     return 1;
   }
   std::cout << report->sessions << " sessions with " << report->entries << " entries moved\n";
   const auto left = from->sessions().list({}).value();
   for (const SessionSummary& session : left.sessions) {
-    std::cout << session.id.text() << " went to " << session.moved_to << '\n';
+    std::cout << session.id.text() << " was moved to " << session.moved_to << '\n';
   }
 }

@@ -8,7 +8,7 @@ import tempfile
 
 
 def run(program: str, folder: str, *words: str, code: int = 0) -> str:
-    done = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == code, f"{program}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -22,7 +22,7 @@ def main() -> int:
         assert "1 sessions with 3 entries moved" in told, told
         assert "my first session went to other.db" in told, told
         # It does not run where it was, and goes on where it is.
-        done = subprocess.run([first], cwd=folder, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([first], cwd=folder, capture_output=True, text=True, timeout=300)
         assert done.returncode != 0, done.stdout
         elsewhere = pathlib.Path(folder) / "elsewhere"
         elsewhere.mkdir()

@@ -19,7 +19,7 @@ class Payment(unittest.TestCase):
         self.bank = self.folder / "bank.txt"
 
     def run_it(self, *words: str) -> tuple[int, str]:
-        done = subprocess.run([PROGRAM, *words], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([PROGRAM, *words], cwd=self.folder, capture_output=True, text=True, timeout=300)
         return done.returncode, done.stdout
 
     def charges(self) -> list[str]:

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include <perdure/runtime/runtime.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 
@@ -14,8 +14,8 @@ int main(int /*count*/, char** words) {
     return 1;
   }
   const auto& store = *opened;
-  std::cout << store->upkeep().info().engine << std::endl;
-  const auto remarks = store->upkeep().doctor().value();
+  std::cout << store->info().engine << std::endl;
+  const auto remarks = store->doctor().value();
   for (const Remark& remark : remarks) {
     std::cout << to_string(remark.gravity) << ": " << remark.what << std::endl;
   }

@@ -28,7 +28,7 @@ def free_port() -> int:
 def run(line: str, folder: str, path: str) -> str:
     user = {"user": "postgres", "group": "postgres", "extra_groups": []} if AS_ROOT else {}
     done = subprocess.run(
-        ["bash", "-c", line], cwd=folder, env={"PATH": path, "HOME": folder, "LC_ALL": "C"}, text=True, timeout=60,
+        ["bash", "-c", line], cwd=folder, env={"PATH": path, "HOME": folder, "LC_ALL": "C"}, text=True, timeout=300,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **user,
     )  # fmt: skip
     assert done.returncode == 0, f"{line}: {done.returncode}\n{done.stdout}"

@@ -9,7 +9,7 @@
 
 #include <perdure/runtime/history.hpp>
 #include <perdure/runtime/runtime.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

@@ -1,18 +1,16 @@
 // A loop that keeps its whole state, and never asks the model twice for the same step. Run it twice,
 // or kill it anywhere in between.
 
-#include "perdure/runtime/saver.hpp"
-
 #include <iostream>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
-#include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
+#include <perdure/adapters/saver.hpp>
+#include <perdure/core/json.hpp>
+#include <perdure/core/raw_json.hpp>
 #include <perdure/core/sha256.hpp>
-#include <perdure/runtime/store_saver.hpp>
 
 using namespace perdure;
 

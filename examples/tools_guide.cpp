@@ -11,15 +11,12 @@
 #include <variant>
 #include <vector>
 
-#include <perdure/agent/call_check.hpp>
-#include <perdure/agent/exec_tool.hpp>
-#include <perdure/agent/file_tools.hpp>
-#include <perdure/agent/json_schema.hpp>
+#include <perdure/agent/permissions.hpp>
 #include <perdure/agent/secrets.hpp>
-#include <perdure/agent/session_tools.hpp>
-#include <perdure/agent/shell_tool.hpp>
+#include <perdure/agent/toolbox.hpp>
+#include <perdure/agent/tools.hpp>
 #include <perdure/runtime/runtime.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

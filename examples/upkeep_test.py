@@ -7,7 +7,7 @@ import tempfile
 
 
 def run(program: str, folder: str, *words: str) -> str:
-    done = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"{program}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 

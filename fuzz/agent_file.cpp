@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-#include "perdure/agent/agent_parts.hpp"
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/core/error.hpp"
 #include "target.hpp"
 

@@ -1,10 +1,9 @@
 // Stored bodies: bytes are kept whatever the label says, and a reference to a blob reads
 // back or not at all.
 
-#include "perdure/store/body.hpp"
-
 #include <string>
 
+#include "perdure/store/log.hpp"
 #include "target.hpp"
 
 using perdure::Body;

@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "bundle/fact_check.hpp"
-#include "bundle/fact_codec.hpp"
-#include "rules/history.hpp"
+#include "copy/fact_codec.hpp"
+#include "rules/stored_session.hpp"
 #include "target.hpp"
 
 using namespace perdure;  // NOLINT(google-build-using-namespace): a program of its own.

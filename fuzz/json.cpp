@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "perdure/core/canonical_json.hpp"
+#include "core/api/json_text.hpp"
 #include "target.hpp"
 
 using perdure::fuzz::expect;

@@ -1,12 +1,11 @@
 // JSON Schema: a schema and a value, a zero byte between them. Whatever they are, the verdict comes
 // in bounded time, and comes again; what is told to be wrong is at a place that is there.
 
-#include "perdure/agent/json_schema.hpp"
-
 #include <cstddef>
 #include <string>
 #include <string_view>
 
+#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
 #include "target.hpp"
 

@@ -12,7 +12,7 @@
 #include "models/sse.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "target.hpp"
 
 using perdure::fuzz::expect;

@@ -47,7 +47,7 @@ def run(target: str, options: argparse.Namespace) -> int:
     program = BUILD / "fuzz" / f"fuzz_{target}"
     runs = options.runs // SLOW.get(target, 1) if options.runs > 0 else -1
     command = [str(program), f"-runs={runs}", f"-max_total_time={options.seconds}", f"-seed={options.seed}",
-               "-timeout=30", "-rss_limit_mb=4096", "-max_len=4096", "-print_final_stats=1",
+               "-timeout=300", "-rss_limit_mb=4096", "-max_len=4096", "-print_final_stats=1",
                f"-artifact_prefix={found}/{target}-", str(seen), str(corpus)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     counted = re.search(r"stat::number_of_executed_units: +(\d+)", done.stderr)

@@ -12,12 +12,9 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/history.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/setup.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "target.hpp"
 
 using perdure::Entry;

@@ -12,7 +12,7 @@
 #include <string>
 #include <unistd.h>
 
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "target.hpp"
 
 using namespace perdure;  // NOLINT(google-build-using-namespace): a program of its own.

@@ -2,9 +2,7 @@
 
 perdure_test(
   store_contract_test
-  SOURCES contract/describe.cpp
-          contract/everything.cpp
-          contract/store_contract.cpp
+  SOURCES contract/store_contract.cpp
           contract/backup_test.cpp
           contract/blobs_test.cpp
           contract/branch_and_fork_test.cpp
@@ -38,18 +36,9 @@ perdure_test(
 
 perdure_test(
   store_property_test
-  SOURCES contract/describe.cpp
-          contract/everything.cpp
-          property/equal_stores_test.cpp
-          property/history_model.cpp
-          property/history_test.cpp
-          property/script.cpp
-          property/script_batch.cpp
-          property/script_query.cpp
-          property/script_retention.cpp
-          property/seeds.cpp
+  SOURCES property/equal_stores_test.cpp property/history_test.cpp property/script.cpp
+          property/script_batch.cpp property/script_query.cpp property/script_retention.cpp
   LABELS property
-  TIMEOUT 600
   POSTGRES)
 
 foreach(folder postgres book copy crash counted damage docs faults holes opening power retention saver upgrade

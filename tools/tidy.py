@@ -4,8 +4,8 @@
 Prints one line per finding and fails if there is any. STYLE.md says why each rule is there.
 
 An exception is one line of tools/tidy_allow.txt: `rule path limit reason`. The limit is what the
-rule measures in that file (lines for `size`, methods for `seam`, else the number of findings); the
-file may not grow beyond it, and a line that is no longer needed is itself a finding. So the list
+rule measures in that file or folder (lines for `size`, methods for `seam`, files for `folder`, else
+the number of findings); it may not grow beyond it, and a line that is no longer needed is itself a finding. So the list
 only shrinks.
 """
 
@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 LAYERS = ["core", "store", "runtime", "agent", "team"]
 EDGES = ["cli", "server", "bindings"]  # all above the layers; they do not know each other
+ADAPTERS = "adapters"  # over store and runtime, for users alone: no other layer includes it
+BELOW_ADAPTERS = {"core", "store", "runtime"}
 UMBRELLA = "perdure/perdure.hpp"  # for users alone
 STRANGERS = [("src/store/memory/", "src/store/sqlite/"), ("src/store/sqlite/", "src/store/memory/")]
 
@@ -34,6 +36,9 @@ CALLS_ALLOWED = ("src/core/time.cpp", "src/core/id.cpp", "src/cli/", "examples/"
 
 SIZE_MAX = {"header": 400, "source": 1000, "test": 1000}
 SEAM_METHODS_MAX = 8
+FOLDER_FILES_MAX = 40
+STORE_FOLDER = "include/perdure/store"
+STORE_METHODS_MAX = 45  # All roles of the store together.
 ABSTRACT_METHOD = re.compile(r"\bvirtual\b[^;~{}]*=\s*0\s*;")
 # `virtual Log& log() = 0;` only leads to another seam, which is counted by itself.
 DOOR = re.compile(r"\bvirtual\s+\w+&\s+\w+\(\)\s*(?:const\s*)?=\s*0\s*;")
@@ -126,7 +131,9 @@ def layer_of(path: str) -> str:
 def points_up(user: str, used: str) -> bool:
     if user == used or not user or not used:
         return False
-    if used in EDGES:
+    if user == ADAPTERS:
+        return used not in BELOW_ADAPTERS
+    if used in EDGES or used == ADAPTERS:
         return True
     if user in EDGES:
         return False
@@ -145,7 +152,11 @@ def check_layers(tree: Tree) -> Iterator[Finding]:
             used = layer_of(target) if target else layer_of("include/" + name)
             if points_up(user, used):
                 yield Finding("layer", file.path, number, f"{user} may not include {used} ({name})")
-            elif target.startswith("src/") and used != user:
+            elif target.startswith(f"src/{used}/api/"):
+                # Shared with our layers above; a public header reaches users, who do not have it.
+                if file.path.startswith("include/"):
+                    yield Finding("layer", file.path, number, f"{name} is not installed")
+            elif target.startswith("src/") and (used != user or f"/{used}/api/" in file.path):
                 yield Finding("layer", file.path, number, f"{name} is private to {used}")
             for mine, theirs in STRANGERS:
                 if file.path.startswith(mine) and target.startswith(theirs):
@@ -238,6 +249,11 @@ def check_seams(tree: Tree) -> Iterator[Finding]:
             if methods > SEAM_METHODS_MAX:
                 message = f"{name} has {methods} abstract methods, at most {SEAM_METHODS_MAX}: split it"
                 yield Finding("seam", file.path, line, message, methods)
+    headers = [file for file in tree.files if file.path.startswith(STORE_FOLDER + "/")]
+    methods = sum(len(re.findall(r"\bvirtual\b(?!\s*~)", "\n".join(file.code_lines()))) for file in headers)
+    if methods > STORE_METHODS_MAX:
+        message = f"the store has {methods} virtual methods, at most {STORE_METHODS_MAX}: compute some from others"
+        yield Finding("seam", STORE_FOLDER, 1, message, methods)
 
 
 def check_listed(tree: Tree) -> Iterator[Finding]:
@@ -256,9 +272,60 @@ def is_build_list(file: File) -> bool:
     return pathlib.PurePath(file.path).name in {"CMakeLists.txt", "sources.cmake", "Makefile"}
 
 
+def is_product(file: File) -> bool:
+    """C++ of a layer, without its tests and what only they use."""
+    name = pathlib.PurePath(file.path).name
+    is_test = name.endswith(("_test.cpp", "_test.hpp")) or "fixture" in file.path
+    return file.path.startswith("src/") and file.suffix in CPP and not is_test
+
+
+def folder_includes(tree: Tree) -> dict[str, dict[str, list[str]]]:
+    """Which folder includes which other one of its layer, and where."""
+    edges: dict[str, dict[str, list[str]]] = collections.defaultdict(dict)
+    for file in filter(is_product, tree.files):
+        folder = os.path.dirname(file.path)
+        for number, _, name in file.includes():
+            target = tree.resolve(file, name)
+            used = os.path.dirname(target)
+            if used != folder and target.startswith("src/") and layer_of(target) == layer_of(file.path):
+                edges[folder].setdefault(used, []).append(f"{file.path}:{number} includes {name}")
+    return edges
+
+
+def reachable(edges: dict[str, dict[str, list[str]]], start: str) -> set[str]:
+    found, open_folders = set(), [start]
+    while open_folders:
+        for used in edges.get(open_folders.pop(), {}):
+            if used not in found:
+                found.add(used)
+                open_folders.append(used)
+    return found
+
+
+def check_cycles(tree: Tree) -> Iterator[Finding]:
+    """One finding for each include that leads from a folder to one that leads back to it."""
+    edges = folder_includes(tree)
+    reached = {folder: reachable(edges, folder) for folder in edges}
+    for folder, uses in edges.items():
+        for used, places in uses.items():
+            if folder not in reached.get(used, ()):
+                continue
+            knot = sorted(other for other in reached[folder] if folder in reached.get(other, ()))
+            for place in places:
+                yield Finding("cycle", folder, 1, f"{place}; a cycle of {', '.join(knot)}")
+
+
+def check_folder_size(tree: Tree) -> Iterator[Finding]:
+    folders = collections.Counter(os.path.dirname(file.path) for file in filter(is_product, tree.files))
+    for folder, files in folders.items():
+        if files > FOLDER_FILES_MAX:
+            message = f"{files} product files, at most {FOLDER_FILES_MAX}: merge them, or cut by concept"
+            yield Finding("folder", folder, 1, message, files)
+
+
 RULES: list[Callable[[Tree], Iterator[Finding]]] = [
     check_layers, check_public, check_names, check_words, check_calls, check_opening, check_size,
-    check_white_space, check_seams, check_listed,
+    check_white_space, check_seams, check_listed, check_cycles, check_folder_size,
 ]  # fmt: skip
 
 

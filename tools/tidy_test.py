@@ -75,11 +75,33 @@ class TidyTest(unittest.TestCase):
         self.write_source("src/store/open.cpp", '#include "core/scan.hpp"\n#include "../core/scan.hpp"\n')
         self.expect("src/store/open.cpp:2: layer", "src/store/open.cpp:3: layer")
 
+    def test_what_layers_share_is_in_the_folder_api(self):
+        self.write("src/core/scan.hpp", "// Scan.\n")
+        self.write("src/core/api/text.hpp", '// Text.\n#include "scan.hpp"\n')
+        self.write("include/perdure/store/open.hpp", '// Open.\n#include "core/api/text.hpp"\n')
+        self.write_source("src/store/open.cpp", '#include "core/api/text.hpp"\n')
+        self.write_source("src/core/scan.cpp", '#include "core/api/text.hpp"\n#include "scan.hpp"\n')
+        self.expect("include/perdure/store/open.hpp:2: layer", "include/perdure/store/open.hpp:2: public",
+                    "src/core/api/text.hpp:2: layer")  # fmt: skip
+
+    def test_the_product_does_not_include_the_adapters(self):
+        self.write("include/perdure/adapters/saver.hpp", "// Savers.\n")
+        self.write("include/perdure/agent/loop.hpp", "// Loop.\n")
+        self.write_source("src/adapters/a.cpp", "#include <perdure/adapters/saver.hpp>\n#include <perdure/agent/loop.hpp>\n")
+        self.write_source("src/cli/main.cpp", "#include <perdure/adapters/saver.hpp>\n")
+        self.write_source("src/runtime/b.cpp", "#include <perdure/adapters/saver.hpp>\n")
+        self.expect("src/adapters/a.cpp:3: layer", "src/cli/main.cpp:2: layer", "src/runtime/b.cpp:2: layer")
+
     def test_memory_and_sqlite_do_not_know_each_other(self):
         self.write("src/store/sqlite/schema.hpp", "// Schema.\n")
         self.write("src/store/memory/model.hpp", '// Model.\n#include "sqlite/schema.hpp"\n')
         self.write_source("src/store/sqlite/open.cpp", '#include "memory/model.hpp"\n')
-        self.expect("src/store/memory/model.hpp:2: layer", "src/store/sqlite/open.cpp:2: layer")
+        self.expect(
+            "src/store/memory:1: cycle",
+            "src/store/memory/model.hpp:2: layer",
+            "src/store/sqlite:1: cycle",
+            "src/store/sqlite/open.cpp:2: layer",
+        )
 
     def test_public_headers_include_no_third_party(self):
         self.write("include/perdure/core/id.hpp", "// Ids.\n#include <fmt/core.h>\n#include <sqlite3.h>\n")
@@ -138,11 +160,51 @@ class TidyTest(unittest.TestCase):
         self.write("include/perdure/store/b.hpp", "// B.\nclass B : C {\n" + doors + method * 8 + "};\n")
         self.expect("include/perdure/store/a.hpp:2: seam")
 
+    def test_the_roles_of_the_store_have_at_most_45_methods_together(self):
+        method = "  virtual Result<int> f(int a) = 0;\n"
+        for name in "abcdef":
+            self.write(f"include/perdure/store/{name}.hpp", "// A.\nclass A {\n  virtual ~A();\n" + method * 7 + "};\n")
+        self.expect()
+        self.write("include/perdure/store/g.hpp", "// G.\nclass G {\n" + method * 4 + "};\n")
+        self.expect("include/perdure/store:1: seam")
+
     def test_every_source_is_listed(self):
         self.write("src/core/a.cpp", "// A.\n")
         self.write_source("src/core/aa.cpp", "")
         self.write("tests/crash/kill_test.cpp", "// Kill.\n")
         self.expect("src/core/a.cpp:1: listed", "tests/crash/kill_test.cpp:1: listed")
+
+    def test_folders_of_a_layer_do_not_include_each_other_in_a_circle(self):
+        self.write("src/core/b.hpp", "// B.\n")
+        self.write("src/core/json/j.hpp", "// J.\n")
+        self.write("src/core/text/t.hpp", "// T.\n")
+        self.write_source("src/core/a.cpp", '#include "json/j.hpp"\n#include "text/t.hpp"\n')
+        self.write_source("src/core/json/x.cpp", '#include "json/j.hpp"\n#include "text/t.hpp"\n')
+        self.write_source("src/core/text/x_test.cpp", '#include "json/j.hpp"\n#include "b.hpp"\n')
+        self.expect()
+        self.write_source("src/core/text/y.cpp", '#include "b.hpp"\n')
+        lines = self.run_tidy()[1]
+        knot = "a cycle of src/core, src/core/json, src/core/text"
+        for place in [
+            "src/core:1: cycle: src/core/a.cpp:2 includes json/j.hpp",
+            "src/core:1: cycle: src/core/a.cpp:3 includes text/t.hpp",
+            "src/core/json:1: cycle: src/core/json/x.cpp:3 includes text/t.hpp",
+            "src/core/text:1: cycle: src/core/text/y.cpp:2 includes b.hpp",
+        ]:
+            self.assertIn(f"{place}; {knot}", lines)
+        self.assertEqual(len(lines), 4)
+
+    def test_a_folder_has_at_most_forty_product_files(self):
+        for number in range(40):
+            self.write(f"src/core/a{number}.hpp", "// A.\n")
+        self.write_source("src/core/a_test.cpp", "")
+        self.write_source("src/core/fixture.cpp", "")
+        self.write("src/core/a.sql", "-- A.\n")
+        self.expect()
+        self.write("src/core/b.hpp", "// B.\n")
+        self.expect("src/core:1: folder")
+        self.write("tools/tidy_allow.txt", "folder src/core 41 it is being cut\n")
+        self.expect()
 
     def test_an_allowed_file_may_not_grow(self):
         self.write("tools/tidy_allow.txt", "size src/core/a.cpp 1010 it is a table\n")

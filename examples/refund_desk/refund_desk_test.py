@@ -39,13 +39,13 @@ class Desk:
         command = [run, agent, str(self.folder), *words]
         if killed_after:
             command = ["sh", "-c", ARM, "sh", str(self.folder / f"kill-after-{killed_after}"), *command]
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300)
         return done.returncode, done.stdout + done.stderr
 
     def ask(self, path: str, body: object = None) -> tuple[int, str]:
         data = json.dumps(body).encode() if body is not None else None
         try:
-            with urllib.request.urlopen(self.address + path, data=data, timeout=30) as reply:
+            with urllib.request.urlopen(self.address + path, data=data, timeout=300) as reply:
                 return reply.status, reply.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include <perdure/agent/agent.hpp>
+#include <perdure/agent/agent_factory.hpp>
 #include <perdure/agent/agent_file.hpp>
-#include <perdure/agent/agent_parts.hpp>
 #include <perdure/core/id_source.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 using namespace perdure;
 

@@ -1,7 +1,7 @@
 // All of Perdure in one include: stores, sessions, tools, agents.
 //
 // Each of these headers can be included alone, which compiles faster. Not in here: what stands in
-// for another library's interface (checkpointer.hpp, saver.hpp, store_saver.hpp).
+// for another library's interface (perdure/adapters/).
 
 #pragma once
 
@@ -9,17 +9,15 @@
 #include "perdure/version.hpp"
 
 // A store.
-#include "perdure/store/backends.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 // Sessions under a loop of your own.
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/history.hpp"
 #include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/on_behalf.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
@@ -27,14 +25,11 @@
 
 // Agents.
 #include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/agent_parts.hpp"
-#include "perdure/agent/call_check.hpp"
-#include "perdure/agent/exec_tool.hpp"
-#include "perdure/agent/file_tools.hpp"
-#include "perdure/agent/json_schema.hpp"
+#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/agent/session_tools.hpp"
-#include "perdure/agent/shell_tool.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 // IWYU pragma: end_exports

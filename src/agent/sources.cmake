@@ -2,6 +2,6 @@
 
 set(PERDURE_AGENT_SOURCES "")
 set(PERDURE_AGENT_TESTS "")
-foreach(part models tools loop file)
+foreach(part text models tools loop file)
   include("${CMAKE_CURRENT_LIST_DIR}/${part}/sources.cmake")
 endforeach()

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "doubles/must.hpp"
+#include "doubles/places.hpp"
 #include "doubles/temp_folder.hpp"
 #include "fixture.hpp"
 #include "shell_fixture.hpp"
@@ -33,11 +34,11 @@ TEST_F(BrokenStores, AFileThatIsNoStoreIsRefused) {
   const std::string letter = folder.file("letter.txt");
   const std::vector<std::string> verbs = {"sessions", "check", "backup " + folder.file("b.db"),
                                           "salvage " + letter + " " + folder.file("s.db"),
-                                          "copy " + folder.file("c.db") + " --yes"};
+                                          "move " + folder.file("c.db") + " --yes"};
   for (const std::string& verb : verbs) {
     EXPECT_EQ(cli::shell(letter, "perdure " + verb).exit, 6) << verb;
   }
-  EXPECT_EQ(shell("perdure copy " + letter + " ses_7k --yes").exit, 6);
+  EXPECT_EQ(shell("perdure move " + letter + " ses_7k --yes").exit, 6);
   std::string left;
   for (const auto& file : std::filesystem::directory_iterator(folder.path()))
     left += file.path().filename().string();
@@ -76,7 +77,7 @@ TEST_F(BrokenStores, AStoreWhoseFileIsGoneIsNotBegunAnew) {
     EXPECT_EQ(said.exit, 6) << verb << said.out;
     EXPECT_TRUE(said.out.contains("is gone, but " + path + "-lock is left")) << said.out;
   }
-  EXPECT_EQ(shell("perdure copy " + path + " ses_7k --yes").exit, 6);
+  EXPECT_EQ(shell("perdure move " + path + " ses_7k --yes").exit, 6);
   EXPECT_FALSE(std::filesystem::exists(path));
   std::filesystem::remove(path + "-lock");
   EXPECT_EQ(cli::shell(path, "perdure sessions").exit, 3);
@@ -155,7 +156,7 @@ TEST_F(BrokenStores, AStoreThatMayNotBeWrittenOrReadIsSaid) {
   const TempFolder folder;
   const std::string path = copied_store(fixture, folder);
   namespace fs = std::filesystem;
-  fs::copy_file(PERDURE_PROGRAM, folder.file("perdure"));
+  fs::copy_file(perdure_program(), folder.file("perdure"));
   fs::permissions(folder.path(),
                   fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
   const std::string as_nobody =

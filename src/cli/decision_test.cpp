@@ -141,7 +141,7 @@ TEST_F(DecisionTest, AWordThatComesTooLateIsNotToldAsGiven) {
   };
   const Said late = fixture.run({"deny", "ses_8e1f", "--reason", "on second thoughts"});
   EXPECT_EQ(late.exit, 1) << late.out;
-  EXPECT_TRUE(late.err.contains("what you said does not count")) << late.err;
+  EXPECT_TRUE(late.err.contains("yours has no effect")) << late.err;
   EXPECT_EQ(late.out, "");
 }
 
@@ -214,8 +214,8 @@ TEST_F(DecisionTest, AnOwnerThatTakesItUpIsWaitedFor) {
   Session owner = fixture.hold(session);
   std::future<Said> resolving =
       std::async(std::launch::async, [&] { return fixture.run(resolve_as_failed); });
-  for (auto seen = must(store.changes().current()); must(store.inbox().list(session, 1)).empty();) {
-    seen = must(store.changes().wait(seen, std::chrono::seconds(10)));
+  for (auto seen = must(store.change_number()); must(store.inbox().list(session, 1)).empty();) {
+    seen = must(store.wait_for_change(seen, std::chrono::minutes(5)));
   }
   EXPECT_EQ(must(owner.take_inbox()), 1U);
   const Said said = resolving.get();

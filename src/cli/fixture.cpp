@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "doubles/places.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -62,7 +63,7 @@ CliFixture::CliFixture(const Backend& backend) : home_(backend) {
   environment["PERDURE_STORE"] = location();
   environment["TERM"] = "dumb";  // No colours, unless they are asked for.
   environment["HOME"] = folder.path().string();
-  fs::copy(fs::path(PERDURE_SOURCE_ROOT) / "src/cli/agents", folder.path());
+  fs::copy(fs::path(repository_root()) / "src/cli/agents", folder.path());
   store_ = must(
       open_store(location(), {.durability = Durability::process, .clock = &clock, .ids = &ids}));
   runtime_ = must(Runtime::start(*store_, {.host = "here",
@@ -81,22 +82,22 @@ Said CliFixture::run(const std::vector<std::string>& words, std::optional<int> c
   std::ostringstream out;
   std::ostringstream err;
   const bool is_terminal = columns.has_value();
-  World world{.out = out,
-              .err = err,
-              .is_out_terminal = is_terminal,
-              .is_err_terminal = is_terminal,
-              .is_in_terminal = is_terminal,
-              .columns = columns.value_or(80),
-              .environment = [this](const std::string& name) -> std::optional<std::string> {
-                const auto found = environment.find(name);
-                return found == environment.end() ? std::nullopt : std::optional(found->second);
-              },
-              .folder = folder.path().string(),
-              .user = "ana",
-              .ask_line = [this] { return typed; },
-              .clock = &clock,
-              .ids = &ids};
-  const int exit = cli::run(world, words);
+  ProcessIo io{.out = out,
+               .err = err,
+               .is_out_terminal = is_terminal,
+               .is_err_terminal = is_terminal,
+               .is_in_terminal = is_terminal,
+               .columns = columns.value_or(80),
+               .environment = [this](const std::string& name) -> std::optional<std::string> {
+                 const auto found = environment.find(name);
+                 return found == environment.end() ? std::nullopt : std::optional(found->second);
+               },
+               .folder = folder.path().string(),
+               .user = "ana",
+               .ask_line = [this] { return typed; },
+               .clock = &clock,
+               .ids = &ids};
+  const int exit = cli::run(io, words);
   return {out.str(), err.str(), exit};
 }
 

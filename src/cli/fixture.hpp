@@ -1,5 +1,5 @@
 // A store with something of everything that verbs show, always the same: ids, times, words. And a
-// world to run verbs in, whose terminal is a flag.
+// io to run verbs in, whose terminal is a flag.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli.hpp"
+#include "context/process_io.hpp"
 #include "contract/backends.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
@@ -20,9 +20,8 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
-#include "world.hpp"
+#include "program/cli.hpp"
 
 namespace perdure::cli {
 

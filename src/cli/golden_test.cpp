@@ -24,20 +24,21 @@
 #include <vector>
 
 #include "command/build_info.hpp"
-#include "command/table.hpp"
 #include "doubles/difference.hpp"
 #include "doubles/must.hpp"
+#include "doubles/places.hpp"
 #include "fixture.hpp"
-#include "perdure/agent/json_schema.hpp"
+#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/backends.hpp"
+#include "store/api/location.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path source_root = PERDURE_SOURCE_ROOT;
+const fs::path source_root = repository_root();
 
 std::string whole(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

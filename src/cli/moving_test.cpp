@@ -1,9 +1,10 @@
-// Sessions that go elsewhere, as a bundle or by `copy`: nothing is made for what does not arrive.
+// Sessions that go elsewhere, as a bundle or by `move`: nothing is made for what does not arrive.
 
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
 
+#include "doubles/places.hpp"
 #include "doubles/temp_folder.hpp"
 #include "fixture.hpp"
 #include "shell_fixture.hpp"
@@ -61,23 +62,23 @@ TEST_F(Moving, AStoreIsNotMadeForABundleThatIsNone) {
   EXPECT_EQ(cut.exit, 6) << cut.out;
   EXPECT_TRUE(cut.out.contains("the bundle stdin is not what was exported")) << cut.out;
   EXPECT_EQ(import("perdure import " + bundle).exit, 6);
-  EXPECT_EQ(import("perdure import " PERDURE_PROGRAM).exit, 2);
+  EXPECT_EQ(import("perdure import " + perdure_program()).exit, 2);
   EXPECT_EQ(names_in(folder.path().string()), "passing\n");
 }
 
 TEST_F(Moving, AStoreIsNotMadeForSessionsThatDoNotGoThere) {
   const TempFolder folder;
   const std::string there = folder.file("new.db");
-  EXPECT_EQ(shell("perdure copy " + there + " ses_0chi1d --yes").exit, 1);
-  EXPECT_EQ(shell("perdure copy " + there + " ses_9pq4 --yes").exit, 5);
-  EXPECT_EQ(shell("perdure copy " + there + " ses_7k").exit, 9);
-  EXPECT_EQ(shell("perdure copy " + there + " --abandon").exit, 3);
+  EXPECT_EQ(shell("perdure move " + there + " ses_0chi1d --yes").exit, 1);
+  EXPECT_EQ(shell("perdure move " + there + " ses_9pq4 --yes").exit, 5);
+  EXPECT_EQ(shell("perdure move " + there + " ses_7k").exit, 9);
+  EXPECT_EQ(shell("perdure move " + there + " --abandon").exit, 3);
   EXPECT_EQ(names_in(folder.path().string()), "");
-  EXPECT_EQ(shell("perdure copy " + there + " ses_0chi1d --yes --with-relatives").exit, 0);
+  EXPECT_EQ(shell("perdure move " + there + " ses_0chi1d --yes --with-relatives").exit, 0);
 }
 
 TEST_F(Moving, SessionsAreNotMovedToWhereTheyWouldBeLost) {
-  EXPECT_EQ(shell("perdure copy memory: ses_7k --yes").exit, 2);
+  EXPECT_EQ(shell("perdure move memory: ses_7k --yes").exit, 2);
   EXPECT_EQ(shell("perdure -q sessions state:moved").out, "");
 }
 

@@ -8,11 +8,12 @@
 #include <string>
 
 #include "command/command.hpp"
-#include "command/table.hpp"
 #include "doubles/must.hpp"
+#include "doubles/places.hpp"
 #include "doubles/temp_folder.hpp"
 #include "fixture.hpp"
 #include "shell_fixture.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -35,7 +36,7 @@ TEST_F(ProcessTest, OutputThatCannotBeWrittenIsAnError) {
 }
 
 TEST_F(ProcessTest, AWatchEndsWithItsReaderThoughNothingChanges) {
-  const Said said = shell("timeout 60 " PERDURE_PROGRAM
+  const Said said = shell("timeout 600 " + perdure_program() +
                           " sessions --watch | head -1; "
                           "echo ended with ${PIPESTATUS[0]}");
   EXPECT_TRUE(said.out.ends_with("ended with 0\n")) << said.out;
@@ -79,11 +80,10 @@ TEST_F(ProcessTest, NobodyIsAskedWhereNobodyCanAnswer) {
 
 TEST_F(ProcessTest, AFollowedLogShowsWhatIsAppended) {
   // The reader ends with the entry it waits for; the program, with its reader.
-  FILE* pipe =
-      ::popen(("PERDURE_STORE='" + fixture.location() +
-               "' timeout 30 '" PERDURE_PROGRAM "' log --follow ses_9pq4 --channel notes | head -1")
-                  .c_str(),
-              "r");
+  FILE* pipe = ::popen(("PERDURE_STORE='" + fixture.location() + "' timeout 600 '" +
+                        perdure_program() + "' log --follow ses_9pq4 --channel notes | head -1")
+                           .c_str(),
+                       "r");
   must(fixture.running().append("notes", Body::from_text("\"hello\"")));
   std::array<char, 200> room{};
   ASSERT_NE(std::fgets(room.data(), room.size(), pipe), nullptr);

@@ -10,6 +10,7 @@
 #include <string>
 #include <sys/wait.h>
 
+#include "doubles/places.hpp"
 #include "fixture.hpp"
 
 namespace perdure::cli {
@@ -24,7 +25,7 @@ std::string quoted(const std::string& line) {
 }  // namespace
 
 Said shell(const std::string& store, const std::string& line) {
-  const std::string script = "perdure() { " + quoted(PERDURE_PROGRAM) +
+  const std::string script = "perdure() { " + quoted(perdure_program()) +
                              " \"$@\"; }; export PERDURE_STORE=" + quoted(store) +
                              " HOME=/nonexistent; " + line;
   FILE* pipe = ::popen(("bash -c " + quoted(script) + " 2>&1 </dev/null").c_str(), "r");

@@ -1,105 +1,102 @@
 # The files of layer cli, relative to this folder.
 
 set(PERDURE_CLI_SOURCES
-    cli.cpp
+    command/command.cpp
     command/completion.cpp
-    command/fields.cpp
     command/help.cpp
-    command/pages.cpp
-    command/parse.cpp
-    command/suggestions.cpp
-    command/table.cpp
-    desk.cpp
-    exit.cpp
-    live/agent_source.cpp
-    live/call_words.cpp
-    live/chat.cpp
-    live/chat_lines.cpp
-    live/line_editor.cpp
-    live/live_agent.cpp
-    live/picker.cpp
-    live/programs_folder.cpp
-    live/signal_watch.cpp
-    live/recovery_report.cpp
-    live/resume_session.cpp
-    live/turn_end.cpp
-    live/turn_events.cpp
-    live/turn_screen.cpp
-    live/whole_text.cpp
-    place/filter.cpp
-    place/passing_file.cpp
-    place/path.cpp
-    place/pending_calls.cpp
-    place/reference.cpp
-    place/settings.cpp
-    place/trust.cpp
-    screen/output.cpp
-    screen/progress_bar.cpp
+    context/agent_source.cpp
+    context/call_phrases.cpp
+    context/command_context.cpp
+    context/decisions.cpp
+    context/options.cpp
+    context/pending_calls.cpp
+    context/sessions.cpp
+    context/settings.cpp
+    context/signal_watch.cpp
+    context/spooled_file.cpp
+    context/timeline_walk.cpp
+    program/cli.cpp
+    recovery/chat_lines.cpp
+    recovery/line_editor.cpp
+    recovery/live_agent.cpp
+    recovery/picker.cpp
+    recovery/recovery_report.cpp
+    recovery/resume_session.cpp
+    recovery/turn_outcome.cpp
+    recovery/turn_watchers.cpp
+    screen/as_json.cpp
+    screen/display.cpp
+    screen/progress.cpp
     screen/screen.cpp
     screen/table.cpp
     screen/text.cpp
-    screen/wait_notice.cpp
-    screen/words.cpp
-    verbs/as_json.cpp
-    verbs/bundle.cpp
+    verbs/answer.cpp
+    verbs/approve.cpp
+    verbs/backup.cpp
+    verbs/cancel.cpp
     verbs/cat.cpp
     verbs/chat.cpp
+    verbs/check.cpp
     verbs/checkpoints.cpp
-    verbs/complete.cpp
+    verbs/completion.cpp
+    verbs/config.cpp
     verbs/copy.cpp
-    verbs/decide.cpp
-    verbs/deliver.cpp
+    verbs/delete.cpp
     verbs/demo.cpp
+    verbs/deny.cpp
     verbs/diff.cpp
-    verbs/forget.cpp
+    verbs/doctor.cpp
+    verbs/export.cpp
     verbs/fork.cpp
-    verbs/live_options.cpp
+    verbs/help.cpp
+    verbs/import.cpp
+    verbs/move.cpp
     verbs/log.cpp
+    verbs/pause.cpp
     verbs/pending.cpp
-    verbs/program.cpp
-    verbs/relatives.cpp
+    verbs/prune.cpp
+    verbs/rename.cpp
+    verbs/resolve.cpp
     verbs/resume.cpp
     verbs/run.cpp
+    verbs/salvage.cpp
     verbs/sessions.cpp
     verbs/show.cpp
-    verbs/standing.cpp
-    verbs/state_json.cpp
-    verbs/steer.cpp
+    verbs/table.cpp
+    verbs/tag.cpp
     verbs/timeline.cpp
-    verbs/timeline_walk.cpp
-    verbs/upkeep.cpp
-    verbs/values.cpp
-    verbs/verify.cpp)
+    verbs/verify.cpp
+    verbs/version.cpp)
 
 set(PERDURE_CLI_TESTS
     broken_stores_test.cpp
+    command/command_test.cpp
+    command/completion_test.cpp
     command/error_pages_test.cpp
-    command/parse_test.cpp
-    command/suggestions_test.cpp
+    context/agent_source_test.cpp
+    context/command_context_test.cpp
+    context/filter_test.cpp
+    context/pending_calls_test.cpp
+    context/sessions_test.cpp
+    context/settings_test.cpp
+    context/signal_watch_test.cpp
+    context/timeline_walk_test.cpp
     decision_test.cpp
-    desk_test.cpp
     fixture.cpp
     golden_test.cpp
-    live/agent_source_test.cpp
-    live/chat_lines_test.cpp
-    live/recovery_report_test.cpp
-    live/picker_test.cpp
-    live/signal_watch_test.cpp
-    live/state_folder_test.cpp
-    live/whole_text_test.cpp
     moving_test.cpp
-    place/filter_test.cpp
-    place/pending_calls_test.cpp
-    place/reference_test.cpp
-    place/settings_test.cpp
     process_test.cpp
-    screen/progress_bar_test.cpp
+    recovery/chat_lines_test.cpp
+    recovery/picker_test.cpp
+    recovery/recovery_report_test.cpp
+    recovery/state_folder_test.cpp
+    screen/display_test.cpp
+    screen/progress_test.cpp
     screen/table_test.cpp
     screen/text_test.cpp
     screen/wait_notice_test.cpp
-    screen/words_test.cpp
+    screen/whole_text_test.cpp
     shell_fixture.cpp
     verbs/forget_test.cpp
     verbs/fork_test.cpp
-    verbs/show_test.cpp
-    verbs/timeline_walk_test.cpp)
+    verbs/show_test.cpp)

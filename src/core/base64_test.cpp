@@ -1,12 +1,12 @@
 // Base64: the vectors of RFC 4648, what is refused, round trips.
 
-#include "perdure/core/base64.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "core/api/text.hpp"
 
 namespace perdure {
 namespace {

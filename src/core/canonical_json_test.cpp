@@ -1,7 +1,5 @@
 // Canonical JSON: the examples of RFC 8785, and where we differ on purpose.
 
-#include "perdure/core/canonical_json.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "json_number.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"

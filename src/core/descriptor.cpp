@@ -1,6 +1,6 @@
 // The one place that closes what a Descriptor owns.
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 
 #include <unistd.h>
 

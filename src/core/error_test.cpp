@@ -18,6 +18,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "doubles/places.hpp"
+
 namespace perdure {
 namespace {
 
@@ -27,7 +29,7 @@ std::string contents(const std::filesystem::path& path) {
   return text.str();
 }
 
-const std::filesystem::path pages = std::filesystem::path(PERDURE_DOCS_DIR) / "errors";
+const std::filesystem::path pages = std::filesystem::path(repository_root()) / "docs/errors";
 
 TEST(ErrorCodes, EveryNameReadsBackAsItsCode) {
   std::set<std::string_view> names;

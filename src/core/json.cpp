@@ -20,9 +20,9 @@
 #include <utility>
 #include <variant>
 
+#include "core/api/json_text.hpp"
 #include "json_number.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/json_pointer.hpp"
 #include "require.hpp"
 
 namespace perdure {

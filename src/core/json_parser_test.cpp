@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_text.hpp"
 
 namespace perdure {
 
@@ -36,7 +36,7 @@ void expect_read(std::string_view text) {
   EXPECT_TRUE(is_json(text)) << text;
 }
 
-void expect_refused(std::string_view text) {
+void expect_text_refused(std::string_view text) {
   EXPECT_FALSE(parse_json(text)) << text;
   EXPECT_FALSE(is_json(text)) << text;
 }
@@ -115,7 +115,7 @@ TEST(JsonParser, NearMissesAreRefused) {
                                   "\u00a0"s,
                                   "[\"a\",\n4\n,1,"s,
                                   "{\"a\":\"b\"}#"s}) {
-    expect_refused(text);
+    expect_text_refused(text);
   }
 }
 
@@ -124,15 +124,15 @@ TEST(JsonParser, OnlyStrictUtf8IsRead) {
        {"\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBF",
         "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
     expect_read("\"" + std::string(well) + "\"");
-    expect_refused("\"" + std::string(well.substr(0, well.size() - 1)) + "\"");
-    expect_refused(well);
+    expect_text_refused("\"" + std::string(well.substr(0, well.size() - 1)) + "\"");
+    expect_text_refused(well);
   }
   for (const std::string_view ill :
        {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x9F\xBF", "\xED\xA0\x80",
         "\xED\xBF\xBF", "\xF0\x80\x80\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80",
         "\xF5\x80\x80\x80", "\xFF", "\xE2\x82\xC0", "\xC3\x28"}) {
-    expect_refused("\"" + std::string(ill) + "\"");
-    expect_refused("\"plain text before it, and \u20ac " + std::string(ill) + " after\"");
+    expect_text_refused("\"" + std::string(ill) + "\"");
+    expect_text_refused("\"plain text before it, and \u20ac " + std::string(ill) + " after\"");
   }
 }
 
@@ -171,11 +171,11 @@ TEST(JsonParser, SurrogatesPairOnlyInOrder) {
 
 TEST(JsonParser, NestingEndsAtTheLimit) {
   expect_read(nested(json_depth_max, "[", "]"));
-  expect_refused(nested(json_depth_max + 1, "[", "]"));
+  expect_text_refused(nested(json_depth_max + 1, "[", "]"));
   const std::string inside = nested(json_depth_max, "{\"a\":", "}");
   expect_read(inside.substr(0, inside.find('}')) + "1" + inside.substr(inside.find('}')));
-  expect_refused(nested(json_depth_max + 1, "{\"a\":", "}"));
-  expect_refused(std::string(1'000'000, '['));
+  expect_text_refused(nested(json_depth_max + 1, "{\"a\":", "}"));
+  expect_text_refused(std::string(1'000'000, '['));
 }
 
 TEST(JsonParser, TheMessageSaysWhereAndWhatWasExpected) {

@@ -1,12 +1,11 @@
 // Pointers of RFC 6901, section 5, and those that lead nowhere.
 
-#include "perdure/core/json_pointer.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure {

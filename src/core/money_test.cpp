@@ -1,9 +1,9 @@
 // What is money, and what is not.
 
-#include "perdure/core/money.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
+
+#include "core/api/text.hpp"
 
 namespace perdure {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "json_reader.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_text.hpp"
 
 namespace perdure {
 namespace {

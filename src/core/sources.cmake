@@ -1,8 +1,6 @@
 # What the core layer is made of. Names are relative to this folder.
 
 set(PERDURE_CORE_SOURCES
-    base64.cpp
-    canonical_json.cpp
     descriptor.cpp
     error.cpp
     guarded.cpp
@@ -10,7 +8,6 @@ set(PERDURE_CORE_SOURCES
     json.cpp
     json_number.cpp
     json_text.cpp
-    money.cpp
     own_process.cpp
     raw_json.cpp
     sha256.cpp
@@ -31,8 +28,3 @@ set(PERDURE_CORE_TESTS
     sha256_test.cpp
     time_test.cpp
     version_test.cpp)
-
-# The test that every error code has its page.
-set_source_files_properties(
-  "${CMAKE_CURRENT_LIST_DIR}/error_test.cpp"
-  PROPERTIES COMPILE_DEFINITIONS "PERDURE_DOCS_DIR=\"${PROJECT_SOURCE_DIR}/docs\"")

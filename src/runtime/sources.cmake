@@ -1,12 +1,6 @@
 # The files of layer runtime, relative to this folder.
 
 set(PERDURE_RUNTIME_SOURCES
-    checkpointer/calls.cpp
-    checkpointer/checkpointer.cpp
-    checkpointer/held_log.cpp
-    checkpointer/holdings.cpp
-    checkpointer/issue.cpp
-    checkpointer/told.cpp
     dispatch/attempts.cpp
     dispatch/calls.cpp
     dispatch/carried.cpp
@@ -16,17 +10,6 @@ set(PERDURE_RUNTIME_SOURCES
     dispatch/intents.cpp
     dispatch/key.cpp
     dispatch/tool.cpp
-    saver/conformance.cpp
-    saver/conformance_steps.cpp
-    saver/delta.cpp
-    saver/match.cpp
-    saver/open_saver.cpp
-    saver/recent.cpp
-    saver/steps.cpp
-    saver/store_saver.cpp
-    saver/thread_log.cpp
-    saver/trial.cpp
-    saver/turn.cpp
     session/children.cpp
     session/decisions.cpp
     session/mail.cpp
@@ -39,20 +22,15 @@ set(PERDURE_RUNTIME_SOURCES
     state/read_log.cpp
     state/state.cpp
     values/budget.cpp
-    values/call_records.cpp
+    values/calls.cpp
+    values/conversation.cpp
     values/fields.cpp
-    values/message.cpp
-    values/plan.cpp
-    values/scratchpad.cpp
-    values/session_records.cpp
-    values/setup.cpp
+    values/session_values.cpp
     writer/draft.cpp
     writer/session_writer.cpp
     writer/worker.cpp)
 
 set(PERDURE_RUNTIME_TESTS
-    checkpointer/checkpointer_calls_test.cpp
-    checkpointer/checkpointer_test.cpp
     dispatch/attempts_test.cpp
     dispatch/call_leftovers_test.cpp
     dispatch/cancel_test.cpp
@@ -60,16 +38,13 @@ set(PERDURE_RUNTIME_TESTS
     dispatch/decide_test.cpp
     dispatch/dispatcher_test.cpp
     dispatch/foreign_claims_test.cpp
-    dispatch/recovery_plan_test.cpp
     dispatch/key_test.cpp
     dispatch/operations_test.cpp
+    dispatch/recovery_plan_test.cpp
     dispatch/refusal_test.cpp
     dispatch/timeouts_test.cpp
     dispatch/tool_test.cpp
     dispatch/unresolved_test.cpp
-    saver/delta_test.cpp
-    saver/recent_test.cpp
-    saver/store_saver_test.cpp
     session/asked_ahead_test.cpp
     session/cadence_test.cpp
     session/children_test.cpp
@@ -97,16 +72,10 @@ set(PERDURE_RUNTIME_TESTS
     state/read_log_test.cpp
     state/state_property_test.cpp
     state/state_test.cpp
-    values/approval_test.cpp
     values/budget_test.cpp
-    values/call_records_test.cpp
-    values/child_test.cpp
-    values/counters_test.cpp
+    values/calls_test.cpp
+    values/conversation_test.cpp
     values/fields_test.cpp
-    values/message_test.cpp
-    values/origin_test.cpp
-    values/plan_test.cpp
-    values/scratchpad_test.cpp
-    values/setup_test.cpp
+    values/session_values_test.cpp
     writer/row_text_test.cpp
     writer/worker_test.cpp)

@@ -1,7 +1,5 @@
 // Bodies keep their bytes, and a reference to a blob reads back or not at all.
 
-#include "perdure/store/body.hpp"
-
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
@@ -10,6 +8,7 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

@@ -13,14 +13,14 @@
 
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/chain.hpp"
 
 namespace perdure {
 namespace {
 
-const Timestamp at{Duration(1'700'000'000'123)};
+const Timestamp golden_time{Duration(1'700'000'000'123)};
 
 struct Golden {
   Fold fold = Fold::append;
@@ -73,7 +73,7 @@ Batch batch_of_every_kind() {
   return batch;
 }
 
-std::string seal_of(const Batch& batch) { return to_hex(rules::seal(batch, at).seal); }
+std::string seal_of(const Batch& batch) { return to_hex(rules::seal(batch, golden_time).seal); }
 
 constexpr std::string_view seal_of_all =
     "72ea59c36cdb00fdfb112e08a55278c49ad7472d5cfc54a18b5ec008666d08cf";
@@ -84,7 +84,7 @@ TEST(GoldenBytes, OfEveryKindOfEntry) {
   for (const Golden& golden : every_kind()) {
     Batch batch = empty_batch();
     batch.entries = {entry_of(golden)};
-    const rules::Sealed sealed = rules::seal(batch, at);
+    const rules::Sealed sealed = rules::seal(batch, golden_time);
     EXPECT_EQ(to_hex(sealed.hashes.at(0)), golden.hash) << golden.body.bytes();
     EXPECT_EQ(to_hex(sealed.seal), golden.seal) << golden.body.bytes();
   }
@@ -117,7 +117,8 @@ TEST(GoldenBytes, OfABatchWithEveryOtherPart) {
   EXPECT_EQ(seal_of(batch), seal_of_all) << "calls";
   batch.checkpoint = NewCheckpoint{.reason = "r", .label = "l", .metadata = R"({"a":1})"};
   EXPECT_EQ(seal_of(batch), seal_of_all) << "checkpoint";
-  batch.status = StatusChange{.status = Status::waiting, .wait_reason = "w", .wake_at = at};
+  batch.status =
+      StatusChange{.status = Status::waiting, .wait_reason = "w", .wake_at = golden_time};
   EXPECT_EQ(seal_of(batch), seal_of_all) << "status";
   batch.annotation = Annotation{.title = "t", .opening = "o", .tags = {{"x"}}, .metadata = "{}"};
   EXPECT_EQ(seal_of(batch), seal_of_all) << "annotation";

@@ -1,21 +1,30 @@
-// A password may be anywhere in what somebody mistyped. So of an address that cannot be read nothing
-// is shown behind its first word, and of a path, which may be one without its scheme, nothing
-// between a colon and an @; unless a file has that name: then it is no secret.
+// What people get to see of a location and of the backends of this build.
 
-#include "perdure/store/location.hpp"
+#include "store/api/location.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstddef>
 #include <filesystem>
+#include <fmt/format.h>
+#include <libpq-fe.h>
+#include <sqlite3.h>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
-#include "postgres/address.hpp"
+#include "postgres/client/address.hpp"
+#include "postgres/upkeep/migration.hpp"
+#include "sqlite/engine/schema.hpp"
 
 namespace perdure {
+
+// A password may be anywhere in what somebody mistyped. So of an address that cannot be read nothing
+// is shown behind its first word, and of a path, which may be one without its scheme, nothing
+// between a colon and an @; unless a file has that name: then it is no secret.
+
 namespace {
 
 constexpr std::array<std::string_view, 3> server_words = {"postgresql", "postgres", "pgsql"};
@@ -88,6 +97,26 @@ std::string shown_location(const std::string& location) {
   }
   if (is_address(location)) return std::string(first_word(location)) + "…";
   return shown_path(location);
+}
+
+// libpq tells its version as a number: 150014 is 15.14.
+
+namespace {
+
+std::string libpq_words() {
+  constexpr int major = 10'000;
+  const int version = PQlibVersion();
+  return fmt::format("libpq {}.{}", version / major, version % major);
+}
+
+}  // namespace
+
+std::vector<BuiltBackend> built_backends() {
+  return {{.name = "sqlite",
+           .library = fmt::format("SQLite {}", sqlite3_libversion()),
+           .format = sqlite::format_number},
+          {.name = "postgres", .library = libpq_words(), .format = postgres::format_number},
+          {.name = "memory"}};
 }
 
 }  // namespace perdure

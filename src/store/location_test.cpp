@@ -1,6 +1,6 @@
 // Secrets of a location do not reach people.
 
-#include "perdure/store/location.hpp"
+#include "store/api/location.hpp"
 
 #include <fstream>
 #include <gtest/gtest.h>

@@ -4,10 +4,9 @@
 // letters, digits, `+`, `.`, `-`). A file whose path looks so too can be opened as
 // `./name:…` or `sqlite:name:…`.
 
-#include "perdure/store/open.hpp"
-
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <fmt/format.h>
@@ -16,17 +15,19 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "memory/memory_store.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/own_process.hpp"
-#include "perdure/store/location.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
-#include "postgres/address.hpp"
+#include "postgres/client/address.hpp"
 #include "postgres/postgres_store.hpp"
 #include "rules/checks.hpp"
 #include "sqlite/sqlite_store.hpp"
+#include "store/api/location.hpp"
 
 namespace perdure {
 
@@ -75,7 +76,9 @@ Result<std::unique_ptr<Store>> open_file(const std::string& location, std::strin
 class OwnStore final : public Store {
  public:
   OwnStore(std::unique_ptr<GuardedSources> sources, std::unique_ptr<Store> store)
-      : sources_(of_own_process(std::move(sources))), store_(of_own_process(std::move(store))) {}
+      : Store(roles_of(*store)),
+        sources_(of_own_process(std::move(sources))),
+        store_(of_own_process(std::move(store))) {}
 
   Result<Receipt> commit(const Lease& lease, const Batch& batch) override {
     return store_->commit(lease, batch);
@@ -84,16 +87,13 @@ class OwnStore final : public Store {
                          const Batch& first) override {
     return store_->create(session, worker, first);
   }
-  Sessions& sessions() override { return store_->sessions(); }
-  Ownership& ownership() override { return store_->ownership(); }
-  Log& log() override { return store_->log(); }
-  Ledger& ledger() override { return store_->ledger(); }
-  Inbox& inbox() override { return store_->inbox(); }
-  Blobs& blobs() override { return store_->blobs(); }
-  Changes& changes() override { return store_->changes(); }
-  Retention& retention() override { return store_->retention(); }
-  Upkeep& upkeep() override { return store_->upkeep(); }
-  Transfer& transfer() override { return store_->transfer(); }
+  Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) override {
+    return store_->wait_for_change(since, timeout);
+  }
+  StoreInfo info() const override { return store_->info(); }
+  Result<std::vector<Remark>> doctor() override { return store_->doctor(); }
+  Result<void> sync() override { return store_->sync(); }
+  Result<std::string> loss_token() override { return store_->loss_token(); }
 
  private:
   const OwnProcessPtr<GuardedSources> sources_;  ///< Before the store, which uses them to its end.

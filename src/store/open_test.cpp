@@ -1,12 +1,11 @@
 // Which backend a location means, and which locations mean none.
 
-#include "perdure/store/open.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
@@ -14,7 +13,7 @@ namespace {
 std::string backend_of(const std::string& location) {
   const auto store = open_store(location);
   if (!store) return std::string(to_string(store.error().code));
-  return (*store)->upkeep().info().backend;
+  return (*store)->info().backend;
 }
 
 TEST(OpenStore, ChoosesTheBackendByTheLocation) {

@@ -1,204 +1,167 @@
 # The files of layer store, relative to this folder.
 
 set(PERDURE_STORE_SOURCES
-    backends.cpp
-    blobs.cpp
-    body.cpp
     bundle/arrival_check.cpp
     bundle/bundle_facts.cpp
     bundle/bundle_file.cpp
     bundle/export.cpp
     bundle/fact_check.cpp
-    bundle/fact_codec.cpp
-    bundle/told_calls.cpp
+    copy/fact_codec.cpp
     bundle/import.cpp
+    bundle/told_calls.cpp
     copy/chain_check.cpp
     copy/comparison.cpp
     copy/copy.cpp
     copy/fact_stream.cpp
-    copy/family.cpp
-    copy/place.cpp
+    copy/fork_facts.cpp
     copy/plan.cpp
+    enum_names.cpp
+    files/file_lock.cpp
+    files/part_file.cpp
+    location.cpp
     memory/blobs.cpp
-    memory/calls.cpp
-    memory/changes.cpp
     memory/check.cpp
     memory/commit.cpp
     memory/inbox.cpp
     memory/ledger.cpp
-    memory/lines.cpp
     memory/log.cpp
     memory/memory_store.cpp
     memory/ownership.cpp
     memory/retention.cpp
     memory/rows.cpp
     memory/sessions.cpp
-    memory/sweep.cpp
-    memory/arriving.cpp
-    memory/departing.cpp
     memory/transfer.cpp
-    kept_versions.cpp
-    location.cpp
     open.cpp
-    postgres/address.cpp
-    postgres/attempts.cpp
-    postgres/batch_form.cpp
-    postgres/batch_rest.cpp
-    postgres/blobs.cpp
-    postgres/check.cpp
-    postgres/check_rest.cpp
-    postgres/check_session.cpp
-    postgres/client.cpp
-    postgres/collect.cpp
-    postgres/commit.cpp
-    postgres/committer.cpp
-    postgres/connection.cpp
-    postgres/erase.cpp
-    postgres/doctor.cpp
-    postgres/error.cpp
+    postgres/client/address.cpp
+    postgres/client/attempts.cpp
+    postgres/client/batch_form.cpp
+    postgres/client/client.cpp
+    postgres/client/committer.cpp
+    postgres/client/connection.cpp
+    postgres/client/error.cpp
+    postgres/client/params.cpp
+    postgres/client/pool.cpp
+    postgres/client/process.cpp
+    postgres/client/rows.cpp
+    postgres/client/session_row.cpp
+    postgres/client/statements.cpp
+    postgres/client/values.cpp
+    postgres/client/watcher.cpp
     postgres/fact_reader.cpp
     postgres/fact_taker.cpp
-    postgres/inbox.cpp
-    postgres/ledger.cpp
-    postgres/log.cpp
-    postgres/ownership.cpp
-    postgres/migration.cpp
-    postgres/params.cpp
-    postgres/pool.cpp
+    postgres/operations/blobs.cpp
+    postgres/operations/commit.cpp
+    postgres/operations/inbox.cpp
+    postgres/operations/ledger.cpp
+    postgres/operations/log.cpp
+    postgres/operations/ownership.cpp
+    postgres/operations/sessions.cpp
     postgres/postgres_store.cpp
-    postgres/process.cpp
-    postgres/prune.cpp
-    postgres/remove.cpp
-    postgres/rows.cpp
-    postgres/schema.cpp
-    postgres/session_row.cpp
-    postgres/sessions.cpp
-    postgres/shipment.cpp
-    postgres/statements.cpp
-    postgres/stored_session.cpp
     postgres/transfer.cpp
-    postgres/vacuum.cpp
-    postgres/values.cpp
-    postgres/watcher.cpp
+    postgres/upkeep/check.cpp
+    postgres/upkeep/check_rest.cpp
+    postgres/upkeep/check_session.cpp
+    postgres/upkeep/doctor.cpp
+    postgres/upkeep/erase.cpp
+    postgres/upkeep/migration.cpp
+    postgres/upkeep/prune.cpp
+    postgres/upkeep/remove.cpp
+    postgres/upkeep/schema.cpp
+    postgres/upkeep/vacuum.cpp
     rules/calls.cpp
     rules/chain.cpp
+    rules/check_run.cpp
     rules/checks.cpp
     rules/cursor.cpp
     rules/fact_slices.cpp
-    rules/findings.cpp
     rules/match.cpp
     rules/moves.cpp
     rules/retention.cpp
     rules/session_check.cpp
-    rules/shared_check.cpp
     rules/soundness.cpp
     rules/stored_rows.cpp
-    sqlite/acknowledged.cpp
-    sqlite/backup.cpp
-    sqlite/blob_reader.cpp
-    sqlite/blobs.cpp
-    sqlite/calls.cpp
-    sqlite/check.cpp
-    sqlite/check_calls.cpp
-    sqlite/check_facts.cpp
-    sqlite/check_file.cpp
-    sqlite/check_pages.cpp
-    sqlite/check_rest.cpp
-    sqlite/check_session.cpp
-    sqlite/collect.cpp
-    sqlite/commit.cpp
-    sqlite/connection.cpp
-    sqlite/departing.cpp
-    sqlite/doctor.cpp
-    sqlite/erase.cpp
+    seam.cpp
+    sqlite/check/check.cpp
+    sqlite/check/check_file.cpp
+    sqlite/check/check_rest.cpp
+    sqlite/check/check_session.cpp
+    sqlite/engine/acknowledged.cpp
+    sqlite/engine/blobs.cpp
+    sqlite/engine/commit.cpp
+    sqlite/engine/connection.cpp
+    sqlite/engine/format.cpp
+    sqlite/engine/gate.cpp
+    sqlite/engine/inbox.cpp
+    sqlite/engine/ledger.cpp
+    sqlite/engine/line.cpp
+    sqlite/engine/lock_file.cpp
+    sqlite/engine/log.cpp
+    sqlite/engine/ownership.cpp
+    sqlite/engine/readers.cpp
+    sqlite/engine/rows.cpp
+    sqlite/engine/schema.cpp
+    sqlite/engine/sessions.cpp
+    sqlite/engine/summing_vfs.cpp
+    sqlite/engine/watcher.cpp
+    sqlite/engine/workers.cpp
+    sqlite/engine/write_lock.cpp
+    sqlite/engine/writer.cpp
     sqlite/fact_reader.cpp
     sqlite/fact_taker.cpp
-    sqlite/file_lock.cpp
-    sqlite/first_look.cpp
-    sqlite/format.cpp
-    sqlite/garbage.cpp
-    sqlite/gate.cpp
-    sqlite/inbox.cpp
-    sqlite/ledger.cpp
-    sqlite/kept_points.cpp
-    sqlite/line.cpp
-    sqlite/lock_file.cpp
-    sqlite/log_room.cpp
-    sqlite/log.cpp
-    sqlite/mend.cpp
-    sqlite/mend_rest.cpp
-    sqlite/opening.cpp
-    sqlite/ownership.cpp
-    sqlite/new_place.cpp
-    sqlite/page_cells.cpp
-    sqlite/page_map.cpp
-    sqlite/page_reader.cpp
-    sqlite/page_source.cpp
-    sqlite/page_sums.cpp
-    sqlite/part_file.cpp
-    sqlite/prune.cpp
-    sqlite/readers.cpp
-    sqlite/remove.cpp
-    sqlite/restore.cpp
-    sqlite/row_finder.cpp
-    sqlite/row_shapes.cpp
-    sqlite/rows.cpp
-    sqlite/salvage.cpp
-    sqlite/salvaged_file.cpp
-    sqlite/scan.cpp
-    sqlite/schema.cpp
-    sqlite/scrub.cpp
-    sqlite/sessions.cpp
+    sqlite/opening/backup.cpp
+    sqlite/opening/doctor.cpp
+    sqlite/opening/opening.cpp
+    sqlite/opening/restore.cpp
+    sqlite/pages/page_layout.cpp
+    sqlite/pages/page_source.cpp
+    sqlite/retention/erase.cpp
+    sqlite/retention/garbage.cpp
+    sqlite/retention/prune.cpp
+    sqlite/retention/scrub.cpp
+    sqlite/retention/sweep.cpp
+    sqlite/retention/vacuum.cpp
+    sqlite/salvage/repair.cpp
+    sqlite/salvage/row_finder.cpp
+    sqlite/salvage/salvage.cpp
+    sqlite/salvage/salvaged_file.cpp
     sqlite/sqlite_store.cpp
-    sqlite/summing_vfs.cpp
     sqlite/transfer.cpp
-    sqlite/survey.cpp
-    sqlite/sweep.cpp
-    sqlite/turn.cpp
-    sqlite/vacuum.cpp
-    sqlite/views.cpp
-    sqlite/wal_index.cpp
-    sqlite/wal_record.cpp
-    sqlite/watcher.cpp
-    sqlite/workers.cpp
-    sqlite/writer.cpp
-    summary.cpp
-    words.cpp)
+    values.cpp)
 
 set(PERDURE_STORE_TESTS
-    blobs_test.cpp
     body_test.cpp
-    bundle/fact_codec_test.cpp
+    copy/fact_codec_test.cpp
+    enum_names_test.cpp
     golden_bytes_test.cpp
+    location_test.cpp
     memory/commit_test.cpp
     memory/memory_store_test.cpp
-    location_test.cpp
     open_test.cpp
-    postgres/address_test.cpp
-    postgres/client_test.cpp
-    postgres/batch_form_test.cpp
-    postgres/committer_test.cpp
-    postgres/connection_test.cpp
-    postgres/error_test.cpp
-    postgres/params_test.cpp
-    postgres/pool_test.cpp
+    postgres/client/address_test.cpp
+    postgres/client/batch_form_test.cpp
+    postgres/client/client_test.cpp
+    postgres/client/committer_test.cpp
+    postgres/client/connection_test.cpp
+    postgres/client/error_test.cpp
+    postgres/client/params_test.cpp
+    postgres/client/pool_test.cpp
     rules/calls_test.cpp
     rules/chain_test.cpp
     rules/checks_test.cpp
     rules/cursor_test.cpp
     rules/match_test.cpp
     rules/retention_test.cpp
-    sqlite/enrolling_test.cpp
-    sqlite/gate_test.cpp
-    sqlite/log_room_test.cpp
-    sqlite/page_sums_test.cpp
-    sqlite/scrub_test.cpp
-    sqlite/summing_vfs_test.cpp
-    sqlite/turn_test.cpp
-    sqlite/wal_record_test.cpp
-    sqlite/watcher_test.cpp
-    summary_test.cpp
-    words_test.cpp)
+    seam_test.cpp
+    sqlite/engine/enrolling_test.cpp
+    sqlite/engine/gate_test.cpp
+    sqlite/engine/log_room_test.cpp
+    sqlite/engine/page_sums_test.cpp
+    sqlite/engine/summing_vfs_test.cpp
+    sqlite/engine/wal_record_test.cpp
+    sqlite/engine/watcher_test.cpp
+    sqlite/engine/write_lock_test.cpp
+    sqlite/retention/scrub_test.cpp
+    summary_test.cpp)
 
 # The SQL of the PostgreSQL backend, in the order it is run, and how it gets into the program.
 set(PERDURE_POSTGRES_FUNCTIONS store lines sessions calls ownership commit inbox blobs

@@ -12,12 +12,12 @@
 
 #include "doubles/must.hpp"
 #include "doubles/watched_store.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/prices.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/agent/turn.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure::billed {

@@ -10,7 +10,7 @@
 #include "contract/backends.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

@@ -15,9 +15,9 @@
 
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/records.hpp"
 #include "world/client.hpp"
 
 namespace perdure::agents {

@@ -12,9 +12,9 @@
 #include "agent/letter.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::agents {

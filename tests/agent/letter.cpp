@@ -15,23 +15,21 @@
 #include <vector>
 
 #include "agent/task.hpp"
-#include "perdure/agent/file_tools.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/session_tools.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::agents {
 namespace {
 
 using Complaints = std::vector<std::string>;
 
-constexpr std::string_view script = R"({"responses": [
+constexpr std::string_view letter_script = R"({"responses": [
     {"text": "I plan.", "usage": {"in": 60, "out": 40}, "calls": [
       {"name": "plan_create", "args": {"objective": "A letter to Anne.", "steps": ["write", "send"],
         "postconditions": ["it is sent"]}},
@@ -49,7 +47,7 @@ constexpr std::string_view script = R"({"responses": [
     {"text": "The letter is sent.", "usage": {"in": 60, "out": 40}}
   ]})";
 
-Result<Toolbox> make_tools(const TaskPlace& place) {
+Result<Toolbox> letter_tools(const TaskPlace& place) {
   std::vector<ToolSpec> specs = make_plan_tools();
   std::ranges::move(make_note_tools(), std::back_inserter(specs));
   auto files = make_file_tools({.roots = {{.path = place.desk, .is_writable = true}}});
@@ -121,14 +119,14 @@ Complaints complaints(const Ended& ended) {
 // Its clock stands still, and the times of files do not tell what a call of it wrote; their keys do.
 const Task& letter_task() {
   static const Task task{.name = "letter",
-                         .script = script,
+                         .script = letter_script,
                          .answer = "The letter is sent.",
                          .responses = 5,
                          .ops = {"send-1"},
                          .rules = {{.pattern = "send", .permit = Permit::ask}},
                          .ahead = std::chrono::duration_cast<Duration>(std::chrono::years(20)),
                          .has_bystander = true,
-                         .make_tools = make_tools,
+                         .make_tools = letter_tools,
                          .complaints = complaints};
   return task;
 }

@@ -14,7 +14,7 @@
 namespace perdure::agents {
 namespace {
 
-constexpr std::string_view script = R"({"responses": [
+constexpr std::string_view order_script = R"({"responses": [
     {"text": "I look.", "usage": {"in": 60, "out": 40}, "calls": [
       {"name": "price", "args": {"op": "price-1", "of": "a chair"}},
       {"name": "price", "args": {"op": "price-2", "of": "a stool"}}]},
@@ -31,7 +31,7 @@ constexpr std::string_view script = R"({"responses": [
     {"text": "The chair is on its way.", "usage": {"in": 60, "out": 40}}
   ]})";
 
-Result<Toolbox> make_tools(const TaskPlace& place) {
+Result<Toolbox> order_tools(const TaskPlace& place) {
   const std::vector<WorldTool> kinds = {
       {.name = "price", .how = "look"},
       {.name = "reserve", .how = "keyed"},
@@ -52,12 +52,12 @@ Result<Toolbox> make_tools(const TaskPlace& place) {
 
 const Task& order_task() {
   static const Task task{.name = "order",
-                         .script = script,
+                         .script = order_script,
                          .answer = "The chair is on its way.",
                          .responses = order_responses,
                          .ops = {"reserve-1", "pay-1", "carrier-1", "mail-1", "book-1"},
                          .can_ask_again = true,
-                         .make_tools = make_tools};
+                         .make_tools = order_tools};
   return task;
 }
 

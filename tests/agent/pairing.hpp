@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure::agents {
 

@@ -16,12 +16,12 @@
 
 #include "agent/talks.hpp"
 #include "contract/backends.hpp"
+#include "core/api/text.hpp"
 #include "crash/child_process.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_programs.hpp"
 #include "doubles/temp_folder.hpp"
 #include "models/model_server.hpp"
-#include "perdure/core/base64.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure::agents {
@@ -29,7 +29,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string key = "sk-planted-4be1f0a97c33d258";
+const std::string planted_key = "sk-planted-4be1f0a97c33d258";
 const std::string secret = "tok-planted-91d6aa03e7f25b64";
 /// What is to be found: otherwise nothing would be.
 const std::string marker = "a-word-like-any-other-58213";
@@ -112,7 +112,7 @@ std::string curious_script() {
 
 class PlantedKey : public testing::TestWithParam<Backend> {
  protected:
-  PlantedKey() { Talks::plant(key, secret); }
+  PlantedKey() { Talks::plant(planted_key, secret); }
 
   void run(Talks& talks, const std::string& behaviour, const std::vector<std::string>& words) {
     for (const std::string& line : talks.all_of(behaviour, words)) said += line + "\n";
@@ -140,7 +140,7 @@ class PlantedKey : public testing::TestWithParam<Backend> {
 TEST_P(PlantedKey, IsFoundInNoStoreNoOutputAndNoFile) {
   for (const std::string format : {"anthropic", "chat"}) {
     Talks talks(GetParam(), format);
-    std::ofstream(talks.folder().file("key")) << key << "\n";
+    std::ofstream(talks.folder().file("key")) << planted_key << "\n";
     std::ofstream(talks.folder().file("script")) << shouting_script();
     run(talks, "status-401", {"say=" + marker, "key=environment"});
     run(talks, "status-500", {"key=file"});
@@ -162,15 +162,15 @@ TEST_P(PlantedKey, IsFoundInNoStoreNoOutputAndNoFile) {
     // They went where they had to go.
     const auto requests = talks.server().requests();
     EXPECT_TRUE(std::ranges::all_of(requests, [](const models::SeenRequest& request) {
-      return std::ranges::any_of(request.headers,
-                                 [](const auto& header) { return header.second.ends_with(key); });
+      return std::ranges::any_of(
+          request.headers, [](const auto& header) { return header.second.ends_with(planted_key); });
     }));
     EXPECT_THAT(said, HasSubstr("no, not with key"));
     EXPECT_THAT(said, HasSubstr("[secret TOKEN]"));
     EXPECT_TRUE(has(store, marker));
     for (const std::string* where :
          std::initializer_list<const std::string*>{&store, &said, &files}) {
-      EXPECT_FALSE(has(*where, key));
+      EXPECT_FALSE(has(*where, planted_key));
       EXPECT_FALSE(has(*where, secret));
     }
   }
@@ -181,9 +181,9 @@ TEST_P(PlantedKey, IsNotFoundByAModelThatLooksForIt) {
   const std::filesystem::path root = talks.folder().path() / "root";
   std::filesystem::create_directories(root / "sub");
   std::ofstream(root / "agent.yaml") << curious_agent;
-  std::ofstream(root / "sub/.key") << key << "\n";
+  std::ofstream(root / "sub/.key") << planted_key << "\n";
   std::ofstream(root / "token") << secret << "\n";
-  std::ofstream(root / "given") << "somebody wrote it down: " << key << "\n";
+  std::ofstream(root / "given") << "somebody wrote it down: " << planted_key << "\n";
   std::ofstream(talks.folder().file("script")) << curious_script();
   const auto talker =
       talks.start("final", {"say=" + marker, "holds=1", "agent=" + (root / "agent.yaml").string(),
@@ -204,7 +204,7 @@ TEST_P(PlantedKey, IsNotFoundByAModelThatLooksForIt) {
   EXPECT_TRUE(std::filesystem::exists(root / "sub/.key"));
   EXPECT_TRUE(has(store, marker));
   for (const std::string* where : std::initializer_list<const std::string*>{&store, &said}) {
-    EXPECT_FALSE(has(*where, key));
+    EXPECT_FALSE(has(*where, planted_key));
     EXPECT_FALSE(has(*where, secret));
   }
 }

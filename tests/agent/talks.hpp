@@ -17,7 +17,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "runtime/writer/session_writer.hpp"
 
 namespace perdure::agents {

@@ -15,7 +15,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::agents {
 

@@ -20,8 +20,8 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "world/world.hpp"
 

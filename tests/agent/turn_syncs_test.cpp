@@ -16,14 +16,12 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/prices.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/agent/turn_report.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/agent/turn.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

@@ -16,10 +16,8 @@
 #include "crash/child_process.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::agents {

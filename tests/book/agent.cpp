@@ -22,12 +22,12 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace {
 

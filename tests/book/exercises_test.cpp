@@ -15,13 +15,13 @@
 #include "crash/child_process.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
+#include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
-#include "sqlite/connection.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
+#include "sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {
@@ -142,7 +142,7 @@ TEST_P(Exercise, AfterAMiddleVersionIsDeletedItResumesAndTheRestTellsHowItWent) 
   take_turns_and_die(1, 4);
   {
     const auto store = open();
-    must(store->retention().forget(session, 2));
+    must(store->upkeep().forget(session, 2));
     const auto gone = read_content(*store, session, Point::version(2));
     ASSERT_FALSE(gone);
     EXPECT_EQ(gone.error().code, ErrorCode::not_found);

@@ -5,11 +5,9 @@ perdure_test_program(book_agent SOURCES book/agent.cpp)
 
 perdure_test(
   book_test
-  SOURCES book/exercises_test.cpp book/syncs_test.cpp book/unsure_commit_test.cpp
+  SOURCES book/checkpointer_runtime_test.cpp book/exercises_test.cpp book/syncs_test.cpp
+          book/unsure_commit_test.cpp
           holes/book_holes_test.cpp
-          counted/counted_store.cpp crash/child_process.cpp doubles/counting_vfs.cpp
-          doubles/vfs_shim.cpp
   PROGRAMS book_agent
   POSTGRES
-  LABELS book
-  TIMEOUT 120)
+  LABELS book)

@@ -11,8 +11,8 @@
 #include "book/book_session.hpp"
 #include "counted/counted_store.hpp"
 #include "doubles/must.hpp"
+#include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

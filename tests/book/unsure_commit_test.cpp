@@ -9,8 +9,8 @@
 #include "book/unsure_store.hpp"
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
+#include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

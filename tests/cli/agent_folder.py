@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import threading
 
-PATIENCE = 60  # Seconds; a test that needs them has failed.
+PATIENCE = 300  # Seconds; a test that needs them has failed.
 
 
 class AgentFolder:

@@ -77,7 +77,7 @@ def printed_by(scripts: list[str], environment: dict[str, str]) -> tuple[list[st
         work.mkdir()
         done = subprocess.run(
             ["bash", "-c", shell], cwd=work, env=environment | {"HOME": str(work)},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
     parts = done.stdout.split(f"{MARK}\n")[1:]
     return [re.sub(r"^.*Killed +.*\n", "", text, flags=re.MULTILINE) for text in parts], done.stderr

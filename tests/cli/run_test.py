@@ -180,7 +180,7 @@ class RunTest(unittest.TestCase):
                 if stop == "signal":
                     process.send_signal(signal.SIGINT)
                 else:
-                    self.assertIn("stops what is in the middle", self.folder.run(stop, "@last").stderr)
+                    self.assertIn("stops work in progress", self.folder.run(stop, "@last").stderr)
                 _, _, err = end_of(process)
                 self.assertIn("In doubt: do (unsafe)", err)
                 settle = re.search(r"^Next: perdure resolve (ses_\w+:\d+) ", err, re.MULTILINE)

@@ -26,7 +26,7 @@ PAYS = [{"calls": [{"name": "pay", "args": {"what": "chair"}}]}, {"text": "It is
 
 
 def sum_of(page: bytes, number: int) -> bytes:
-    """As src/store/sqlite/page_sums.cpp has it."""
+    """As src/store/sqlite/engine/summing_vfs.cpp has it."""
     one, two = number, 0
     for at in range(0, len(page) - 8, 8):
         one = (one + int.from_bytes(page[at : at + 4], "little") + two) & 0xFFFFFFFF

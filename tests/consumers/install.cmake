@@ -1,5 +1,6 @@
 # Installs the build at BUILD into an emptied PREFIX, and checks what a package must hold.
 
+cmake_policy(SET CMP0009 NEW)  # The folder of documents has a link to that of the headers.
 file(REMOVE_RECURSE "${PREFIX}")
 execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREFIX}"
                 OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
@@ -7,7 +8,8 @@ execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREF
 file(GLOB_RECURSE installed RELATIVE "${PREFIX}" "${PREFIX}/*")
 foreach(wanted "perdure-config.cmake" "perdure.pc" "libperdure_store.a" "perdure/core/error.hpp"
                "perdure/perdure.hpp" "perdure/version.hpp"
-               "share/doc/perdure/LICENSE" "bin/perdure" "man/man1/perdure-show.1"
+               "share/doc/perdure/LICENSE" "share/doc/perdure/docs/guarantees.md"
+               "share/doc/perdure/examples/resumed_agent.cpp" "bin/perdure" "man/man1/perdure-show.1"
                "bash-completion/completions/perdure")
   if(NOT "${installed}" MATCHES "${wanted}")
     message(FATAL_ERROR "not installed: ${wanted}")

@@ -3,7 +3,6 @@
 
 #include "contract/store_contract.hpp"
 #include "contract/transfer_contract.hpp"
-#include "contract/travel.hpp"
 #include "perdure/store/transfer.hpp"
 
 namespace perdure {
@@ -14,7 +13,6 @@ using testing::SizeIs;
 TEST_P(TransferContract, NobodySeesWhatIsOnItsWay) {
   const std::string before = everything(*store);
   Source source = guest();
-  arrive(source);
   must(take_all(source));
 
   EXPECT_EQ(everything(*store), before);
@@ -27,7 +25,6 @@ TEST_P(TransferContract, NobodySeesWhatIsOnItsWay) {
 
 TEST_P(TransferContract, ItsIdAndItsKeysAreTaken) {
   Source source = guest(CallState::in_doubt);
-  arrive(source);
   must(take_all(source));
 
   EXPECT_EQ(code_of(store->sessions().create({.id = session_id("guest")})),
@@ -65,72 +62,60 @@ TEST_P(TransferContract, ItLandsAsItWasBehindAHigherFence) {
 
 TEST_P(TransferContract, ThrownAwayNothingOfItIsLeft) {
   Source source = guest();
-  arrive(source);
   must(take_all(source));
-  must(transfer().end(source.arriving, MoveEnd::abandoned));
+  must(transfer().discard(source.arrival));
 
-  const Arrival none = must(transfer().find_arrival(source.arriving.peer));
-  EXPECT_EQ(none.ticket, 0U);
-  EXPECT_EQ(none.last, source.arriving.ticket) << "whoever gives tickets must know the last one";
+  EXPECT_EQ(attempt_from(source), 0U);
   EXPECT_EQ(must(store->ledger().find_holder(key)), std::nullopt);
   EXPECT_TRUE(store->sessions().create({.id = session_id("guest")}));
   const auto report = must(store->upkeep().check());
   EXPECT_TRUE(report.is_sound());
   EXPECT_EQ(report.entries, 0U);
-  EXPECT_TRUE(transfer().end(source.arriving, MoveEnd::abandoned));
-  EXPECT_EQ(code_of(transfer().end(source.arriving, MoveEnd::moved)), ErrorCode::conflict);
+  EXPECT_TRUE(transfer().discard(source.arrival));
+  EXPECT_EQ(code_of(transfer().release(source.arrival)), ErrorCode::lease_lost);
 }
 
 TEST_P(TransferContract, FactsAreTakenInOnceAndInOrder) {
   Source source = guest();
-  arrive(source);
-  const FactSlice first = must(source.store->transfer().read(source.departing, {}));
-  const FactSlice second = must(source.store->transfer().read(source.departing, first.next));
-  const FactSlice third = must(source.store->transfer().read(source.departing, second.next));
+  Transfer& from = source.store->transfer();
+  const FactSource facts{.owners = must(from.find_owners({})), .arrival = {}};
+  const FactSlice first = must(from.read(facts, {}));
+  const FactSlice second = must(from.read(facts, first.next));
+  const FactSlice third = must(from.read(facts, second.next));
 
-  EXPECT_EQ(code_of(transfer().take(source.arriving, second)), ErrorCode::conflict);
-  must(transfer().take(source.arriving, first));
-  must(transfer().take(source.arriving, second));
-  EXPECT_TRUE(transfer().take(source.arriving, second));
-  EXPECT_EQ(code_of(transfer().take(source.arriving, first)), ErrorCode::conflict);
-  EXPECT_EQ(must(transfer().find_arrival(source.arriving.peer)).next, second.next);
-  must(transfer().take(source.arriving, third));
-  EXPECT_EQ(code_of(transfer().end(source.arriving, MoveEnd::moved)), ErrorCode::conflict);
+  EXPECT_EQ(code_of(transfer().take(source.arrival, second)), ErrorCode::lease_lost);
+  must(transfer().take(source.arrival, first));
+  EXPECT_EQ(code_of(transfer().take(source.arrival, third)), ErrorCode::conflict);
+  must(transfer().take(source.arrival, second));
+  EXPECT_TRUE(transfer().take(source.arrival, second));
+  EXPECT_EQ(code_of(transfer().take(source.arrival, first)), ErrorCode::conflict);
+  must(transfer().take(source.arrival, third));
+  EXPECT_EQ(code_of(transfer().release(source.arrival)), ErrorCode::conflict);
   EXPECT_EQ(code_of(store->sessions().read(session_id("guest"))), ErrorCode::not_found);
 }
 
-TEST_P(TransferContract, AnOutdatedTicketTakesNothingIn) {
+TEST_P(TransferContract, AnotherAttemptWaitsUntilThisOneIsDiscarded) {
   Source source = guest();
-  arrive(source);
-  const FactSlice slice = must(source.store->transfer().read(source.departing, {}));
-  const Passage before = source.arriving;
-  const Departure older = source.departure;
-  open_move(source);
-  arrive(source);
+  Transfer& from = source.store->transfer();
+  const FactSource facts{.owners = must(from.find_owners({})), .arrival = {}};
+  const FactSlice first = must(from.read(facts, {}));
+  const FactSlice second = must(from.read(facts, first.next));
+  const Arrival next{.from = source.arrival.from, .attempt = source.arrival.attempt + 1};
+  must(transfer().take(source.arrival, first));
+  EXPECT_EQ(attempt_from(source), source.arrival.attempt);
 
-  EXPECT_EQ(code_of(transfer().take(before, slice)), ErrorCode::lease_lost);
-  EXPECT_EQ(code_of(transfer().end(before, MoveEnd::abandoned)), ErrorCode::lease_lost);
-  EXPECT_EQ(code_of(transfer().arrive(before.peer, older)), ErrorCode::lease_lost);
-  EXPECT_TRUE(transfer().take(source.arriving, slice));
-}
-
-TEST_P(TransferContract, ANewMoveWaitsUntilTheOneBeforeHasEndedHere) {
-  Source source = guest();
-  arrive(source);
-  must(take_all(source));
-  must(source.store->transfer().end(source.departing, MoveEnd::moved));
-  Source next{.store = std::move(source.store)};
-  open_move(next);
-
-  EXPECT_EQ(code_of(transfer().arrive(next.arriving.peer, next.departure)), ErrorCode::conflict);
-  must(transfer().end(source.arriving, MoveEnd::moved));
-  EXPECT_TRUE(transfer().arrive(next.arriving.peer, next.departure));
+  EXPECT_EQ(code_of(transfer().take(next, first)), ErrorCode::conflict);
+  must(transfer().discard(next));
+  EXPECT_EQ(attempt_from(source), source.arrival.attempt) << "another one is left alone";
+  must(transfer().discard({.from = next.from}));
+  EXPECT_TRUE(transfer().take(next, first));
+  EXPECT_EQ(code_of(transfer().take(source.arrival, second)), ErrorCode::lease_lost);
+  EXPECT_TRUE(transfer().take(next, second));
 }
 
 TEST_P(TransferContract, AnIdThatIsInUseIsRefused) {
   create("guest");
   Source source = guest();
-  arrive(source);
 
   const auto refused = take_all(source);
 
@@ -143,7 +128,6 @@ TEST_P(TransferContract, AKeyThatIsHeldIsRefused) {
   say(lease, "hello");
   in_state(lease, CallState::succeeded, key);
   Source source = guest();
-  arrive(source);
 
   const auto refused = take_all(source);
 
@@ -154,28 +138,27 @@ TEST_P(TransferContract, AKeyThatIsHeldIsRefused) {
 TEST_P(TransferContract, ABlobMustHaveBeenPut) {
   const BlobRef ref{.digest = sha256("a blob"), .size = 6};
   Source source = guest(CallState::succeeded, Body::from_blob(ref));
-  arrive(source);
 
-  EXPECT_EQ(code_of(take_facts_only(*source.store, *store, {source.departing, source.arriving})),
+  EXPECT_EQ(code_of(travel(*source.store, *store, source.arrival, false)),
             ErrorCode::invalid_argument);
-  must(store->blobs().put("a blob"));
+  must(transfer().discard(source.arrival));
   EXPECT_TRUE(take_all(source));
   clock.advance(1h);
-  EXPECT_EQ(must(store->retention().collect_blobs(1h)).items, 0U);
+  EXPECT_EQ(must(store->upkeep().collect_blobs(1h)).items, 0U);
 }
 
 TEST_P(TransferContract, WhatCameCanGoBackOnceItsRemainsAreRemoved) {
   Source source = guest(CallState::in_doubt);
   land(source);
-  const Destination back{.incarnation = source.arriving.peer, .place = "back"};
-  must(source.store->retention().remove(session_id("guest")));
-  const Departure departure = must(transfer().depart(back, {}));
-  const Passage out = departing(back, departure);
-  const Passage in = arriving(*store, departure);
-  must(source.store->transfer().arrive(in.peer, departure));
-  must(travel(*store, *source.store, {out, in}));
-  must(transfer().end(out, MoveEnd::moved));
-  must(source.store->transfer().end(in, MoveEnd::moved));
+  const Destination back{.incarnation = source.arrival.from, .place = "back"};
+  must(source.store->transfer().mark_moved(
+      {.incarnation = "sto_here", .place = "here"}, 1,
+      {{session_id("guest"), must(source.store->sessions().read(session_id("guest"))).revision}}));
+  must(source.store->upkeep().remove(session_id("guest")));
+  const Arrival in{.from = store->info().incarnation, .attempt = 2};
+  must(travel(*store, *source.store, in));
+  must(mark({}, back));
+  must(source.store->transfer().release(in));
 
   EXPECT_EQ(must(source.store->sessions().read(session_id("guest"))).moved_to, "");
   EXPECT_TRUE(must(source.store->upkeep().check()).is_sound());
@@ -190,24 +173,20 @@ INSTANTIATE_TEST_SUITE_P(SurvivingBackend, TravellingStore,
 
 TEST_P(TravellingStore, BothEndsSurvive) {
   said("leaves");
-  const Departure departure = must(transfer().depart(there, {}));
+  must(mark());
+  const std::uint64_t marked = attempts;
   Source source = guest();
-  arrive(source);
   must(take_all(source));
+  must(store->sync());
   store.reset();
   store = must(open({.create = false}));
 
-  EXPECT_EQ(must(transfer().find_departure("sto_there")), departure);
-  EXPECT_TRUE(row(session_id("leaves")).moving);
-  const auto arrival = must(transfer().find_arrival(source.arriving.peer));
-  EXPECT_EQ(arrival.ticket, source.arriving.ticket);
-  EXPECT_TRUE(arrival.next.is_end());
-  must(transfer().end(source.arriving, MoveEnd::moved));
-  must(transfer().end(departing(there, departure), MoveEnd::moved));
+  EXPECT_EQ(row(session_id("leaves")).moved_to, "there.db");
+  EXPECT_TRUE(transfer().mark_moved(there, marked, {}));
+  EXPECT_EQ(attempt_from(source), source.arrival.attempt);
+  must(transfer().release(source.arrival));
   store.reset();
   store = must(open({.create = false}));
-  EXPECT_FALSE(row(session_id("leaves")).moving);
-  EXPECT_EQ(row(session_id("leaves")).moved_to, "there.db");
   EXPECT_THAT(texts(session_id("guest")), SizeIs(testing::Ge(2)));
 }
 

@@ -58,11 +58,11 @@ TEST_P(BackupContract, HoldsTheLogAsItWas) {
 TEST_P(BackupContract, BecomesAStoreOfItsOwn) {
   must(back_up());
 
-  const auto first = restored()->upkeep().info().incarnation;
+  const auto first = restored()->info().incarnation;
 
-  EXPECT_NE(first, store->upkeep().info().incarnation);
-  EXPECT_EQ(restored()->upkeep().info().incarnation, first) << "from then on it is the same store";
-  EXPECT_NE(must(restored()->upkeep().loss_token()), must(store->upkeep().loss_token()));
+  EXPECT_NE(first, store->info().incarnation);
+  EXPECT_EQ(restored()->info().incarnation, first) << "from then on it is the same store";
+  EXPECT_NE(must(restored()->loss_token()), must(store->loss_token()));
 }
 
 TEST_P(BackupContract, UnfinishedSessionsComeUpPausedAndNeedingAttention) {

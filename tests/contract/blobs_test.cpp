@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "contract/store_contract.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

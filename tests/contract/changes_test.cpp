@@ -15,7 +15,7 @@ constexpr Duration deadline = 60s;
 
 class ChangesContract : public StoreContract {
  protected:
-  std::uint64_t current() { return must(store->changes().current()); }
+  std::uint64_t current() { return must(store->change_number()); }
 };
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, ChangesContract, testing::ValuesIn(every_form()), name_of);
@@ -53,15 +53,15 @@ TEST_P(ChangesContract, WaitReturnsAtOnceWhenTheNumberIsAboveSince) {
   const auto before = current();
   create();
 
-  EXPECT_EQ(must(store->changes().wait(before, deadline)), current());
+  EXPECT_EQ(must(store->wait_for_change(before, deadline)), current());
 }
 
 TEST_P(ChangesContract, RunningOutOfTimeIsNotAnError) {
   create();
   const auto before = current();
 
-  EXPECT_EQ(must(store->changes().wait(before, 0ms)), before);
-  EXPECT_EQ(must(store->changes().wait(before, 5ms)), before);
+  EXPECT_EQ(must(store->wait_for_change(before, 0ms)), before);
+  EXPECT_EQ(must(store->wait_for_change(before, 5ms)), before);
 }
 
 TEST_P(ChangesContract, WaitWakesOnAWriteOfAnotherThread) {
@@ -69,7 +69,7 @@ TEST_P(ChangesContract, WaitWakesOnAWriteOfAnotherThread) {
   for (int i = 0; i < 20; ++i) {
     const auto before = current();
     auto waiting = std::async(std::launch::async,
-                              [&] { return must(store->changes().wait(before, deadline)); });
+                              [&] { return must(store->wait_for_change(before, deadline)); });
     const Receipt receipt = say(lease, "now");
 
     EXPECT_GT(waiting.get(), before);
@@ -83,7 +83,7 @@ TEST_P(ChangesContract, EveryWaiterWakes) {
   std::vector<std::future<std::uint64_t>> waiting;
   for (int i = 0; i < 8; ++i) {
     waiting.push_back(std::async(std::launch::async,
-                                 [&] { return must(store->changes().wait(before, deadline)); }));
+                                 [&] { return must(store->wait_for_change(before, deadline)); }));
   }
   say(lease, "now");
 
@@ -94,7 +94,7 @@ TEST_P(ChangesContract, WhatWasWrittenBeforeWaitReturnedCanBeRead) {
   const SessionId session = create();
   const auto before = current();
   auto waiting = std::async(std::launch::async, [&] {
-    must(store->changes().wait(before, deadline));
+    must(store->wait_for_change(before, deadline));
     return must(store->inbox().list(session, 10)).size();
   });
   post(session, "m1");
@@ -106,9 +106,9 @@ TEST_P(SurvivingStore, WaitWakesOnAWriteOfAnotherStoreObject) {
   const Lease lease = own(create());
   const auto other = must(open());
   for (int i = 0; i < 5; ++i) {
-    const auto before = must(other->changes().current());
+    const auto before = must(other->change_number());
     auto waiting = std::async(std::launch::async, [&] {
-      const auto now = must(other->changes().wait(before, deadline));
+      const auto now = must(other->wait_for_change(before, deadline));
       return std::pair(now, must(other->sessions().read(lease.session)).head);
     });
     const Receipt receipt = say(lease, "now");
@@ -122,11 +122,11 @@ TEST_P(SurvivingStore, WaitWakesOnAWriteOfAnotherStoreObject) {
 TEST_P(SurvivingStore, TheNumberOfOneObjectRisesWithTheWritesOfAnother) {
   const SessionId session = create();
   const auto other = must(open());
-  const auto before = must(other->changes().current());
+  const auto before = must(other->change_number());
 
   post(session, "m1");
 
-  EXPECT_GT(must(other->changes().current()), before);
+  EXPECT_GT(must(other->change_number()), before);
 }
 
 }  // namespace

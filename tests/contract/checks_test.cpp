@@ -1,7 +1,7 @@
 // What is refused, with which code, and that nothing was written then.
 
 #include "contract/store_contract.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

@@ -1,7 +1,7 @@
 // retention.hpp made executable: collecting blobs, giving space back.
 
 #include "contract/store_contract.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 class CollectContract : public StoreContract {
  protected:
   Freed collect(Duration staged_for = blob_grace_min) {
-    return must(store->retention().collect_blobs(staged_for));
+    return must(store->upkeep().collect_blobs(staged_for));
   }
 
   BlobRef put(const std::string& bytes) { return must(store->blobs().put(bytes)); }
@@ -78,13 +78,13 @@ TEST_P(CollectContract, BlobsOfErasedPrunedAndRemovedEntriesGo) {
                          {naming(put("erased")), superseded, value("new"), naming(removed)}));
   wait();
 
-  must(store->retention().erase(lease.session, {1}));
+  must(store->upkeep().erase(lease.session, {1}));
   EXPECT_EQ(collect().bytes, 6U);
-  must(store->retention().prune(lease.session, {}));
+  must(store->upkeep().prune(lease.session, {}));
   EXPECT_EQ(collect().bytes, 6U);
   must(store->ownership().release(lease));
   EXPECT_TRUE(is_there(removed));
-  must(store->retention().remove(lease.session));
+  must(store->upkeep().remove(lease.session));
   EXPECT_EQ(collect().bytes, 7U);
 }
 
@@ -133,7 +133,7 @@ TEST_P(CollectContract, ACommitThatNamesACollectedBlobIsRefused) {
 }
 
 TEST_P(CollectContract, ATimeBelowTheLeastIsRefused) {
-  EXPECT_EQ(code_of(store->retention().collect_blobs(blob_grace_min - 1ms)),
+  EXPECT_EQ(code_of(store->upkeep().collect_blobs(blob_grace_min - 1ms)),
             ErrorCode::invalid_argument);
 }
 
@@ -149,10 +149,10 @@ TEST_P(CollectContract, VacuumChangesNothingThatCanBeRead) {
   for (int i = 0; i < 50; ++i) {
     commit(lease, batch_of(lease.session, {value(std::string(20'000, 'x')), message("text")}));
   }
-  must(store->retention().prune(lease.session, {}));
+  must(store->upkeep().prune(lease.session, {}));
   const std::string before = everything(*store);
 
-  must(store->retention().vacuum());
+  must(store->upkeep().vacuum());
 
   EXPECT_EQ(everything(*store), before);
 }

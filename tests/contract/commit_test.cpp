@@ -351,7 +351,7 @@ TEST_P(CommitContract, ALaterSyncIsReadAtOnce) {
 
   EXPECT_THAT(texts(session), ElementsAre("one"));
   EXPECT_EQ(must(store->log().find_receipt(session, made.id)), receipt);
-  must(store->upkeep().sync());
+  must(store->sync());
 }
 
 TEST_P(CommitContract, ALargeBatchIsOneCommit) {

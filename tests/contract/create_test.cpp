@@ -171,12 +171,12 @@ TEST_P(StoreContract, AFirstBatchMayBeEmpty) {
 
 TEST_P(StoreContract, CreatingCountsAsOneCommitInOneTransaction) {
   const WorkerId worker = enroll("w");
-  const StoreCounters before = store->upkeep().counters();
+  const StoreCounters before = store->info().counters;
 
   must(store->create({.id = session_id("a")}, worker, first_batch("first", {message("one")})));
   must(store->create({.id = session_id("a")}, worker, first_batch("first", {message("one")})));
 
-  EXPECT_EQ(store->upkeep().counters().commits, before.commits + 1);
+  EXPECT_EQ(store->info().counters.commits, before.commits + 1);
 }
 
 TEST_P(SurvivingStore, WhatASessionBeganWithIsThereAfterReopening) {

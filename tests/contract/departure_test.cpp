@@ -1,9 +1,8 @@
 // transfer.hpp made executable, at the source of a move, and what the other headers say of sessions that
-// are moved.
+// were moved.
 
 #include "contract/store_contract.hpp"
 #include "contract/transfer_contract.hpp"
-#include "contract/travel.hpp"
 #include "perdure/store/transfer.hpp"
 
 namespace perdure {
@@ -16,15 +15,10 @@ INSTANTIATE_TEST_SUITE_P(EveryBackend, TransferContract, testing::ValuesIn(every
 
 TEST_P(TransferContract, ASessionThatIsMovedIsGrantedToNobody) {
   const SessionId session = said("session");
-  const WorkerId worker = enroll("other");
-  const Passage move = depart();
+  must(mark());
 
-  const auto moving = store->ownership().acquire(session, worker);
-  EXPECT_EQ(code_of(moving), ErrorCode::conflict);
-  EXPECT_EQ(subject_of(moving), "there.db");
+  const auto moved = store->ownership().acquire(session, enroll("other"));
 
-  must(transfer().end(move, MoveEnd::moved));
-  const auto moved = store->ownership().acquire(session, worker);
   EXPECT_EQ(code_of(moved), ErrorCode::conflict);
   EXPECT_EQ(subject_of(moved), "there.db");
 }
@@ -34,7 +28,7 @@ TEST_P(TransferContract, AnOutdatedOwnerOfItWritesNothing) {
   const Batch known = batch_of(lease.session, {message("one")});
   const Receipt receipt = commit(lease, known);
   clock.advance(31s);
-  depart();
+  must(mark());
 
   EXPECT_EQ(code_of(store->commit(lease, batch_of(lease.session, {message("two")}))),
             ErrorCode::lease_lost);
@@ -46,20 +40,69 @@ TEST_P(TransferContract, NoSessionGoesWhileALiveWorkerOwnsOne) {
   own(create("owned"));
   const SessionId free = said("free");
 
-  const auto refused = transfer().depart(there, {});
+  const auto refused = mark();
 
   EXPECT_EQ(code_of(refused), ErrorCode::lease_held);
   EXPECT_EQ(subject_of(refused), "worker");
   EXPECT_EQ(row(free).moved_to, "");
-  EXPECT_EQ(must(transfer().find_departure("sto_there")), Departure{});
 }
 
-// As a move would hand them over, and nobody notices.
+// One that has changed keeps all of them here.
+TEST_P(TransferContract, AChangeSinceTheFactsWereReadRefusesTheMark) {
+  const SessionId changed = said("changed");
+  const SessionId other = said("other");
+  const auto expect_refused = [&](const std::vector<SessionVersion>& before) {
+    const auto refused = transfer().mark_moved(there, ++attempts, before);
+    EXPECT_EQ(code_of(refused), ErrorCode::conflict);
+    EXPECT_EQ(subject_of(refused), "changed");
+    EXPECT_EQ(row(changed).moved_to, "");
+    EXPECT_EQ(row(other).moved_to, "");
+  };
+
+  auto before = versions();
+  must(store->inbox().post({changed, message_id("m"), "note", Body::from_bytes("x")}));
+  expect_refused(before);
+  before = versions();
+  must(store->sessions().annotate(changed, {.title = "new"}));
+  expect_refused(before);
+  before = versions();
+  must(store->upkeep().erase(changed, {1}));
+  expect_refused(before);
+  before = versions();
+  must(store->ownership().release(own(changed)));
+  expect_refused(before);
+  before = versions();
+  const Lease lease = own(changed);
+  say(lease, "more");
+  must(store->ownership().release(lease));
+  expect_refused(before);
+
+  before = versions();
+  EXPECT_TRUE(transfer().mark_moved(there, ++attempts, before));
+}
+
+TEST_P(TransferContract, AnAttemptThatWasMarkedStaysMarked) {
+  const SessionId session = said("session");
+  const auto before = versions();
+  EXPECT_EQ(code_of(transfer().mark_moved(there, 7, {})), ErrorCode::conflict);
+  must(transfer().mark_moved(there, 7, before));
+  const SessionSummary marked = row(session);
+
+  EXPECT_TRUE(transfer().mark_moved(there, 7, before)) << "the answer may have been lost";
+  EXPECT_TRUE(transfer().mark_moved(there, 7, {}));
+  EXPECT_EQ(row(session), marked);
+  EXPECT_EQ(code_of(transfer().mark_moved(there, 8, {})), ErrorCode::conflict);
+  EXPECT_EQ(code_of(transfer().mark_moved(there, 8, before)), ErrorCode::conflict);
+  must(store->upkeep().remove(session));
+  EXPECT_TRUE(transfer().mark_moved(there, 7, {})) << "also when its sessions are removed";
+}
+
+// As a move would read them, and nothing is held up.
 TEST_P(TransferContract, SessionsAreShownWhereTheyAre) {
   const SessionId session = said("session");
   const SessionId other = said("other");
   const SessionSummary before = row(session);
-  const Passage shown = must(transfer().show({session}));
+  const FactSource shown{.owners = must(transfer().find_owners({session})), .arrival = {}};
 
   const FactSlice first = must(transfer().read(shown, {}));
 
@@ -75,10 +118,10 @@ TEST_P(TransferContract, SessionsAreShownWhereTheyAre) {
   }
   EXPECT_THAT(said_there, SizeIs(1));
   EXPECT_EQ(row(session), before);
-  EXPECT_EQ(must(transfer().show({})).owners.size(), 2U);
+  EXPECT_EQ(must(transfer().find_owners({})).size(), 2U);
   own(other);
-  EXPECT_EQ(code_of(transfer().show({})), ErrorCode::lease_held);
-  EXPECT_TRUE(transfer().show({session, session}));
+  EXPECT_EQ(code_of(transfer().find_owners({})), ErrorCode::lease_held);
+  EXPECT_TRUE(transfer().find_owners({session, session}));
   say(own(session), "goes on");
   EXPECT_GT(std::get<SessionFact>(must(transfer().read(shown, {})).facts[0]).row->summary.revision,
             before.revision);
@@ -88,31 +131,27 @@ TEST_P(TransferContract, OnlyWhatIsHereAndWholeIsShown) {
   const SessionId parent = said("parent");
   fork("fork", parent, Point::head());
   const SessionId gone = said("gone");
-  must(transfer().end(depart({gone}), MoveEnd::moved));
+  must(mark({gone}));
 
-  EXPECT_EQ(code_of(transfer().show({session_id("nobody")})), ErrorCode::not_found);
-  EXPECT_EQ(subject_of(transfer().show({gone})), "there.db");
-  const auto torn = transfer().show({parent});
+  EXPECT_EQ(code_of(transfer().find_owners({session_id("nobody")})), ErrorCode::not_found);
+  EXPECT_EQ(subject_of(transfer().find_owners({gone})), "there.db");
+  const auto torn = transfer().find_owners({parent});
   EXPECT_EQ(code_of(torn), ErrorCode::conflict);
   EXPECT_EQ(subject_of(torn), "fork");
-  EXPECT_EQ(must(transfer().show({})).owners.size(), 2U);
-  EXPECT_EQ(must(transfer().show({parent, session_id("fork")})).owners.size(), 2U);
-  must(store->retention().remove(parent));
-  EXPECT_EQ(must(transfer().show({session_id("fork")})).owners.size(), 2U)
+  EXPECT_EQ(must(transfer().find_owners({})).size(), 2U);
+  EXPECT_EQ(must(transfer().find_owners({parent, session_id("fork")})).size(), 2U);
+  must(store->upkeep().remove(parent));
+  EXPECT_EQ(must(transfer().find_owners({session_id("fork")})).size(), 2U)
       << "with the removed one whose log it shares";
 }
 
 TEST_P(TransferContract, ItSaysWhereItWentAndCanBeRead) {
   const SessionId session = said("session");
   const SessionSummary before = row(session);
-  const Passage move = depart();
-  EXPECT_EQ(row(session).moved_to, "there.db");
-  EXPECT_TRUE(row(session).moving);
-  must(transfer().end(move, MoveEnd::moved));
+  must(mark());
 
   const SessionSummary after = row(session);
   EXPECT_EQ(after.moved_to, "there.db");
-  EXPECT_FALSE(after.moving);
   EXPECT_EQ(after.status, before.status);
   EXPECT_EQ(after.updated_at, before.updated_at);
   EXPECT_GT(after.revision, before.revision);
@@ -129,7 +168,7 @@ TEST_P(TransferContract, ItIsNeverDueAndNeedsNoAttention) {
   ASSERT_THAT(must(store->sessions().due(10)), SizeIs(1));
   ASSERT_TRUE(row(lease.session).needs_attention());
 
-  depart();
+  must(mark());
 
   EXPECT_THAT(must(store->sessions().due(10)), SizeIs(0));
   EXPECT_FALSE(row(lease.session).needs_attention());
@@ -140,26 +179,23 @@ TEST_P(TransferContract, ItIsNeverDueAndNeedsNoAttention) {
 
 TEST_P(TransferContract, NothingIsAddedToIt) {
   const SessionId session = said("session");
-  const Passage move = depart();
-  for (const bool ended : {false, true}) {
-    if (ended) must(transfer().end(move, MoveEnd::moved));
-    const auto posted =
-        store->inbox().post({session, message_id("m"), "note", Body::from_bytes("x")});
-    EXPECT_EQ(code_of(posted), ErrorCode::conflict);
-    EXPECT_EQ(subject_of(posted), "there.db");
-    EXPECT_EQ(code_of(store->sessions().annotate(session, {.title = "new"})), ErrorCode::conflict);
-    for (const Lineage lineage : {Lineage::fork, Lineage::child}) {
-      const auto made = store->sessions().create(
-          {.id = session_id("other"), .origin = NewSession::Origin{session, {}, lineage}});
-      EXPECT_EQ(code_of(made), ErrorCode::conflict);
-      EXPECT_EQ(subject_of(made), "there.db");
-    }
+  must(mark());
+  const auto posted =
+      store->inbox().post({session, message_id("m"), "note", Body::from_bytes("x")});
+  EXPECT_EQ(code_of(posted), ErrorCode::conflict);
+  EXPECT_EQ(subject_of(posted), "there.db");
+  EXPECT_EQ(code_of(store->sessions().annotate(session, {.title = "new"})), ErrorCode::conflict);
+  for (const Lineage lineage : {Lineage::fork, Lineage::child}) {
+    const auto made = store->sessions().create(
+        {.id = session_id("other"), .origin = NewSession::Origin{session, {}, lineage}});
+    EXPECT_EQ(code_of(made), ErrorCode::conflict);
+    EXPECT_EQ(subject_of(made), "there.db");
   }
 }
 
 TEST_P(TransferContract, ACommitMakesNoChildOfIt) {
   const SessionId session = said("session");
-  depart();
+  must(mark());
   const Lease lease = own(create("other"));
   Batch spawn = batch(lease.session);
   spawn.children.push_back(
@@ -168,22 +204,14 @@ TEST_P(TransferContract, ACommitMakesNoChildOfIt) {
   EXPECT_EQ(code_of(store->commit(lease, spawn)), ErrorCode::conflict);
 }
 
-TEST_P(TransferContract, NothingIsForgottenOfItWhileItMoves) {
+TEST_P(TransferContract, OnceMovedItIsForgottenHereAlone) {
   const Lease lease = own(create());
   say(lease, "hello");
   checkpoint(lease);
   must(store->ownership().release(lease));
-  const Passage move = depart();
+  must(mark());
 
-  Retention& retention = store->retention();
-  EXPECT_EQ(code_of(retention.prune(lease.session, {})), ErrorCode::conflict);
-  EXPECT_EQ(code_of(retention.forget(lease.session, 1)), ErrorCode::conflict);
-  EXPECT_EQ(code_of(retention.erase(lease.session, {1})), ErrorCode::conflict);
-  EXPECT_EQ(code_of(retention.remove(lease.session)), ErrorCode::conflict);
-  EXPECT_EQ(subject_of(retention.remove(lease.session)), "there.db");
-  EXPECT_THAT(texts(lease.session), ElementsAre("hello"));
-
-  must(transfer().end(move, MoveEnd::moved));
+  Retention& retention = store->upkeep();
   EXPECT_TRUE(retention.forget(lease.session, 1));
   EXPECT_TRUE(retention.erase(lease.session, {1}));
   EXPECT_TRUE(retention.prune(lease.session, {}));
@@ -194,9 +222,9 @@ TEST_P(TransferContract, OnceMovedItCanBeRemovedThoughCallsAreOpenAndKeepsItsKey
   say(lease, "hello");
   const Position call = in_state(lease, CallState::in_doubt, key);
   must(store->ownership().release(lease));
-  must(transfer().end(depart(), MoveEnd::moved));
+  must(mark());
 
-  EXPECT_TRUE(store->retention().remove(lease.session));
+  EXPECT_TRUE(store->upkeep().remove(lease.session));
 
   EXPECT_EQ(code_of(store->sessions().read(lease.session)), ErrorCode::not_found);
   const auto holder = must(store->ledger().find_holder(key));
@@ -204,20 +232,6 @@ TEST_P(TransferContract, OnceMovedItCanBeRemovedThoughCallsAreOpenAndKeepsItsKey
   EXPECT_EQ(holder->session, lease.session);
   EXPECT_EQ(holder->position, call);
   EXPECT_TRUE(must(store->upkeep().check()).is_sound());
-}
-
-TEST_P(TransferContract, AbandonedItIsAsBeforeBehindAHigherFence) {
-  const Lease old = own(create());
-  say(old, "hello");
-  must(store->ownership().release(old));
-  must(transfer().end(depart(), MoveEnd::abandoned));
-
-  EXPECT_EQ(row(old.session).moved_to, "");
-  EXPECT_FALSE(row(old.session).moving);
-  const Lease lease = own(old.session);
-  EXPECT_GT(lease.fence, old.fence + 1);
-  say(lease, "goes on");
-  EXPECT_THAT(texts(old.session), ElementsAre("hello", "goes on"));
 }
 
 TEST_P(TransferContract, RelativesGoTogether) {
@@ -228,12 +242,11 @@ TEST_P(TransferContract, RelativesGoTogether) {
 
   for (const auto& [named, left] :
        {std::pair("parent", "child"), std::pair("fork", "child"), std::pair("child", "fork")}) {
-    const auto refused = transfer().depart(there, {session_id(named)});
+    const auto refused = mark({session_id(named)});
     EXPECT_EQ(code_of(refused), ErrorCode::conflict) << named;
     EXPECT_EQ(subject_of(refused), left) << named;
   }
-  EXPECT_TRUE(
-      transfer().depart(there, {session_id("parent"), session_id("child"), session_id("fork")}));
+  EXPECT_TRUE(mark({session_id("parent"), session_id("child"), session_id("fork")}));
   EXPECT_EQ(row(other).moved_to, "");
 }
 
@@ -242,72 +255,34 @@ TEST_P(TransferContract, ForksOfARemovedSessionGoTogether) {
   const SessionId parent = fork("parent", grandparent, Point::head());
   fork("one", parent, Point::head());
   fork("two", parent, Point::head());
-  must(store->retention().remove(parent));
+  must(store->upkeep().remove(parent));
 
-  EXPECT_EQ(subject_of(transfer().depart(there, {session_id("one"), session_id("two")})),
-            "grandparent");
-  EXPECT_EQ(subject_of(transfer().depart(there, {session_id("one"), grandparent})), "two");
-  EXPECT_TRUE(transfer().depart(there, {session_id("one"), session_id("two"), grandparent}));
+  EXPECT_EQ(subject_of(mark({session_id("one"), session_id("two")})), "grandparent");
+  EXPECT_EQ(subject_of(mark({session_id("one"), grandparent})), "two");
+  EXPECT_TRUE(mark({session_id("one"), session_id("two"), grandparent}));
 }
 
-TEST_P(TransferContract, WhatWentThereBeforeIsLeftOutAndWhatWentElsewhereRefused) {
+TEST_P(TransferContract, WhatWasMovedIsNotMovedAgain) {
   const SessionId first = said("first");
-  must(transfer().end(depart({first}), MoveEnd::moved));
+  must(mark({first}));
   const SessionId second = said("second");
 
-  const Destination elsewhere{.incarnation = "sto_elsewhere", .place = "elsewhere"};
-  const auto refused = transfer().depart(elsewhere, {first, second});
-  EXPECT_EQ(code_of(refused), ErrorCode::conflict);
-  EXPECT_EQ(subject_of(refused), "there.db");
-
-  const Passage move = depart({first, second});
-  const auto slice = must(transfer().read(move, {}));
-  ASSERT_EQ(slice.facts.size(), 1U);
-  EXPECT_EQ(std::get<SessionFact>(slice.facts[0]).row->summary.id, second);
+  for (const Destination& to : {there, Destination{"sto_elsewhere", "elsewhere"}}) {
+    const auto refused = mark({first, second}, to);
+    EXPECT_EQ(code_of(refused), ErrorCode::conflict);
+    EXPECT_EQ(subject_of(refused), "there.db");
+    EXPECT_EQ(row(second).moved_to, "");
+  }
 }
 
 TEST_P(TransferContract, ADestinationAndSessionsMustBeProper) {
-  EXPECT_EQ(code_of(transfer().depart({.incarnation = "sto_there", .place = ""}, {})),
-            ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(transfer().depart({.incarnation = "sto_there", .place = "a\nb"}, {})),
-            ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(transfer().depart({.incarnation = "", .place = "there"}, {})),
-            ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(transfer().depart(there, {session_id("nobody")})), ErrorCode::not_found);
-}
-
-TEST_P(TransferContract, WhoTakesAMoveUpAgainOutdatesTheOneBefore) {
   said("session");
-  const Departure first = must(transfer().depart(there, {}));
-  const Departure second = must(transfer().depart(there, {}));
-
-  EXPECT_GT(second.open, first.open);
-  EXPECT_EQ(second.since, first.open);
-  EXPECT_EQ(must(transfer().find_departure("sto_there")), second);
-  EXPECT_EQ(code_of(transfer().read(departing(there, first), {})), ErrorCode::lease_lost);
-  EXPECT_EQ(code_of(transfer().end(departing(there, first), MoveEnd::moved)),
-            ErrorCode::lease_lost);
-  EXPECT_EQ(code_of(transfer().end(departing(there, first), MoveEnd::abandoned)),
-            ErrorCode::lease_lost);
-  EXPECT_TRUE(row(session_id("session")).moving);
-}
-
-TEST_P(TransferContract, AMoveEndsOneWay) {
-  said("session");
-  const Passage move = depart();
-  must(transfer().end(move, MoveEnd::moved));
-
-  EXPECT_TRUE(transfer().end(move, MoveEnd::moved));
-  EXPECT_EQ(code_of(transfer().end(move, MoveEnd::abandoned)), ErrorCode::conflict);
-  EXPECT_EQ(must(transfer().find_departure("sto_there")), (Departure{.finished = move.ticket}));
-  EXPECT_EQ(row(session_id("session")).moved_to, "there.db");
-
-  said("another");
-  const Passage other = depart();
-  must(transfer().end(other, MoveEnd::abandoned));
-  EXPECT_TRUE(transfer().end(other, MoveEnd::abandoned));
-  EXPECT_EQ(code_of(transfer().end(other, MoveEnd::moved)), ErrorCode::conflict);
-  EXPECT_EQ(row(session_id("another")).moved_to, "");
+  for (const auto& [incarnation, place] :
+       {std::pair("sto_there", ""), std::pair("sto_there", "a\nb"), std::pair("", "there")}) {
+    EXPECT_EQ(code_of(mark({}, {incarnation, place})), ErrorCode::invalid_argument);
+  }
+  EXPECT_EQ(code_of(transfer().mark_moved(there, 1, {{session_id("nobody"), 1}})),
+            ErrorCode::not_found);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::string_view to_string(Codec codec) {
   return "?";
 }
 
-std::string describe(const Parent& parent) {
+std::string parent_text(const Parent& parent) {
   return fmt::format("{} of {}@{}", parent.lineage == Lineage::fork ? "fork" : "child",
                      parent.session.text(), parent.position);
 }
@@ -161,13 +161,13 @@ std::string describe(const SessionSummary& value) {
   return fmt::format(
       "session {} title={} opening={} tags={}metadata={} status={} wait_reason={} wake_at={} "
       "parent={} holder={} head={} next={} version={} tally={} attention={} revision={} "
-      "created_at={} updated_at={} moved_to={}{}",
+      "created_at={} updated_at={} moved_to={}",
       value.id.text(), describe(value.title), describe(value.opening), tags,
       describe(value.metadata), describe(value.status), describe(value.wait_reason),
-      describe(value.wake_at), value.parent ? describe(*value.parent) : "none",
+      describe(value.wake_at), value.parent ? parent_text(*value.parent) : "none",
       describe(value.holder), value.head, value.next, value.version, describe(value.tally),
       value.attention, value.revision, describe(value.created_at), describe(value.updated_at),
-      describe(value.moved_to), value.moving ? " moving" : "");
+      describe(value.moved_to));
 }
 
 std::string describe(const SessionPage& value) {

@@ -44,6 +44,7 @@ template <class T>
 }
 
 template <class T>
+  requires requires(const T& value) { describe(value); }
 [[nodiscard]] std::string describe(const std::vector<T>& values) {
   std::string text = "[";
   for (const T& value : values) text += "\n  " + describe(value);

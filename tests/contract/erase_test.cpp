@@ -10,7 +10,7 @@ using testing::ElementsAre;
 class EraseContract : public StoreContract {
  protected:
   Result<Freed> erase(const SessionId& session, const std::vector<Position>& positions) {
-    return store->retention().erase(session, positions);
+    return store->upkeep().erase(session, positions);
   }
 };
 
@@ -87,7 +87,7 @@ TEST_P(EraseContract, APositionThatIsNotThereErasesNothing) {
 TEST_P(EraseContract, AnEntryCanBeErasedWhereItsPointIsPruned) {
   const Lease lease = own(create());
   commit(lease, batch_of(lease.session, {value("old"), message("secret"), value("new")}));
-  must(store->retention().prune(lease.session, {}));
+  must(store->upkeep().prune(lease.session, {}));
 
   EXPECT_EQ(must(erase(lease.session, {2})).items, 1U);
   EXPECT_EQ(code_of(erase(lease.session, {1})), ErrorCode::not_found);
@@ -99,7 +99,7 @@ TEST_P(EraseContract, AnErasedBodyFreesNothingAgainWhenItIsPruned) {
   commit(lease, batch_of(lease.session, {value("old"), value("new")}));
   must(erase(lease.session, {1}));
 
-  EXPECT_EQ(must(store->retention().prune(lease.session, {})),
+  EXPECT_EQ(must(store->upkeep().prune(lease.session, {})),
             (Pruned{.versions = 0, .entries = 1, .bytes = 0}));
 }
 

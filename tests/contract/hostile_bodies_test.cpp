@@ -2,7 +2,7 @@
 
 #include "contract/store_contract.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

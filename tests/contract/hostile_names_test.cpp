@@ -2,7 +2,7 @@
 // written. Names that only look dangerous are names like any other.
 
 #include "contract/store_contract.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

@@ -4,14 +4,14 @@
 #include <limits>
 
 #include "contract/store_contract.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {
 
 using testing::IsEmpty;
 
-constexpr std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 /// 2^32 and beyond it, where a packed key would run into the next segment; the ends of
 /// signed and unsigned 64 bits.
@@ -22,8 +22,8 @@ std::vector<std::uint64_t> far_numbers() {
           (std::uint64_t{1} << 63U) - 1,
           std::uint64_t{1} << 63U,
           (std::uint64_t{1} << 63U) + 1,
-          last - 1,
-          last};
+          largest - 1,
+          largest};
 }
 
 class HostileNumbers : public StoreContract {
@@ -143,13 +143,13 @@ TEST_P(HostileNumbers, TimesFromTheEndsAreKept) {
 }
 
 TEST_P(HostileNumbers, WaitingForAnOddTimeEnds) {
-  const std::uint64_t now = must(store->changes().current());
+  const std::uint64_t now = must(store->change_number());
   // The second is one that wraps far into the future when it is counted in nanoseconds.
   for (const Duration timeout : {Duration::min(), Duration(-13'835'058'055'282), Duration(-1)}) {
-    EXPECT_TRUE(store->changes().wait(last, timeout)) << timeout.count();
+    EXPECT_TRUE(store->wait_for_change(largest, timeout)) << timeout.count();
   }
   post(session, "m");
-  EXPECT_GT(must(store->changes().wait(now, Duration::max())), now);
+  EXPECT_GT(must(store->wait_for_change(now, Duration::max())), now);
 }
 
 class HostileCursors : public StoreContract {

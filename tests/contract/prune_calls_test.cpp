@@ -12,7 +12,7 @@ class PruneCallsContract : public StoreContract {
   /// Replaces all that is on the channel of calls, and prunes.
   std::vector<std::string> after_prune(const Lease& lease) {
     commit(lease, batch_of(lease.session, {value("end", "calls")}));
-    must(store->retention().prune(lease.session, {.last = 0}));
+    must(store->upkeep().prune(lease.session, {.last = 0}));
     return texts(lease.session);
   }
 };
@@ -73,11 +73,11 @@ TEST_P(PruneCallsContract, WhatTheCallOfAForkNeedsOfTheSharedPartStays) {
   made.calls = {Intend{.call = 3, .args = 1, .tool = "send"}};
   commit(other, made);
 
-  must(store->retention().prune(lease.session, {.last = 0}));
+  must(store->upkeep().prune(lease.session, {.last = 0}));
   EXPECT_THAT(texts(lease.session), ElementsAre("args", "end"));
 
   apply(other, Settle{.call = 3, .state = CallState::denied});
-  must(store->retention().prune(lease.session, {.last = 0}));
+  must(store->upkeep().prune(lease.session, {.last = 0}));
   EXPECT_THAT(texts(lease.session), ElementsAre("end"));
 }
 
@@ -91,7 +91,7 @@ TEST_P(PruneCallsContract, TheSharedResultOfAForksCallStaysWithItsKey) {
                 Dispatch{.call = 4}, Settle{.call = 4, .state = CallState::succeeded, .result = 2}};
   commit(other, made);
 
-  must(store->retention().prune(lease.session, {.last = 0}));
+  must(store->upkeep().prune(lease.session, {.last = 0}));
 
   EXPECT_THAT(texts(lease.session), ElementsAre("result", "end"));
 }
@@ -104,7 +104,7 @@ TEST_P(PruneCallsContract, APositionOfAForkThatIsAnotherEntryProtectsNothing) {
   intend(other);
   commit(lease, batch_of(lease.session, {message("old", "calls"), value("end", "calls")}));
 
-  EXPECT_EQ(must(store->retention().prune(lease.session, {})).entries, 1U);
+  EXPECT_EQ(must(store->upkeep().prune(lease.session, {})).entries, 1U);
 }
 
 TEST_P(PruneCallsContract, ThePointsBesideAProtectedEntryAreReadable) {
@@ -112,7 +112,7 @@ TEST_P(PruneCallsContract, ThePointsBesideAProtectedEntryAreReadable) {
   intend(lease);
   commit(lease, batch_of(lease.session, {value("end", "calls")}));
 
-  must(store->retention().prune(lease.session, {.last = 0}));
+  must(store->upkeep().prune(lease.session, {.last = 0}));
 
   EXPECT_THAT(texts(lease.session, as_of(Point::position(1))), ElementsAre("arguments"));
 }

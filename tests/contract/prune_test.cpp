@@ -9,7 +9,7 @@ using testing::ElementsAre;
 
 class PruneContract : public StoreContract {
  protected:
-  Retention& retention() { return store->retention(); }
+  Upkeep& retention() { return store->upkeep(); }
 
   Pruned prune(const SessionId& session, const Keep& keep = {}) {
     return must(retention().prune(session, keep));
@@ -323,16 +323,16 @@ TEST_P(PruneContract, AHistoryOfManySlicesIsPrunedAsAWhole) {
   }
   commit(lease, made);
   for (int i = 0; i < 600; ++i) checkpoint(lease, i == 10 ? "keep" : "");
-  std::uint64_t last = 0;
+  std::uint64_t done = 0;
   const auto pruned = must(retention().prune(lease.session, {}, [&](const Step& step) {
     EXPECT_LE(step.done, step.total);
-    last = step.done;
+    done = step.done;
     return true;
   }));
 
   EXPECT_EQ(pruned, (Pruned{.versions = 598, .entries = 698, .bytes = std::uint64_t{698} * 5}));
   EXPECT_EQ(texts(lease.session).size(), 702U);
-  EXPECT_GT(last, 0U);
+  EXPECT_GT(done, 0U);
 }
 
 TEST_P(PruneContract, WorkThatIsStoppedIsDoneTheNextTime) {

@@ -9,7 +9,7 @@ using testing::ElementsAre;
 
 class RemoveContract : public StoreContract {
  protected:
-  Result<Freed> remove(const SessionId& session) { return store->retention().remove(session); }
+  Result<Freed> remove(const SessionId& session) { return store->upkeep().remove(session); }
 
   void release(const Lease& lease) { must(store->ownership().release(lease)); }
 
@@ -225,10 +225,10 @@ TEST_P(RemoveContract, WhatIsCutOffIsDoneByVacuum) {
   commit(lease, made);
   const SessionId other = fork("fork", lease.session, Point::position(1));
   release(lease);
-  must(store->retention().remove(lease.session, [](const Step&) { return false; }));
+  must(store->upkeep().remove(lease.session, [](const Step&) { return false; }));
 
   const std::string before = everything(*store) + describe(store->ledger().by_key(key));
-  must(store->retention().vacuum());
+  must(store->upkeep().vacuum());
 
   EXPECT_EQ(everything(*store) + describe(store->ledger().by_key(key)), before);
   EXPECT_EQ(must(remove(other)).items, 1U) << "nothing else was left";

@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,19 +21,13 @@
 #include "contract/everything.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 
 using namespace std::chrono_literals;
-
-/// The value, or the end of the test with the error's text.
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(describe(result.error()) + ": " + result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 /// What it failed with; empty if it did not fail.
 template <class T>

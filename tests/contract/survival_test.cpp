@@ -62,13 +62,13 @@ TEST_P(SurvivingStore, FencesGoOnRisingAfterReopening) {
 }
 
 TEST_P(SurvivingStore, ItsLossTokenIsTheSameAfterReopeningAndToOthers) {
-  const std::string token = must(store->upkeep().loss_token());
-  EXPECT_EQ(must(must(open())->upkeep().loss_token()), token);
+  const std::string token = must(store->loss_token());
+  EXPECT_EQ(must(must(open())->loss_token()), token);
   store.reset();
 
   store = must(open());
 
-  EXPECT_EQ(must(store->upkeep().loss_token()), token);
+  EXPECT_EQ(must(store->loss_token()), token);
 }
 
 TEST_P(SurvivingStore, SegmentsGoOnCountingAfterReopening) {

@@ -1,15 +1,40 @@
-// What the tests of both ends of a move share: a session that departs, and a store whose session
+// What the tests of both ends of a move share: a session that leaves, and a store whose session
 // arrives.
 
 #pragma once
 
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
 #include "contract/store_contract.hpp"
-#include "contract/travel.hpp"
 #include "perdure/store/transfer.hpp"
 
 namespace perdure {
 
 inline const Destination there{.incarnation = "sto_there", .place = "there.db"};
+
+/// Facts of all sessions of one store, taken into another; with the blobs of entries.
+[[nodiscard]] inline Result<void> travel(Store& from, Store& to, const Arrival& arrival,
+                                         bool with_blobs = true) {
+  const FactSource source{.owners = must(from.transfer().find_owners({})), .arrival = {}};
+  for (FactCursor next; !next.is_end();) {
+    auto slice = from.transfer().read(source, next);
+    if (!slice) return forward(slice);
+    for (const Fact& fact : slice->facts) {
+      const auto* entry = std::get_if<Entry>(&fact);
+      const auto ref = entry == nullptr ? std::nullopt : entry->body.blob();
+      if (!ref || !with_blobs) continue;
+      auto put = to.blobs().put(from.blobs().get(*ref).value());
+      if (!put) return forward(put);
+    }
+    if (auto taken = to.transfer().take(arrival, *slice); !taken) return taken;
+    next = slice->next;
+  }
+  return {};
+}
 
 class TransferContract : public StoreContract {
  protected:
@@ -23,16 +48,26 @@ class TransferContract : public StoreContract {
     return lease.session;
   }
 
-  Passage depart(const std::vector<SessionId>& sessions = {}) {
-    return departing(there, must(transfer().depart(there, sessions)));
+  /// These, or all that are here, as they are now.
+  std::vector<SessionVersion> versions(std::vector<SessionId> sessions = {}) {
+    if (sessions.empty()) {
+      for (const SessionSummary& session : must(store->sessions().list({})).sessions) {
+        if (session.moved_to.empty()) sessions.push_back(session.id);
+      }
+    }
+    std::vector<SessionVersion> all;
+    for (const SessionId& id : sessions) all.push_back({id, row(id).revision});
+    return all;
+  }
+
+  Result<void> mark(const std::vector<SessionId>& sessions = {}, const Destination& to = there) {
+    return transfer().mark_moved(to, ++attempts, versions(sessions));
   }
 
   /// A store that moves all it has to this one.
   struct Source {
     std::unique_ptr<Store> store;
-    Departure departure{};
-    Passage departing{};
-    Passage arriving{};
+    Arrival arrival{};
   };
 
   /// A session "guest" with a call in that state that has the key.
@@ -49,32 +84,23 @@ class TransferContract : public StoreContract {
     must(store->ownership().retire(worker_id("host")));
     store.swap(source.store);
     enrolled.erase("host");
-    open_move(source);
+    source.arrival = {.from = source.store->info().incarnation, .attempt = ++attempts};
     return source;
   }
 
-  void open_move(Source& source) {
-    const Destination here{.incarnation = store->upkeep().info().incarnation, .place = "here"};
-    source.departure = must(source.store->transfer().depart(here, {}));
-    source.departing = departing(here, source.departure);
-    source.arriving = arriving(*source.store, source.departure);
-  }
-
-  void arrive(const Source& source) {
-    must(transfer().arrive(source.arriving.peer, source.departure));
-  }
-
-  Result<void> take_all(Source& source) {
-    return travel(*source.store, *store, {source.departing, source.arriving});
-  }
+  Result<void> take_all(Source& source) { return travel(*source.store, *store, source.arrival); }
 
   void land(Source& source) {
-    arrive(source);
     must(take_all(source));
-    must(source.store->transfer().end(source.departing, MoveEnd::moved));
-    must(transfer().end(source.arriving, MoveEnd::moved));
+    must(transfer().release(source.arrival));
   }
 
+  std::uint64_t attempt_from(const Source& source) {
+    return must(transfer().read({.owners = {}, .arrival = {.from = source.arrival.from}}, {}))
+        .attempt;
+  }
+
+  std::uint64_t attempts = 0;
   const Digest key = sha256("a key");
 };
 

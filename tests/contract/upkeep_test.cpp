@@ -15,7 +15,7 @@ class UpkeepContract : public StoreContract {
 INSTANTIATE_TEST_SUITE_P(EveryBackend, UpkeepContract, testing::ValuesIn(every_form()), name_of);
 
 TEST_P(UpkeepContract, AStoreSaysWhatItIs) {
-  const StoreInfo info = upkeep().info();
+  const StoreInfo info = store->info();
 
   EXPECT_EQ(info.backend, GetParam().options.empty() ? GetParam().name : "postgres");
   EXPECT_EQ(info.location, home.location());
@@ -28,25 +28,25 @@ TEST_P(UpkeepContract, EveryStoreHasAnIncarnationOfItsOwn) {
   const StorePlace elsewhere(GetParam());
   const auto another = must(open_store(elsewhere.location(), {.clock = &clock, .ids = &ids}));
 
-  EXPECT_NE(another->upkeep().info().incarnation, upkeep().info().incarnation);
+  EXPECT_NE(another->info().incarnation, store->info().incarnation);
 }
 
 TEST_P(UpkeepContract, ALossTokenIsTheSameAsLongAsNothingIsLostAndAnotherInEveryStore) {
   const StorePlace elsewhere(GetParam());
   const auto another = must(open_store(elsewhere.location(), {.clock = &clock, .ids = &ids}));
-  const std::string token = must(upkeep().loss_token());
+  const std::string token = must(store->loss_token());
   EXPECT_NE(token, "");
 
   const Lease lease = own(create());
   commit(lease, batch_of(lease.session, {message("one")}));
 
-  EXPECT_EQ(must(upkeep().loss_token()), token);
-  EXPECT_NE(must(another->upkeep().loss_token()), token);
+  EXPECT_EQ(must(store->loss_token()), token);
+  EXPECT_NE(must(another->loss_token()), token);
 }
 
 TEST_P(UpkeepContract, CommitsAreCountedRepeatsAndFailuresAreNot) {
   const Lease lease = own(create());
-  const auto before = upkeep().counters();
+  const auto before = store->info().counters;
   const Batch made = batch_of(lease.session, {message("one")});
 
   commit(lease, made);
@@ -55,7 +55,7 @@ TEST_P(UpkeepContract, CommitsAreCountedRepeatsAndFailuresAreNot) {
   refused.expected_head = 99;
   EXPECT_FALSE(store->commit(lease, refused));
 
-  EXPECT_EQ(upkeep().counters().commits, before.commits + 1);
+  EXPECT_EQ(store->info().counters.commits, before.commits + 1);
 }
 
 TEST_P(UpkeepContract, ACheckOfASoundStoreFindsNothingAndCountsWhatThereIs) {
@@ -82,7 +82,7 @@ TEST_P(UpkeepContract, ACheckReadsWhatForksShareOfARemovedSession) {
   commit(lease, batch_of(lease.session, {message("not shared")}));
   const SessionId heir = fork("fork", lease.session, Point::version(1));
   must(store->ownership().release(lease));
-  must(store->retention().remove(lease.session));
+  must(store->upkeep().remove(lease.session));
 
   const CheckReport report = must(upkeep().check());
 
@@ -102,10 +102,10 @@ TEST_P(UpkeepContract, ALoneCommitIsOneTransaction) {
   const Lease lease = own(create());
   for (int i = 0; i < 3; ++i) {
     const Batch made = batch_of(lease.session, {message("one"), message("two")});
-    const auto before = upkeep().counters();
+    const auto before = store->info().counters;
     commit(lease, made);
 
-    EXPECT_EQ(upkeep().counters().transactions, before.transactions + 1);
+    EXPECT_EQ(store->info().counters.transactions, before.transactions + 1);
   }
 }
 
@@ -114,41 +114,41 @@ TEST_P(UpkeepContract, RowsHandedOutAreCounted) {
   Batch made = batch(lease.session);
   for (int i = 0; i < 100; ++i) made.entries.push_back(message("x"));
   commit(lease, made);
-  const auto before = upkeep().counters();
+  const auto before = store->info().counters;
 
   EXPECT_EQ(texts(lease.session).size(), 100U);
 
-  const auto read = upkeep().counters().rows_read - before.rows_read;
+  const auto read = store->info().counters.rows_read - before.rows_read;
   EXPECT_GE(read, 100U);
   EXPECT_LE(read, 110U) << "each row of the log is read once";
 }
 
 TEST_P(UpkeepContract, SyncSucceedsWithAndWithoutAnythingLeft) {
-  EXPECT_TRUE(upkeep().sync());
+  EXPECT_TRUE(store->sync());
   const Lease lease = own(create());
   Batch made = batch_of(lease.session, {message("one")});
   made.sync = Sync::later;
   commit(lease, made);
 
-  EXPECT_TRUE(upkeep().sync());
-  EXPECT_TRUE(upkeep().sync());
+  EXPECT_TRUE(store->sync());
+  EXPECT_TRUE(store->sync());
 }
 
 TEST_P(SurvivingStore, TheIncarnationStaysWhenAStoreIsReopened) {
-  const std::string incarnation = store->upkeep().info().incarnation;
+  const std::string incarnation = store->info().incarnation;
   store.reset();
   store = must(open());
 
-  EXPECT_EQ(store->upkeep().info().incarnation, incarnation);
+  EXPECT_EQ(store->info().incarnation, incarnation);
 }
 
 TEST_P(SurvivingStore, ItsDurabilityIsAsItWasOpened) {
-  EXPECT_EQ(store->upkeep().info().durability, Durability::full);
+  EXPECT_EQ(store->info().durability, Durability::full);
   store.reset();
 
   store = must(open({.durability = Durability::process}));
 
-  EXPECT_EQ(store->upkeep().info().durability, Durability::process);
+  EXPECT_EQ(store->info().durability, Durability::process);
 }
 
 TEST_P(SurvivingStore, IsNotFoundWhenItIsNotThereAndCreateIsOff) {
@@ -184,7 +184,7 @@ TEST(OpenStore, APathNeedsNoScheme) {
   const TempFolder folder;
   const auto store = must(open_store(folder.file("store.db")));
 
-  EXPECT_EQ(store->upkeep().info().backend, "sqlite");
+  EXPECT_EQ(store->info().backend, "sqlite");
   EXPECT_TRUE(open_store("sqlite:" + folder.file("store.db"), {.create = false}));
 }
 
@@ -201,7 +201,7 @@ TEST(OpenStore, EveryMemoryStoreIsAStoreOfItsOwn) {
 }
 
 TEST_P(UpkeepContract, TheDoctorSaysWhatThePromisesRestOn) {
-  const auto remarks = must(store->upkeep().doctor());
+  const auto remarks = must(store->doctor());
   ASSERT_FALSE(remarks.empty());
   for (const Remark& remark : remarks) {
     EXPECT_FALSE(remark.topic.empty());
@@ -217,7 +217,7 @@ TEST_P(UpkeepContract, TheDoctorWarnsOfAStoreThatDoesNotSync) {
   if (!GetParam().survives()) return;
   store.reset();
   store = must(open({.durability = Durability::process}));
-  EXPECT_EQ(must(store->upkeep().doctor()).front().gravity, Gravity::danger);
+  EXPECT_EQ(must(store->doctor()).front().gravity, Gravity::danger);
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ class BundleTest : public TwoStores {
 
   void expect_untouched() {
     EXPECT_THAT(rows(*to), testing::IsEmpty());
-    EXPECT_EQ(must(to->transfer().find_arrival("bundle")).ticket, 0U);
+    EXPECT_EQ(must(to->transfer().read({.owners = {}, .arrival = {.from = "bundle"}}, {})).attempt,
+              0U);
     const auto report = must(to->upkeep().check());
     EXPECT_TRUE(report.is_sound());
     EXPECT_EQ(report.entries, 0U);

@@ -119,7 +119,7 @@ TEST_P(BundleTest, MetadataIsSetAsideUnlessTheBundleIsOnesOwn) {
 
   for (std::size_t i = 0; i < cases.size(); ++i) {
     EXPECT_EQ(must(to->sessions().read(named(std::to_string(i)))).metadata, cases[i].second);
-    must(to->retention().remove(named(std::to_string(i))));
+    must(to->upkeep().remove(named(std::to_string(i))));
   }
   must(import_bundle(*to, path, {.with_metadata = true}));
   EXPECT_EQ(must(to->sessions().read(named("0"))).metadata, cases[0].first);
@@ -138,8 +138,8 @@ TEST_P(BundleTest, SomebodyMayLetItGoOn) {
   const auto repeated = to->commit(lease, {.id = must(BatchId::parse("b1")), .expected_head = 999});
   EXPECT_EQ(must(repeated).first, 1U) << "receipts came along";
   EXPECT_EQ(say(*to, named("main")).first, before.next);
-  must(to->retention().remove(named("heir")));
-  must(to->retention().prune(named("trimmed"), {.last = 1}));
+  must(to->upkeep().remove(named("heir")));
+  must(to->upkeep().prune(named("trimmed"), {.last = 1}));
   expect_sound(*to);
 }
 

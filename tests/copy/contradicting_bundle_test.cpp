@@ -20,15 +20,14 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

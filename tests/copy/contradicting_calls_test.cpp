@@ -18,9 +18,9 @@
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
+#include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
@@ -28,9 +28,8 @@
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 
 namespace perdure {
@@ -69,7 +68,7 @@ class Refusals {
   int bundles_ = 0;
 };
 
-FalseStore::Change on_call(CallState state, const std::function<void(Call&)>& change) {
+FalseStore::Change on_call_fact(CallState state, const std::function<void(Call&)>& change) {
   return [=](Fact& fact) {
     auto* call = std::get_if<CallFact>(&fact);
     if (call != nullptr && call->call.state == state) change(call->call);
@@ -113,8 +112,9 @@ TEST_P(ContradictingCalls, ThatDoNotAreTaken) {
   must(other.close());
   leave();
   EXPECT_EQ(refusal().of(*store), "");
-  EXPECT_THAT(refusal().of(on_call(CallState::dispatched, [](Call& call) { call.attempts += 1; })),
-              HasSubstr("has 2 attempts, and its log has 1"));
+  EXPECT_THAT(
+      refusal().of(on_call_fact(CallState::dispatched, [](Call& call) { call.attempts += 1; })),
+      HasSubstr("has 2 attempts, and its log has 1"));
 }
 
 TEST_P(ContradictingCalls, ALargeResultIsNoContradiction) {
@@ -137,37 +137,39 @@ TEST_P(ContradictingCalls, OfAnotherStateThanTheirResults) {
     call.result.reset();
     call.settled_at.reset();
   };
-  EXPECT_THAT(refusal().of(on_call(CallState::succeeded, open_again)),
+  EXPECT_THAT(refusal().of(on_call_fact(CallState::succeeded, open_again)),
               HasSubstr("is dispatched, and its result in the log says succeeded"));
-  EXPECT_THAT(refusal().of(on_call(CallState::failed,
-                                   [&](Call& call) {
-                                     open_again(call);
-                                     call.failures = 0;
-                                   })),
+  EXPECT_THAT(refusal().of(on_call_fact(CallState::failed,
+                                        [&](Call& call) {
+                                          open_again(call);
+                                          call.failures = 0;
+                                        })),
               HasSubstr("is dispatched, and its result in the log says failed"));
-  EXPECT_THAT(refusal().of(on_call(CallState::failed,
-                                   [](Call& call) {
-                                     call.state = CallState::succeeded;
-                                     call.failures = 0;
-                                   })),
+  EXPECT_THAT(refusal().of(on_call_fact(CallState::failed,
+                                        [](Call& call) {
+                                          call.state = CallState::succeeded;
+                                          call.failures = 0;
+                                        })),
               HasSubstr("is succeeded, and its result in the log says failed"));
-  EXPECT_THAT(refusal().of(on_call(CallState::denied,
-                                   [](Call& call) { call.state = CallState::cancelled; })),
+  EXPECT_THAT(refusal().of(on_call_fact(CallState::denied,
+                                        [](Call& call) { call.state = CallState::cancelled; })),
               HasSubstr("is cancelled, and its result in the log says denied"));
 }
 
 TEST_P(ContradictingCalls, WithoutTheirResult) {
-  EXPECT_THAT(refusal().of(on_call(CallState::succeeded, [](Call& call) { call.result.reset(); })),
-              HasSubstr("is succeeded without a result"));
   EXPECT_THAT(
-      refusal().of(on_call(CallState::succeeded, [](Call& call) { *call.result = call.position; })),
-      HasSubstr("where another entry is"));
+      refusal().of(on_call_fact(CallState::succeeded, [](Call& call) { call.result.reset(); })),
+      HasSubstr("is succeeded without a result"));
+  EXPECT_THAT(refusal().of(on_call_fact(CallState::succeeded,
+                                        [](Call& call) { *call.result = call.position; })),
+              HasSubstr("where another entry is"));
 }
 
 TEST_P(ContradictingCalls, OfAnotherStateThanTheirAttempts) {
-  EXPECT_THAT(refusal().of(on_call(CallState::succeeded, [](Call& call) { call.attempts += 1; })),
-              HasSubstr("has 2 attempts, and its log has 1"));
-  FalseStore::Change under_way = on_call(CallState::in_doubt, [](Call& call) {
+  EXPECT_THAT(
+      refusal().of(on_call_fact(CallState::succeeded, [](Call& call) { call.attempts += 1; })),
+      HasSubstr("has 2 attempts, and its log has 1"));
+  FalseStore::Change under_way = on_call_fact(CallState::in_doubt, [](Call& call) {
     call.state = CallState::dispatched;
     call.settled_at.reset();
   });
@@ -180,12 +182,13 @@ TEST_P(ContradictingCalls, OfAnotherStateThanTheirAttempts) {
 }
 
 TEST_P(ContradictingCalls, OfOtherWordsThanTheirIntents) {
-  EXPECT_THAT(refusal().of(on_call(CallState::succeeded, [](Call& call) { call.tool = "later"; })),
-              HasSubstr("is of the tool later, and its intent is of pay"));
   EXPECT_THAT(
-      refusal().of(on_call(CallState::intended, [](Call& call) { call.provider_id = "c1"; })),
+      refusal().of(on_call_fact(CallState::succeeded, [](Call& call) { call.tool = "later"; })),
+      HasSubstr("is of the tool later, and its intent is of pay"));
+  EXPECT_THAT(
+      refusal().of(on_call_fact(CallState::intended, [](Call& call) { call.provider_id = "c1"; })),
       HasSubstr("has another provider's id than its intent"));
-  EXPECT_THAT(refusal().of(on_call(CallState::intended, [](Call& call) { call.args -= 1; })),
+  EXPECT_THAT(refusal().of(on_call_fact(CallState::intended, [](Call& call) { call.args -= 1; })),
               HasSubstr("and its intent says"));
 }
 
@@ -204,19 +207,20 @@ TEST_P(ContradictingCalls, ThatAreMissingOrThereTwice) {
   }),
             "");
   // A row of its own, beside an entry that is no intent.
-  EXPECT_THAT(refusal().of(on_call(CallState::intended, [](Call& call) { call.position += 1; })),
-              testing::AnyOf(HasSubstr("has another entry where its intent should be"),
-                             HasSubstr("was not intended")));
+  EXPECT_THAT(
+      refusal().of(on_call_fact(CallState::intended, [](Call& call) { call.position += 1; })),
+      testing::AnyOf(HasSubstr("has another entry where its intent should be"),
+                     HasSubstr("was not intended")));
 }
 
 TEST_P(ContradictingCalls, AreNotThoseWhoseRecordsWereErasedOrPruned) {
   const Position paid = first_call();
   const Call row = must(store->ledger().read(id, paid));
   for (const Position gone : {paid, row.result.value()}) {
-    must(store->retention().erase(id, {gone}));
+    must(store->upkeep().erase(id, {gone}));
     EXPECT_EQ(refusal().of(*store), "") << gone;
   }
-  must(store->retention().prune(id, {.last = 0}));
+  must(store->upkeep().prune(id, {.last = 0}));
   EXPECT_EQ(refusal().of(*store), "");
 }
 
@@ -234,21 +238,22 @@ TEST_P(ContradictingBook, IsRefusedWhereItsResultsAreOthersThanItsLedgers) {
   Refusals refusal(*store);
 
   EXPECT_EQ(refusal.of(*store), "");
-  EXPECT_THAT(refusal.of(on_call(CallState::succeeded,
-                                 [](Call& call) {
-                                   call.state = CallState::dispatched;
-                                   call.result.reset();
-                                   call.settled_at.reset();
-                                 })),
+  EXPECT_THAT(refusal.of(on_call_fact(CallState::succeeded,
+                                      [](Call& call) {
+                                        call.state = CallState::dispatched;
+                                        call.result.reset();
+                                        call.settled_at.reset();
+                                      })),
               HasSubstr("its log has the result of a call"));
-  EXPECT_THAT(refusal.of(on_call(CallState::failed,
-                                 [](Call& call) {
-                                   call.state = CallState::succeeded;
-                                   call.failures = 0;
-                                 })),
+  EXPECT_THAT(refusal.of(on_call_fact(CallState::failed,
+                                      [](Call& call) {
+                                        call.state = CallState::succeeded;
+                                        call.failures = 0;
+                                      })),
               HasSubstr("its log has another entry at position"));
-  EXPECT_THAT(refusal.of(on_call(CallState::succeeded, [](Call& call) { call.result.reset(); })),
-              HasSubstr("is succeeded without a result"));
+  EXPECT_THAT(
+      refusal.of(on_call_fact(CallState::succeeded, [](Call& call) { call.result.reset(); })),
+      HasSubstr("is succeeded without a result"));
 }
 
 INSTANTIATE_TEST_SUITE_P(InMemory, ContradictingBook, testing::Values(every_backend().front()));

@@ -15,7 +15,7 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/kill_switch.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace {
 
@@ -41,7 +41,7 @@ int run(End source, End target) {
     say("cannot open: " + (from ? to : from).error().message);
     return 1;
   }
-  if (auto copied = copy_store(**from, **to); !copied) {
+  if (auto copied = move_sessions(**from, **to); !copied) {
     say("failed: " + copied.error().message);
     return 1;
   }

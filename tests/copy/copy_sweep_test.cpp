@@ -28,7 +28,7 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
@@ -150,13 +150,13 @@ class CopySweep : public testing::TestWithParam<Sweep> {
       EXPECT_THAT(there, testing::Not(testing::Contains(name))) << "it runs in both";
     }
     EXPECT_TRUE(there.empty() || there.size() == everybody.size());
-    if (abandon && abandon_copy(*from, *to) && there.empty()) {
+    if (abandon && abandon_move(*from, *to) && there.empty()) {
       ++abandoned;
       EXPECT_EQ(runnable(*from), everybody);
       EXPECT_EQ(difference(whole, portrait(*from)), "");
       EXPECT_EQ(must(to->upkeep().check()).entries, 0U);
     }
-    const auto finished = copy_store(*from, *to);
+    const auto finished = move_sessions(*from, *to);
     EXPECT_TRUE(finished) << finished.error().message;
     EXPECT_THAT(runnable(*from), IsEmpty());
     EXPECT_EQ(runnable(*to), everybody);

@@ -17,7 +17,7 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
@@ -31,7 +31,7 @@ FalseStore::Change on_entry(const std::function<void(Entry&)>& change) {
   };
 }
 
-FalseStore::Change on_row(const std::function<void(SessionFact::Row&)>& change) {
+FalseStore::Change on_every_row(const std::function<void(SessionFact::Row&)>& change) {
   return [change](Fact& fact) {
     auto* session = std::get_if<SessionFact>(&fact);
     if (session != nullptr && session->row) change(*session->row);
@@ -56,7 +56,8 @@ class DamagedBundle : public testing::Test {
 
   void expect_untouched() {
     EXPECT_THAT(must(to->sessions().list({})).sessions, IsEmpty());
-    EXPECT_EQ(must(to->transfer().find_arrival("bundle")).last, 0U) << "not even begun";
+    EXPECT_EQ(must(to->transfer().read({.owners = {}, .arrival = {.from = "bundle"}}, {})).attempt,
+              0U);
   }
 
   /// Of a bundle that was made with facts such as nobody has.
@@ -136,9 +137,11 @@ TEST_F(DamagedBundle, MadeUpNamesAndNumbersAreRefused) {
   };
   EXPECT_EQ(refused(on_entry([](Entry& e) { e.channel = "a\nb"; })), "corrupted");
   EXPECT_EQ(refused(on_entry([](Entry& e) { e.position += Position{1} << 33U; })), "corrupted");
-  EXPECT_EQ(refused(on_row([](SessionFact::Row& r) { r.summary.title = "\x1b[2J"; })), "corrupted");
-  EXPECT_EQ(refused(on_row([](SessionFact::Row& r) { r.summary.id = {}; })), "corrupted");
-  EXPECT_EQ(refused(on_row([](SessionFact::Row& r) { r.fence = ~Fence{0} >> 1U; })), "corrupted");
+  EXPECT_EQ(refused(on_every_row([](SessionFact::Row& r) { r.summary.title = "\x1b[2J"; })),
+            "corrupted");
+  EXPECT_EQ(refused(on_every_row([](SessionFact::Row& r) { r.summary.id = {}; })), "corrupted");
+  EXPECT_EQ(refused(on_every_row([](SessionFact::Row& r) { r.fence = ~Fence{0} >> 1U; })),
+            "corrupted");
 }
 
 TEST_F(DamagedBundle, FactsThatDoNotBelongTogetherAreRefused) {
@@ -150,7 +153,7 @@ TEST_F(DamagedBundle, FactsThatDoNotBelongTogetherAreRefused) {
   };
   EXPECT_EQ(refused(on_entry([](Entry& e) { e.hash[0] ^= 1; })), "corrupted");
   EXPECT_EQ(refused(on_entry([](Entry& e) { e.segment += 1000; })), "corrupted");
-  EXPECT_EQ(refused(on_row([](SessionFact::Row& r) { r.chain[3] ^= 1; })), "corrupted");
+  EXPECT_EQ(refused(on_every_row([](SessionFact::Row& r) { r.chain[3] ^= 1; })), "corrupted");
 }
 
 TEST_F(DamagedBundle, ASessionThatWasDamagedBeforeIsTakenAlongOnlyIfAskedFor) {

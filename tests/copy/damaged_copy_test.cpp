@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <variant>
 
@@ -16,9 +17,9 @@
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
-#include "store/sqlite/connection.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "store/sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {
@@ -34,7 +35,7 @@ class DamagedCopy : public testing::TestWithParam<Backend> {
     return must(open_store(location, {.clock = &clock, .ids = &ids}));
   }
 
-  void expect_refused(const Result<CopyReport>& copied) {
+  void expect_refused(const Result<MoveReport>& copied) {
     ASSERT_FALSE(copied);
     EXPECT_EQ(copied.error().code, ErrorCode::corrupted);
     EXPECT_THAT(runnable(*from), SizeIs(9));
@@ -62,7 +63,7 @@ TEST_P(DamagedCopy, OfATargetThatKeepsSomethingElseIsRefused) {
     }
   });
 
-  expect_refused(copy_store(*from, target));
+  expect_refused(move_sessions(*from, target));
 }
 
 // Both stores then hold the same, and only the chain knows better.
@@ -73,7 +74,7 @@ TEST_P(DamagedCopy, OfASourceThatGivesSomethingElseIsRefused) {
     if (entry != nullptr && entry->channel == "plan") entry->tally.steps += 1;
   });
 
-  expect_refused(copy_store(source, *to));
+  expect_refused(move_sessions(source, *to));
 }
 
 TEST_P(DamagedCopy, OfAReceiptThatIsNotItsSessionsIsRefused) {
@@ -83,7 +84,7 @@ TEST_P(DamagedCopy, OfAReceiptThatIsNotItsSessionsIsRefused) {
     if (receipt != nullptr && receipt->receipt.batch.text() == "b2") ++receipt->receipt.chain[7];
   });
 
-  expect_refused(copy_store(source, *to));
+  expect_refused(move_sessions(source, *to));
 }
 
 class DamagedFile : public DamagedCopy {
@@ -94,10 +95,11 @@ class DamagedFile : public DamagedCopy {
     db.execute(statement);
   }
 
-  void stop_halfway() {
-    int left = 8;
-    ASSERT_FALSE(
-        must(copy_store(*from, *to, {}, [&](const Step&) { return --left > 0; })).is_complete);
+  /// The facts are there, and the source is not marked, as after a death.
+  void die_halfway() {
+    FalseStore source(*from);
+    source.before_mark([] { throw std::runtime_error("killed"); });
+    EXPECT_THROW((void)move_sessions(source, *to), std::runtime_error);
   }
 };
 
@@ -110,11 +112,11 @@ TEST_P(DamagedFile, IsRefusedOrCopiedAsItIs) {
           "UPDATE entry SET body = '{\"text\": \"forged\"}' WHERE id & 0xFFFFFFFF = "
           "1 AND channel = 'transcript' AND body LIKE '%hello%'");
   from = open(from_place.location());
-  const auto refused = copy_store(*from, *to);
+  const auto refused = move_sessions(*from, *to);
   expect_refused(refused);
   EXPECT_EQ(refused.error().subject, "main");
 
-  const CopyReport report = must(copy_store(*from, *to, {.with_damage = true}));
+  const MoveReport report = must(move_sessions(*from, *to, {.with_damage = true}));
 
   EXPECT_EQ(report.damaged, 1U);
   EXPECT_EQ(portrait(*to), portrait(*from));
@@ -124,7 +126,7 @@ TEST_P(DamagedFile, IsRefusedOrCopiedAsItIs) {
 
 // Nobody knows what became of the move: its sessions are here, and need somebody to look at them.
 TEST_P(DamagedFile, ABackupOfTheSourceIsNotMoving) {
-  stop_halfway();
+  die_halfway();
   const std::string copy = from_place.file() + ".backup";
   must(from->upkeep().backup(copy));
 
@@ -133,42 +135,42 @@ TEST_P(DamagedFile, ABackupOfTheSourceIsNotMoving) {
   EXPECT_THAT(runnable(*restored), SizeIs(9));
   EXPECT_TRUE(must(restored->sessions().read(must(SessionId::parse("main")))).restored);
   EXPECT_TRUE(must(restored->upkeep().check()).is_sound());
-  must(copy_store(*from, *to));
+  must(move_sessions(*from, *to));
   EXPECT_THAT(runnable(*to), SizeIs(9));
 }
 
 TEST_P(DamagedFile, ABackupOfTheTargetHoldsNothingOfTheMove) {
-  stop_halfway();
+  die_halfway();
   const std::string copy = to_place.file() + ".backup";
   must(to->upkeep().backup(copy));
 
   const auto restored = open(copy);
 
   EXPECT_THAT(runnable(*restored), IsEmpty());
-  must(restored->retention().vacuum());
+  must(restored->upkeep().vacuum());
   const auto report = must(restored->upkeep().check());
   EXPECT_TRUE(report.is_sound());
   EXPECT_THAT(must(restored->ledger().by_key(sha256("key of calls succeeded"))), IsEmpty());
-  must(copy_store(*from, *to));
+  must(move_sessions(*from, *to));
   EXPECT_THAT(runnable(*to), SizeIs(9));
 }
 
 TEST_P(DamagedFile, ASalvageKnowsWhatWentAndNotWhatWasOnItsWay) {
-  stop_halfway();
+  die_halfway();
   to.reset();
   const std::string half = to_place.file() + ".half";
   must(salvage_store(to_place.file(), half));
   EXPECT_THAT(runnable(*open(half)), IsEmpty());
 
   to = open(to_place.location());
-  must(copy_store(*from, *to));
+  must(move_sessions(*from, *to));
   from.reset();
   const std::string left = from_place.file() + ".left";
   must(salvage_store(from_place.file(), left));
   const auto salvaged = open(left);
   EXPECT_THAT(runnable(*salvaged), IsEmpty());
   EXPECT_EQ(must(salvaged->sessions().read(must(SessionId::parse("main")))).moved_to,
-            to->upkeep().info().location);
+            to->info().location);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 #include "doubles/part_files.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {
@@ -38,7 +38,7 @@ TEST_P(BundleTest, WhatCannotBeExportedLeavesNoFile) {
   EXPECT_EQ(export_sessions(*from, folder.file("no/such/folder")).error().code,
             ErrorCode::unavailable);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  must(copy_store(*from, *to, {.place = "elsewhere"}));
+  must(move_sessions(*from, *to, {.place = "elsewhere"}));
   const auto moved = export_sessions(*from, path, {.sessions = {named("trimmed")}});
   EXPECT_EQ(moved.error().code, ErrorCode::conflict);
   EXPECT_EQ(moved.error().subject, "elsewhere");
@@ -124,7 +124,7 @@ TEST_P(BundleTest, WhatIsPrunedMeanwhileIsReadAnew) {
   must(from->ownership().retire(worker));
   int steps = 0;
   must(export_sessions(*from, path, {}, [&](const Step&) {
-    if (++steps == 4) must(from->retention().prune(named("trimmed"), {.last = 1}));
+    if (++steps == 4) must(from->upkeep().prune(named("trimmed"), {.last = 1}));
     return true;
   }));
 
@@ -144,7 +144,7 @@ TEST_P(BundleTest, AnIdThatIsInUseLeavesNothing) {
   EXPECT_EQ(refused.error().code, ErrorCode::already_exists);
   EXPECT_EQ(refused.error().subject, "trimmed");
   EXPECT_THAT(rows(*to), SizeIs(1));
-  must(to->retention().remove(named("trimmed")));
+  must(to->upkeep().remove(named("trimmed")));
   expect_untouched();
   must(import_bundle(*to, path));
   EXPECT_EQ(import_bundle(*to, path).error().code, ErrorCode::already_exists);
@@ -167,9 +167,11 @@ TEST_P(BundleTest, AKeyThatIsHeldLeavesNothing) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::conflict);
   EXPECT_EQ(refused.error().subject, "rival:1");
-  EXPECT_EQ(must(to->transfer().find_arrival("bundle")).ticket, 0U) << "nor is it under way";
+  EXPECT_EQ(must(to->transfer().read({.owners = {}, .arrival = {.from = "bundle"}}, {})).attempt,
+            0U)
+      << "nor is it under way";
   EXPECT_TRUE(to->sessions().create({.id = named("main")})) << "nor is an id taken";
-  must(to->retention().remove(named("main")));
+  must(to->upkeep().remove(named("main")));
   EXPECT_THAT(rows(*to), SizeIs(1));
   expect_sound(*to);
 }

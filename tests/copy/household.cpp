@@ -29,13 +29,13 @@ NewEntry entry(std::string channel, Body body, Fold fold = Fold::append) {
   return made;
 }
 
-NewEntry said(const std::string& text) {
+NewEntry household_said(const std::string& text) {
   NewEntry made = entry("transcript", Body::from_text(fmt::format(R"({{"text": "{}"}})", text)));
   made.tally = {.turns = 1, .steps = 2, .tokens_in = 300, .tokens_out = 40, .cost_micros = 5'000};
   return made;
 }
 
-NewEntry plan(const std::string& text) {
+NewEntry household_plan(const std::string& text) {
   return entry("plan", Body::from_text(fmt::format(R"({{"goal":"{}"}})", text)), Fold::replace);
 }
 
@@ -88,7 +88,7 @@ class Furnisher {
                            .opening = "hello\nthere",
                            .tags = {{"kept", "f\xc3\xbcr sp\xc3\xa4ter"}},
                            .metadata = R"({"team": {"id": 12345678901234567890}})"}});
-    commit(main_, {.entries = {said("hello"), plan("be kind")},
+    commit(main_, {.entries = {household_said("hello"), household_plan("be kind")},
                    .checkpoint = NewCheckpoint{.label = "first", .metadata = R"({"n": 1.0})"}});
     const BlobRef blob = must(store_.blobs().put(std::string(300'000, 'b')));
     NewEntry dated = entry("scratchpad", Body::from_bytes(std::string("\0\xff{", 3)));
@@ -97,14 +97,15 @@ class Furnisher {
     commit(main_, {.entries = {entry("files", Body::from_blob(blob)), dated,
                                entry("scratchpad", Body::from_bytes(""))},
                    .checkpoint = NewCheckpoint{.reason = "turn"}});
-    commit(main_, {.entries = {said("go on"), plan("go on")}, .checkpoint = NewCheckpoint{}});
+    commit(main_, {.entries = {household_said("go on"), household_plan("go on")},
+                   .checkpoint = NewCheckpoint{}});
     for (const char* id : {"m1", "m2"}) post(main_, id, Body::from_text(R"({"yes": true})"));
     post(main_, "m3", Body::from_bytes(std::string("\0\xfe", 2)));
     post(main_, "m4", Body::from_blob(must(store_.blobs().put(std::string(2000, 'm')))));
     // A branch without an entry, then one with.
     commit(main_, {.branch_from = Point::version(1)});
     commit(main_, {.branch_from = Point::version(2),
-                   .entries = {said("once more")},
+                   .entries = {household_said("once more")},
                    .checkpoint = NewCheckpoint{.label = "branched"},
                    .status = StatusChange{.status = Status::waiting, .wait_reason = "an answer"},
                    .consumed = {message_named("m2")}});
@@ -123,7 +124,7 @@ class Furnisher {
   void call(const SessionId& session, CallState state, bool keyed) {
     const Position at = must(store_.sessions().read(session)).next;
     const std::string name = fmt::format("{} {}", session.text(), to_string(state));
-    Batch first{.entries = {said(name)}};
+    Batch first{.entries = {household_said(name)}};
     first.calls.emplace_back(Intend{.call = at,
                                     .args = at,
                                     .tool = "send",
@@ -142,33 +143,34 @@ class Furnisher {
     if (state == CallState::intended || state == CallState::dispatched) return;
     Settle settle{.call = at, .state = state, .who = "ann", .why = "two\nlines"};
     if (state == CallState::succeeded) settle.result = at + 1;
-    commit(session, {.entries = {said("became")}, .calls = {settle}});
+    commit(session, {.entries = {household_said("became")}, .calls = {settle}});
   }
 
   void relatives() {
     const SessionId forked = fork("fork", main_, Point::version(3));
-    commit(forked, {.entries = {said("or else"), plan("another way")}});
+    commit(forked, {.entries = {household_said("or else"), household_plan("another way")}});
     fork("fork of fork", forked, Point::head());
     const NewSession::Origin origin{main_, Point::head(), Lineage::child};
-    commit(main_, {.entries = {said("delegate")},
+    commit(main_, {.entries = {household_said("delegate")},
                    .children = {{.id = session_named("child"), .origin = origin}}});
   }
 
   void forgotten() {
     const SessionId trimmed = create({.id = session_named("trimmed")});
     for (int turn = 0; turn < 5; ++turn) {
-      commit(trimmed, {.entries = {said("turn"), plan("turn")}, .checkpoint = NewCheckpoint{}});
+      commit(trimmed, {.entries = {household_said("turn"), household_plan("turn")},
+                       .checkpoint = NewCheckpoint{}});
     }
-    must(store_.retention().prune(trimmed, {.last = 2}));
-    must(store_.retention().erase(trimmed, {1, 5}));
+    must(store_.upkeep().prune(trimmed, {.last = 2}));
+    must(store_.upkeep().erase(trimmed, {1, 5}));
 
     const SessionId gone = create({.id = session_named("gone")});
-    commit(gone, {.entries = {said("shared"), plan("old")}});
-    commit(gone, {.entries = {plan("new"), said("alone")}});
+    commit(gone, {.entries = {household_said("shared"), household_plan("old")}});
+    commit(gone, {.entries = {household_plan("new"), household_said("alone")}});
     call(gone, CallState::succeeded, true);
     const SessionId heir = fork("heir", gone, Point::position(3));
-    commit(heir, {.entries = {said("goes on")}});
-    commit(heir, {.branch_from = Point::position(2), .entries = {said("otherwise")}});
+    commit(heir, {.entries = {household_said("goes on")}});
+    commit(heir, {.branch_from = Point::position(2), .entries = {household_said("otherwise")}});
     remove(gone);
     const SessionId vanished = create({.id = session_named("vanished")});
     call(vanished, CallState::abandoned, true);
@@ -177,7 +179,7 @@ class Furnisher {
 
   void remove(const SessionId& session) {
     must(store_.ownership().release(must(store_.ownership().acquire(session, worker_))));
-    must(store_.retention().remove(session));
+    must(store_.upkeep().remove(session));
   }
 
   void others() {
@@ -191,7 +193,7 @@ class Furnisher {
   void many() {
     const SessionId many = create({.id = session_named("many")});
     Batch batch;
-    for (int i = 0; i < 1300; ++i) batch.entries.push_back(said(std::to_string(i)));
+    for (int i = 0; i < 1300; ++i) batch.entries.push_back(household_said(std::to_string(i)));
     commit(many, batch);
     Batch large;
     for (int i = 0; i < 3; ++i) {
@@ -247,7 +249,6 @@ class Portrait {
     session.holder.reset();
     session.revision = 0;
     session.moved_to.clear();
-    session.moving = false;
     line("session", session);
     line("restored", session.restored);
     line("line", segments(store_.log().line(session.id, Point::head())));

@@ -17,7 +17,7 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
@@ -61,7 +61,7 @@ class ImportSweep : public testing::TestWithParam<Moment> {
         if (with_another) {
           must(import_bundle(*store, folder.file("one")));
           EXPECT_EQ(must(store->sessions().list({})).sessions.size(), 1U);
-          must(store->retention().remove(must(SessionId::parse("trimmed"))));
+          must(store->upkeep().remove(must(SessionId::parse("trimmed"))));
         }
         must(import_bundle(*store, folder.file("all")));
       }

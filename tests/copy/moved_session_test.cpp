@@ -1,6 +1,7 @@
 // A session of the runtime that moves to another store in the middle of a turn: it goes on there, a
 // call in doubt is verified, and its effect is there once.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
@@ -12,7 +13,7 @@
 #include "doubles/must.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
@@ -88,7 +89,7 @@ TEST_P(MovedSession, IsVerifiedThereAndItsEffectIsThereOnce) {
   const auto from = open(from_place);
   const auto to = open(to_place);
   play(*from);
-  must(copy_store(*from, *to));
+  must(move_sessions(*from, *to));
   is_answer_lost = false;
 
   const auto refused = start(*from)->resume(id);
@@ -105,7 +106,7 @@ TEST_P(MovedSession, IsRetriedThereUnderTheSameKey) {
   const auto to = open(to_place);
   play(*from);
   const std::string key = charges.begin()->first;
-  must(copy_store(*from, *to));
+  must(move_sessions(*from, *to));
   is_answer_lost = false;
 
   EXPECT_EQ(resume(*to), CallState::succeeded);
@@ -125,7 +126,7 @@ TEST_P(MovedSession, HasTheNonceOfItsTree) {
   };
   must(start(*from)->create({.id = id}));
   const std::string nonce = nonce_in(*from);
-  must(copy_store(*from, *to));
+  must(move_sessions(*from, *to));
 
   EXPECT_FALSE(nonce.empty());
   EXPECT_EQ(nonce_in(*to), nonce);
@@ -136,7 +137,7 @@ TEST_P(MovedSession, IsNotRunAgainBeforeTheOldRequestCanNoLongerLand) {
   const auto to = open(to_place);
   reaches_the_bank = false;
   play(*from);
-  must(copy_store(*from, *to));
+  must(move_sessions(*from, *to));
   reaches_the_bank = true;
   is_answer_lost = false;
 
@@ -145,6 +146,76 @@ TEST_P(MovedSession, IsNotRunAgainBeforeTheOldRequestCanNoLongerLand) {
   clock.advance(std::chrono::seconds(120));
   EXPECT_EQ(resume(*to), CallState::succeeded);
   EXPECT_EQ(charges.begin()->second, 1);
+}
+
+/// A paused fork in another store.
+class CopiedSession : public MovedSession {
+ protected:
+  /// A person lets the copy go on; it is asked to pay the same invoice again.
+  CallsReport pay_again(Store& store, const std::string& invoice) {
+    const auto runtime = start(store);
+    auto [session, report] = must(runtime->resume(copy));
+    must(session.set_status({.status = Status::active}, "ann", "try it"));
+    must(session.run_calls());
+    must(session.append(user_says("Pay it.")));
+    must(session.record_request({}));
+    must(session.record_response(
+        {.role = Role::assistant,
+         .blocks = {ToolCallBlock{
+             .id = "call_2", .name = "pay", .args = R"({"invoice": )" + invoice + "}"}}}));
+    return must(session.run_calls());
+  }
+
+  const SessionId copy = must(SessionId::parse("copy"));
+};
+
+INSTANTIATE_TEST_SUITE_P(EveryBackend, CopiedSession, testing::ValuesIn(every_backend()),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST_P(CopiedSession, NeverRunsWhatItsSessionLeftUnresolved) {
+  const auto from = open(from_place);
+  const auto to = open(to_place);
+  reaches_the_bank = false;
+  play(*from);
+  must(copy_session(*from, id, *to, {.id = copy}));
+  EXPECT_EQ(must(to->sessions().read(copy)).status, Status::paused);
+  EXPECT_FALSE(must(start(*to)->resume(copy)).session.run_calls()) << "it is paused";
+  reaches_the_bank = true;
+  is_answer_lost = false;
+
+  const CallsReport report = pay_again(*to, "7");
+
+  EXPECT_TRUE(charges.empty());
+  ASSERT_TRUE(report.waiting) << "a person has to decide";
+  EXPECT_THAT(must(to->ledger().list({.session = copy})), testing::SizeIs(1)) << "its own alone";
+  EXPECT_TRUE(must(to->upkeep().check()).is_sound());
+  clock.advance(std::chrono::seconds(120));
+  EXPECT_EQ(resume(*from), CallState::succeeded) << "where the call stayed";
+  EXPECT_EQ(charges.size(), 1U);
+}
+
+TEST_P(CopiedSession, ReplaysWhatWasDoneOnceInItsTree) {
+  const auto from = open(from_place);
+  const auto to = open(to_place);
+  is_answer_lost = false;
+  {
+    const auto runtime = start(*from);
+    must(runtime->create({.id = id}));
+    auto [session, report] = must(runtime->resume(id));
+    must(session.record_request({}, user_says("Pay invoice 7.")));
+    must(session.record_response(
+        {.role = Role::assistant,
+         .blocks = {ToolCallBlock{.id = "call_1", .name = "pay", .args = R"({"invoice": 7})"}}}));
+    must(session.run_calls());
+  }
+  must(copy_session(*from, id, *to, {.id = copy}));
+
+  EXPECT_EQ(pay_again(*to, "7").replayed, 1U);
+
+  ASSERT_EQ(charges.size(), 1U);
+  EXPECT_EQ(charges.begin()->second, 1);
+  EXPECT_EQ(must(start(*to)->origin_of(copy)).value().nonce,
+            must(start(*from)->origin_of(id)).value().nonce);
 }
 
 }  // namespace

@@ -1,43 +1,21 @@
 # Sessions that move from one store to another: every route, every death, a turn in the middle.
 
-perdure_test_program(copy_copier SOURCES copy/copier_child.cpp ${PERDURE_KILL_SWITCH} POSTGRES)
+perdure_test_program(copy_copier SOURCES copy/copier_child.cpp)
 
-perdure_test_program(
-  copy_importer SOURCES copy/importer_child.cpp doubles/counting_vfs.cpp doubles/vfs_shim.cpp)
+perdure_test_program(copy_importer SOURCES copy/importer_child.cpp)
 
 perdure_test(
   copy_test
-  SOURCES copy/copy_sweep_test.cpp
-          copy/copy_test.cpp
-          copy/damaged_copy_test.cpp
-          copy/household.cpp
+  SOURCES copy/copy_sweep_test.cpp copy/copy_test.cpp copy/damaged_copy_test.cpp
           copy/moved_session_test.cpp
-          contract/describe.cpp
-          crash/child_process.cpp
-          crash/main.cpp
-          crash/stored_file.cpp
-          doubles/counting_vfs.cpp
-          doubles/vfs_shim.cpp
   PROGRAMS copy_copier
   LABELS copy
-  TIMEOUT 300
   POSTGRES)
 
 perdure_test(
   bundle_test
-  SOURCES copy/bundle_test.cpp
-          copy/contradicting_bundle_test.cpp
-          copy/contradicting_calls_test.cpp
-          copy/damaged_bundle_test.cpp
-          copy/disturbed_bundle_test.cpp
-          copy/import_sweep_test.cpp
-          copy/household.cpp
-          contract/describe.cpp
-          crash/child_process.cpp
-          crash/stored_file.cpp
-          doubles/counting_vfs.cpp
-          doubles/vfs_shim.cpp
+  SOURCES copy/bundle_test.cpp copy/contradicting_bundle_test.cpp copy/contradicting_calls_test.cpp
+          copy/damaged_bundle_test.cpp copy/disturbed_bundle_test.cpp copy/import_sweep_test.cpp
   PROGRAMS copy_importer
   LABELS copy
-  TIMEOUT 300
   POSTGRES)

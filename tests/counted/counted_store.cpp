@@ -6,16 +6,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "doubles/must.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 NewEntry entry(const std::string& channel, Fold fold, std::size_t size) {
   return {.channel = channel,

@@ -10,7 +10,7 @@
 
 #include "doubles/counting_vfs.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 
@@ -31,7 +31,7 @@ class CountedStore {
   [[nodiscard]] FileCounts wal() const { return vfs_.counts(FileKind::wal); }
   [[nodiscard]] FileCounts database() const { return vfs_.counts(FileKind::database); }
   [[nodiscard]] std::uint64_t syncs() const { return wal().syncs + database().syncs; }
-  [[nodiscard]] StoreCounters counters() { return store_->upkeep().counters(); }
+  [[nodiscard]] StoreCounters counters() { return store_->info().counters; }
 
   static constexpr std::size_t entries_per_turn = 5;
 

@@ -16,12 +16,11 @@
 #include "doubles/must.hpp"
 #include "doubles/step_counter.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 

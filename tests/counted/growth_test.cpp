@@ -17,7 +17,7 @@ constexpr double growth_max = 1.05;
 constexpr std::size_t window = 400;
 
 // Per turn, over some turns.
-struct Cost {
+struct GrowthCost {
   double wal_pages = 0;
   double wal_bytes = 0;
   double file_pages = 0;
@@ -25,7 +25,7 @@ struct Cost {
   double rows_read = 0;
 };
 
-Cost cost_of(CountedStore& counted, const Lease& lease, std::size_t turns) {
+GrowthCost cost_of(CountedStore& counted, const Lease& lease, std::size_t turns) {
   const auto wal = counted.wal();
   const auto file = counted.database();
   const auto rows = counted.counters().rows_read;
@@ -40,7 +40,7 @@ Cost cost_of(CountedStore& counted, const Lease& lease, std::size_t turns) {
           .rows_read = per_turn(counted.counters().rows_read, rows)};
 }
 
-void print(const char* when, const Cost& cost) {
+void print(const char* when, const GrowthCost& cost) {
   std::cout << fmt::format(
       "{}: per turn {:.2f} pages and {:.0f} bytes to the WAL, {:.2f} pages and {:.0f} bytes to the "
       "file, {:.2f} rows read\n",
@@ -77,12 +77,12 @@ TEST(Growth, TurnFiveThousandCostsWhatTurnTwentyDid) {
   CountedStore counted(Durability::process);
   const Lease lease = counted.open_session("grows");
   counted.take_turns(lease, 19);
-  const Cost early = cost_of(counted, lease, window);
+  const GrowthCost early = cost_of(counted, lease, window);
   take_turns_to_checkpoint(counted, lease);
   const double early_file = file_bytes_per_turn(counted, lease, 3);
 
   counted.take_turns(lease, 4800 - version_of(counted, lease));
-  const Cost late = cost_of(counted, lease, window);
+  const GrowthCost late = cost_of(counted, lease, window);
   take_turns_to_checkpoint(counted, lease);
   const double late_file = file_bytes_per_turn(counted, lease, 3);
 

@@ -9,6 +9,7 @@
 
 #include "counted/counted_turns.hpp"
 #include "doubles/must.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/ledger.hpp"
@@ -18,11 +19,11 @@
 namespace perdure {
 namespace {
 
-constexpr double growth_max = 1.05;
+constexpr double claim_growth_max = 1.05;
 
 // ---- a claim ----
 
-struct Cost {
+struct ClaimCost {
   std::uint64_t rows = 0;
   std::uint64_t steps = 0;  ///< Also of rows that SQLite walks and does not hand out.
 };
@@ -36,17 +37,17 @@ class Claim : public testing::Test {
       turns.take_turn({Calls(std::min(at_once, count - made), "look_once")});
     }
   }
-  Cost cost_of_one() {
-    Cost cost;
+  ClaimCost cost_of_one() {
+    ClaimCost cost;
     cost.steps = turns.steps_of(
         [&] { cost.rows = turns.rows_of([&] { turns.take_turn({{"pay_once"}}); }); });
     return cost;
   }
-  static void expect_equal(const Cost& few, const Cost& many) {
+  static void expect_equal(const ClaimCost& few, const ClaimCost& many) {
     std::cout << fmt::format("a turn with one claim: {} rows and {} steps, then {} and {}\n",
                              few.rows, few.steps, many.rows, many.steps);
     EXPECT_EQ(many.rows, few.rows);
-    EXPECT_LE(static_cast<double>(many.steps), growth_max * static_cast<double>(few.steps));
+    EXPECT_LE(static_cast<double>(many.steps), claim_growth_max * static_cast<double>(few.steps));
   }
 
   CountedTurns turns;
@@ -54,7 +55,7 @@ class Claim : public testing::Test {
 
 TEST_F(Claim, ReadsAsMuchAfterTwoThousandCallsOfTheSessionAsAfterTen) {
   make_calls(10);
-  const Cost few = cost_of_one();
+  const ClaimCost few = cost_of_one();
   make_calls(1990);
   expect_equal(few, cost_of_one());
 }
@@ -63,7 +64,7 @@ TEST_F(Claim, ReadsAsMuchAmongTwoThousandCallsOfOthersAsAmongTen) {
   make_calls(10);
   turns.begin_another();
   turns.take_turn({{"pay_once"}});
-  const Cost few = cost_of_one();
+  const ClaimCost few = cost_of_one();
   turns.begin_another();
   make_calls(1990);
   turns.begin_another();
@@ -148,8 +149,8 @@ TEST(TurnCosts, TurnAThousandCostsWhatTurnTwentyDid) {
       "a turn with a gated call: turns 20 to 219: {:.2f} rows, {:.0f} bytes; turns 900 to 1099: "
       "{:.2f} rows, {:.0f} bytes\n",
       early.rows, early.bytes, late.rows, late.bytes);
-  EXPECT_LE(late.rows, growth_max * early.rows);
-  EXPECT_LE(late.bytes, growth_max * early.bytes);
+  EXPECT_LE(late.rows, claim_growth_max * early.rows);
+  EXPECT_LE(late.bytes, claim_growth_max * early.bytes);
 }
 
 }  // namespace

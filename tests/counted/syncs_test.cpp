@@ -8,7 +8,7 @@
 
 #include "counted/counted_store.hpp"
 #include "doubles/committer.hpp"
-#include "store/sqlite/lock_file.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {
@@ -73,7 +73,7 @@ TEST(Syncs, WhatIsSyncedLaterSyncsNothingUntilAskedTo) {
   counted.take_turns(lease, 30, Sync::later);
   EXPECT_EQ(counted.syncs() - before, 0U);
 
-  ASSERT_TRUE(counted.store().upkeep().sync());
+  ASSERT_TRUE(counted.store().sync());
   EXPECT_EQ(counted.syncs() - before, 1U);
 }
 

@@ -9,6 +9,7 @@
 
 #include "counted/counted_turns.hpp"
 #include "doubles/must.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"

@@ -152,7 +152,7 @@ Ending ChildProcess::wait() {
   if (ending_) return *ending_;
   // Its output ends when it does: that is the signal with a deadline.
   bool ended = false;
-  while (!ended && is_readable(output_, std::chrono::minutes(1))) {
+  while (!ended && is_readable(output_, std::chrono::minutes(5))) {
     std::array<char, 65536> chunk{};
     const ssize_t size = read(output_, chunk.data(), chunk.size());
     if (size > 0) buffer_.append(chunk.data(), static_cast<std::size_t>(size));

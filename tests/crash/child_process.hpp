@@ -32,7 +32,7 @@ class ChildProcess {
   /// The next whole line without its newline; empty when the process has closed its
   /// output, or when none came in time. A line cut off by death is not a line.
   [[nodiscard]] std::optional<std::string> read_line(
-      std::chrono::milliseconds timeout = std::chrono::seconds(60));
+      std::chrono::milliseconds timeout = std::chrono::minutes(5));
   /// All lines until the process ends.
   [[nodiscard]] std::vector<std::string> read_to_end();
   /// Writes a line to its input; a process that is gone does not hear it.
@@ -44,7 +44,7 @@ class ChildProcess {
   /// Lets it run again.
   void go_on() const;
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Waits for the end. Kills a process that does not end in a minute.
+  /// Waits for the end. Kills a process that does not end in five minutes.
   Ending wait();
 
  private:

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace {
 

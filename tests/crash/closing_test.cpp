@@ -13,7 +13,7 @@
 
 #include "crash/child_process.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

@@ -10,16 +10,11 @@
 #include "crash/stored_file.hpp"
 #include "doubles/difference.hpp"
 #include "doubles/fake_clock.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
 namespace {
-
-std::string answer_text(const Action& step) {
-  return step.answer ? *step.answer
-                     : "refused: " + std::string(to_string(step.answer.error().code));
-}
 
 OpenOptions with(FakeClock& clock) {
   OpenOptions options;
@@ -28,6 +23,11 @@ OpenOptions with(FakeClock& clock) {
 }
 
 }  // namespace
+
+std::string answer_text(const Action& step) {
+  return step.answer ? *step.answer
+                     : "refused: " + std::string(to_string(step.answer.error().code));
+}
 
 void Testimony::hear(const std::string& line) {
   std::istringstream words(line);

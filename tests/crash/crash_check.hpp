@@ -23,6 +23,9 @@
 
 namespace perdure {
 
+/// The answer of a step, or the code of its refusal.
+[[nodiscard]] std::string answer_text(const Action& step);
+
 /// What writers said before they died.
 class Testimony {
  public:

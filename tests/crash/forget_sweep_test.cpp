@@ -14,8 +14,8 @@
 #include "crash/stored_file.hpp"
 #include "doubles/counting_vfs.hpp"
 #include "doubles/postgres_cluster.hpp"
-#include "perdure/store/open.hpp"
-#include "store/sqlite/connection.hpp"
+#include "perdure/store/store.hpp"
+#include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
@@ -38,7 +38,7 @@ std::int64_t count(const std::string& path, const std::string& statement) {
   return rows.next() ? rows.integer(0) : -1;
 }
 
-struct Part {
+struct ForgetPart {
   Backend backend;
   Moment moment = Moment::before;
   std::uint64_t first = 1;
@@ -46,12 +46,12 @@ struct Part {
   [[nodiscard]] bool is_file() const { return backend.home == Home::file; }
 };
 
-void PrintTo(const Part& part, std::ostream* out) {
+void PrintTo(const ForgetPart& part, std::ostream* out) {
   *out << part.backend.name << '_' << to_string(part.moment) << '_' << part.first;
 }
 
-std::vector<Part> every_part() {
-  std::vector<Part> all;
+std::vector<ForgetPart> every_part() {
+  std::vector<ForgetPart> all;
   for (const Backend& backend : surviving_backends()) {
     for (const Moment moment : {Moment::before, Moment::during}) {
       for (const std::uint64_t first : {1U, 2U}) all.push_back({backend, moment, first});
@@ -60,7 +60,7 @@ std::vector<Part> every_part() {
   return all;
 }
 
-class ForgetSweep : public testing::TestWithParam<Part> {
+class ForgetSweep : public testing::TestWithParam<ForgetPart> {
  protected:
   /// A server cannot copy a filled store as a file is copied, and takes longer for each.
   static std::uint64_t stride() { return GetParam().is_file() ? 2 : 8; }
@@ -98,7 +98,7 @@ class ForgetSweep : public testing::TestWithParam<Part> {
   }
 
   /// False if the child came to its end.
-  [[nodiscard]] static bool is_killed(const StorePlace& home, const Part& part,
+  [[nodiscard]] static bool is_killed(const StorePlace& home, const ForgetPart& part,
                                       std::uint64_t write) {
     ChildProcess child("crash_forgetter", {home.location(), std::string(to_string(part.moment)),
                                            std::to_string(write)});
@@ -163,7 +163,7 @@ TEST_P(ForgetSweep, NoDeathWhileForgettingTakesMoreThanItShould) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, ForgetSweep, testing::ValuesIn(every_part()),
-                         [](const testing::TestParamInfo<Part>& tested) {
+                         [](const testing::TestParamInfo<ForgetPart>& tested) {
                            return testing::PrintToString(tested.param);
                          });
 

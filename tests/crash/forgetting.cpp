@@ -10,14 +10,14 @@
 #include "contract/describe.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "property/history_model.hpp"
 
 namespace perdure {
 namespace {
 
 template <class IdType>
-IdType id(const std::string& text) {
+IdType parsed(const std::string& text) {
   return *IdType::parse(text);
 }
 
@@ -31,15 +31,16 @@ NewEntry entry(const std::string& channel, Fold fold, Body body) {
 }
 
 /// One session being written.
-class Author {
+class ForgettingAuthor {
  public:
-  Author(Store& store, const NewSession& session, const WorkerId& worker) : store_(store) {
+  ForgettingAuthor(Store& store, const NewSession& session, const WorkerId& worker)
+      : store_(store) {
     must(store.sessions().create(session));
     lease_ = must(store.ownership().acquire(session.id, worker));
   }
 
   Position commit(Batch batch) {
-    batch.id = id<BatchId>(fmt::format("{} {}", lease_.session.text(), ++batches_));
+    batch.id = parsed<BatchId>(fmt::format("{} {}", lease_.session.text(), ++batches_));
     const SessionSummary row = must(store_.sessions().read(lease_.session));
     batch.expected_head = row.head;
     must(store_.commit(lease_, batch));
@@ -74,8 +75,8 @@ class Author {
 };
 
 NewSession fork_of(const std::string& name, const std::string& parent, Point at) {
-  NewSession session{.id = id<SessionId>(name)};
-  session.origin = NewSession::Origin{.session = id<SessionId>(parent), .at = at};
+  NewSession session{.id = parsed<SessionId>(name)};
+  session.origin = NewSession::Origin{.session = parsed<SessionId>(parent), .at = at};
   return session;
 }
 
@@ -100,12 +101,12 @@ bool is_settled(const Result<Freed>& result) {
 }  // namespace
 
 void fill(Store& store, FakeClock& clock) {
-  const auto worker = id<WorkerId>("author");
+  const auto worker = parsed<WorkerId>("author");
   must(store.ownership().enroll({.id = worker, .host = "here", .pid = 1}));
   const BlobRef kept = must(store.blobs().put(std::string(30'000, 'k')));
   must(store.blobs().put(std::string(30'000, 'g')));
 
-  Author main(store, {.id = id<SessionId>("main")}, worker);
+  ForgettingAuthor main(store, {.id = parsed<SessionId>("main")}, worker);
   main.commit({.entries = {entry("files", Fold::append, Body::from_blob(kept))}});
   for (int i = 0; i < 6; ++i) main.talk(60, i == 2 ? "named" : "");
   main.pay("key of main");
@@ -113,15 +114,15 @@ void fill(Store& store, FakeClock& clock) {
                .entries = {entry("plan", Fold::replace, Body::from_text("\"branch\""))},
                .checkpoint = NewCheckpoint{}});
 
-  Author gone(store, {.id = id<SessionId>("gone")}, worker);
+  ForgettingAuthor gone(store, {.id = parsed<SessionId>("gone")}, worker);
   for (int i = 0; i < 5; ++i) gone.talk(60);
   gone.pay("key of gone");
-  must(store.inbox().post({id<SessionId>("gone"), id<MessageId>("m"), "note", Body()}));
-  Author fork(store, fork_of("fork", "gone", Point::version(3)), worker);
+  must(store.inbox().post({parsed<SessionId>("gone"), parsed<MessageId>("m"), "note", Body()}));
+  ForgettingAuthor fork(store, fork_of("fork", "gone", Point::version(3)), worker);
   fork.talk(3);
-  Author last(store, fork_of("last", "fork", Point::head()), worker);
+  ForgettingAuthor last(store, fork_of("last", "fork", Point::head()), worker);
   last.talk(3);
-  for (Author* author : {&main, &gone, &fork, &last}) author->leave();
+  for (ForgettingAuthor* author : {&main, &gone, &fork, &last}) author->leave();
   must(store.ownership().retire(worker));
   clock.advance(blob_grace_min + Duration(1));
 }
@@ -129,8 +130,8 @@ void fill(Store& store, FakeClock& clock) {
 Result<void> forget_all(Store& store, FakeClock& clock,
                         const std::function<void(const std::string&)>& done) {
   clock.advance(blob_grace_min + Duration(1));
-  Retention& retention = store.retention();
-  const auto main = id<SessionId>("main");
+  Upkeep& retention = store.upkeep();
+  const auto main = parsed<SessionId>("main");
   auto forgotten = retention.forget(main, 1);
   if (!forgotten && forgotten.error().code != ErrorCode::not_found) return forward(forgotten);
   done("forgot");
@@ -141,7 +142,7 @@ Result<void> forget_all(Store& store, FakeClock& clock,
   if (!erased) return forward(erased);
   done("erased");
   for (const char* name : {"gone", "fork"}) {
-    auto removed = retention.remove(id<SessionId>(name));
+    auto removed = retention.remove(parsed<SessionId>(name));
     if (!is_settled(removed)) return forward(removed);
     done(fmt::format("removed {}", name));
   }
@@ -157,13 +158,13 @@ Result<void> forget_all(Store& store, FakeClock& clock,
 std::string lasting(Store& store) {
   std::string text;
   for (const char* name : {"main", "last"}) {
-    const auto session = id<SessionId>(name);
+    const auto session = parsed<SessionId>(name);
     const SessionSummary row = must(store.sessions().read(session));
     text += fmt::format("{} head {} next {} version {} {}\n", name, row.head, row.next, row.version,
                         describe(row.tally));
     text += seen_text(store, session, Point::head());
   }
-  const auto main = id<SessionId>("main");
+  const auto main = parsed<SessionId>("main");
   for (const Version version : {3U, 7U}) {
     text += seen_text(store, main, Point::version(version));
     text += describe(store.log().read_checkpoint(main, version)) + "\n";

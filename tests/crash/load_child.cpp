@@ -20,7 +20,7 @@
 
 #include "contract/describe.hpp"
 #include "crash/load.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace {
 

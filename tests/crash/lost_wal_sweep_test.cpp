@@ -13,8 +13,8 @@
 #include "crash/scale.hpp"
 #include "doubles/counting_vfs.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
-#include "store/sqlite/connection.hpp"
+#include "perdure/store/store.hpp"
+#include "store/sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {

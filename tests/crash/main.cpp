@@ -1,4 +1,4 @@
-// The main of the crash, power and fault tests: gtest's flags, then ours (scale.hpp).
+// The main of every test program: gtest's flags, then those of the sweeps (scale.hpp).
 
 #include <gtest/gtest.h>
 #include <iostream>

@@ -19,7 +19,7 @@ std::string entries_text(const Result<std::vector<Entry>>& entries) {
 }
 
 // The line to each position: also what lies on lines that a branch has left.
-std::string history(Store& store, const SessionSummary& session) {
+std::string lines_of(Store& store, const SessionSummary& session) {
   std::string text = "log\n" + entries_text(store.log().read(session.id, {}));
   for (Position position = session.parent ? session.parent->position + 1 : 1;
        position < session.next; ++position) {
@@ -59,7 +59,7 @@ std::string portrait(Store& store, const AskFor& ask_for) {
   for (SessionSummary session : page->sessions) {
     session.holder.reset();
     session.revision = 0;
-    text += describe(session) + "\n" + history(store, session);
+    text += describe(session) + "\n" + lines_of(store, session);
     text += "inbox " + describe(store.inbox().list(session.id, limit_max)) + "\n";
   }
   text += "calls " + calls_text(store) + "\n";

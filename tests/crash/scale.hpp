@@ -1,4 +1,4 @@
-// How long the crash, power and fault tests run, and by which chance: told on the command
+// How long the crash, power, fault and damage tests run, and by which chance: given on the command
 // line, because the same programs serve `make test` (short) and `make soak` (long).
 
 #pragma once
@@ -10,8 +10,8 @@
 namespace perdure {
 
 struct Scale {
-  bool full = false;          ///< --full: every pair of deaths (hours), not a sample.
-  std::uint64_t seed = 1;     ///< --seed=N: which samples, which random deaths.
+  bool full = false;       ///< --full: every pair of deaths, every 8th byte (hours), not a sample.
+  std::uint64_t seed = 1;  ///< --seed=N: which samples, which random deaths.
   std::optional<int> rounds;  ///< --rounds=N: deaths under load; disks at one power cut.
 };
 

@@ -266,7 +266,7 @@ void Script::ending() {
                            .who = "ann",
                            .why = "gone"}}});
   step("sync", [&]() -> Result<std::string> {
-    auto synced = store_.upkeep().sync();
+    auto synced = store_.sync();
     if (!synced) return forward(synced);
     return "synced";
   });

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/rules/chain.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/line.hpp"
-#include "store/sqlite/restore.hpp"
-#include "store/sqlite/rows.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/line.hpp"
+#include "store/sqlite/engine/rows.hpp"
+#include "store/sqlite/opening/restore.hpp"
 
 namespace perdure {
 namespace {

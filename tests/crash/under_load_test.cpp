@@ -16,7 +16,7 @@
 #include "crash/load.hpp"
 #include "crash/scale.hpp"
 #include "crash/stored_file.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

@@ -19,7 +19,7 @@
 #include "crash/script.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/kill_switch.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace {
 

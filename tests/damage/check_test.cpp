@@ -7,8 +7,8 @@
 
 #include "damage/sample.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
-#include "sqlite/connection.hpp"
+#include "perdure/store/store.hpp"
+#include "sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {
@@ -121,7 +121,7 @@ class CheckOfAHeir : public Check {
     EXPECT_TRUE(store->sessions().create(
         {.id = heir, .origin = {{.session = parent, .at = Point::position(3)}}}));
     EXPECT_TRUE(store->ownership().release(lease));
-    EXPECT_TRUE(store->retention().remove(parent));
+    EXPECT_TRUE(store->upkeep().remove(parent));
     EXPECT_TRUE(store->upkeep().check().value().is_sound());
   }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
-#include "sqlite/connection.hpp"
+#include "perdure/store/store.hpp"
+#include "sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {
@@ -91,7 +91,7 @@ TEST_F(DamagedEntry, WhoseChannelIsLostIsShownOnEveryChannel) {
 }
 
 TEST_F(DamagedEntry, OrOneErasedKeepsTheHashOfWhatItWas) {
-  EXPECT_EQ(open_store(path).value()->retention().erase(session, {2}).value().items, 1U);
+  EXPECT_EQ(open_store(path).value()->upkeep().erase(session, {2}).value().items, 1U);
 
   const auto entries = read();
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
-#include "sqlite/connection.hpp"
+#include "perdure/store/store.hpp"
+#include "sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {

@@ -14,10 +14,10 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/temp_folder.hpp"
 #include "doubles/wal_frames.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/lock_file.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {
@@ -130,14 +130,14 @@ TEST_F(LostWal, MakesTheStoreOneOfItsOwnWithPausedSessions) {
   commit();
   store.reset();
   open();
-  const std::string before = store->upkeep().info().incarnation;
+  const std::string before = store->info().incarnation;
   commit();
   const std::string left = kill();
   fs::remove(left + "-wal");
 
   auto after = open_store(left).value();
 
-  EXPECT_NE(after->upkeep().info().incarnation, before);
+  EXPECT_NE(after->info().incarnation, before);
   const auto found = after->sessions().read(session);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->status, Status::paused);
@@ -152,12 +152,12 @@ TEST_F(LostWal, IsNamedAsLongAsTheStoreLivesAndHappensOnce) {
   std::string incarnation;
   {
     auto first = open_store(left).value();
-    incarnation = first->upkeep().info().incarnation;
+    incarnation = first->info().incarnation;
   }
 
   auto second = open_store(left).value();
 
-  EXPECT_EQ(second->upkeep().info().incarnation, incarnation);
+  EXPECT_EQ(second->info().incarnation, incarnation);
   EXPECT_NE(named(*second), "");
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

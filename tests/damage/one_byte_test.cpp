@@ -13,16 +13,14 @@
 #include "damage/verdict.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/page_sums.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure {
 namespace {
 
-constexpr std::size_t page_bytes = sqlite::summed_page_bytes;
 constexpr std::size_t places_of_a_table = 32;
 
 constexpr std::array<std::string_view, 10> tables_with_rows = {
@@ -51,7 +49,7 @@ class OneByte : public testing::TestWithParam<std::string_view> {
         table);
     std::vector<std::size_t> bytes;
     while (rows.next()) {
-      const std::size_t end = rows.number(0) * page_bytes - sqlite::sum_bytes;
+      const std::size_t end = rows.number(0) * sqlite::summed_page_bytes - sqlite::sum_bytes;
       // Rows lie at the end of a page.
       for (std::size_t at = end - rows.number(1); at < end; ++at) bytes.push_back(at);
     }
@@ -68,7 +66,8 @@ class OneByte : public testing::TestWithParam<std::string_view> {
     const SalvageReport second = must(salvage_store(trial.file("1.db"), trial.file("2.db")));
 
     const std::string where =
-        fmt::format("{}, byte {} of page {}", GetParam(), at % page_bytes, at / page_bytes + 1);
+        fmt::format("{}, byte {} of page {}", GetParam(), at % sqlite::summed_page_bytes,
+                    at / sqlite::summed_page_bytes + 1);
     EXPECT_EQ(first.found, found.found) << where;
     EXPECT_EQ(texts(first.damage), texts(found.damage)) << where;
     EXPECT_EQ(texts(second.damage), texts(found.damage)) << where;

@@ -13,11 +13,11 @@
 #include "damage/sample.hpp"
 #include "damage/verdict.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/page_source.hpp"
-#include "sqlite/page_sums.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
+#include "sqlite/pages/page_source.hpp"
 
 namespace perdure {
 namespace {
@@ -30,25 +30,24 @@ using testing::IsEmpty;
 using testing::Optional;
 using testing::UnorderedElementsAre;
 
-constexpr std::size_t page_bytes = sqlite::summed_page_bytes;
-
 std::vector<std::string> texts(const CheckReport& report) {
   std::vector<std::string> found;
   for (const Damage& damage : report.damage) found.push_back(damage.what);
   return found;
 }
 
-std::vector<std::string> check(const std::string& path) {
+std::vector<std::string> damage_texts(const std::string& path) {
   return texts(open_store(path, {.create = false}).value()->upkeep().check().value());
 }
 
 /// Pages of a file that do not match their sums, without asking SQLite.
 std::vector<std::size_t> wrong_pages(const std::string& bytes) {
   std::vector<std::size_t> wrong;
-  for (std::size_t page = 0; page < bytes.size() / page_bytes; ++page) {
+  for (std::size_t page = 0; page < bytes.size() / sqlite::summed_page_bytes; ++page) {
     const auto number = static_cast<std::uint32_t>(page + 1);
     const std::string_view all = bytes;
-    if (!sqlite::has_right_sum(all.substr(page * page_bytes, page_bytes), number)) {
+    if (!sqlite::has_right_sum(
+            all.substr(page * sqlite::summed_page_bytes, sqlite::summed_page_bytes), number)) {
       wrong.push_back(number);
     }
   }
@@ -71,7 +70,7 @@ class Pages : public testing::Test {
     EXPECT_NE(found, std::string::npos);
     const std::size_t at = found + text.size() - 1;
     files.file[at] = static_cast<char>(files.file[at] ^ 1);
-    return at / page_bytes;
+    return at / sqlite::summed_page_bytes;
   }
 
   TempFolder folder = TempFolder::in_memory();
@@ -90,7 +89,7 @@ TEST_F(Pages, WithAnotherTitleAreFoundAndNamed) {
   const std::size_t page = flip_after("Small 4");
   write_files(path, files);
 
-  EXPECT_THAT(check(path),
+  EXPECT_THAT(damage_texts(path),
               UnorderedElementsAre(sum_of(page, "in table session, ") + " does not match its sum"));
   EXPECT_EQ(
       open_store(path).value()->sessions().read(SessionId::parse("ses_small_4").value())->title,
@@ -113,11 +112,12 @@ TEST_F(Pages, InThePlaceOfOneAnotherAreFound) {
   make(false);
   // Two pages that are alike in all but their place.
   for (const std::size_t at : {10U, 11U}) {
-    files.file.replace(at * page_bytes, page_bytes, files.file, 12 * page_bytes, page_bytes);
+    files.file.replace(at * sqlite::summed_page_bytes, sqlite::summed_page_bytes, files.file,
+                       12 * sqlite::summed_page_bytes, sqlite::summed_page_bytes);
   }
   write_files(path, files);
 
-  const auto found = check(path);
+  const auto found = damage_texts(path);
 
   EXPECT_THAT(found, Contains(HasSubstr("page 11 does not match its sum")));
   EXPECT_THAT(found, Contains(HasSubstr("page 12 does not match its sum")));
@@ -130,7 +130,7 @@ TEST_F(Pages, TheFirstOneIsNoExceptionAndIsNotCopied) {
   files.file[80] = 'x';  // SQLite has no use for it yet.
   write_files(path, files);
 
-  EXPECT_THAT(check(path), Contains(HasSubstr("page 1 does not match its sum")));
+  EXPECT_THAT(damage_texts(path), Contains(HasSubstr("page 1 does not match its sum")));
   const auto backed_up = open_store(path).value()->upkeep().backup(folder.file("copy.db"));
   ASSERT_FALSE(backed_up);
   EXPECT_EQ(backed_up.error().code, ErrorCode::corrupted);
@@ -138,10 +138,10 @@ TEST_F(Pages, TheFirstOneIsNoExceptionAndIsNotCopied) {
 
 TEST_F(Pages, OfTheMapOfPagesAreNamedSo) {
   make(false);
-  files.file[page_bytes + 5000] = 'x';  // The unused end of it.
+  files.file[sqlite::summed_page_bytes + 5000] = 'x';  // The unused end of it.
   write_files(path, files);
 
-  EXPECT_THAT(check(path),
+  EXPECT_THAT(damage_texts(path),
               UnorderedElementsAre("the file is damaged: page 2 of the map of pages does not match "
                                    "its sum"));
 }
@@ -159,10 +159,11 @@ TEST_F(Pages, OfLongBodiesAreNamedByTheirTable) {
     page = rows.number(0) - 1;
   }
   files = read_files(path);
-  files.file[page * page_bytes + 8180] = '!';
+  files.file[page * sqlite::summed_page_bytes + 8180] = '!';
   write_files(path, files);
 
-  EXPECT_THAT(check(path), Contains(sum_of(page, "in table blob, ") + " does not match its sum"));
+  EXPECT_THAT(damage_texts(path),
+              Contains(sum_of(page, "in table blob, ") + " does not match its sum"));
 }
 
 TEST_F(Pages, OfEntriesAreNamedByTheirSession) {
@@ -171,7 +172,7 @@ TEST_F(Pages, OfEntriesAreNamedByTheirSession) {
   const auto entries = open_store(path).value()->log().read(id, {}).value();
   const auto longest = std::ranges::max_element(
       entries, {}, [](const Entry& entry) { return entry.body.bytes().size(); });
-  ASSERT_GT(longest->body.bytes().size(), 2 * page_bytes);
+  ASSERT_GT(longest->body.bytes().size(), 2 * sqlite::summed_page_bytes);
   const std::size_t page = flip_after(longest->body.bytes().substr(12'000, 20));
   write_files(path, files);
 
@@ -195,12 +196,12 @@ class FreePages : public Pages {
     }
     files = read_files(path);
     const std::size_t trunk = sqlite::big_endian_32(files.file, 32) - 1;
-    EXPECT_GT(sqlite::big_endian_32(files.file, trunk * page_bytes + 4), 0U);
-    return sqlite::big_endian_32(files.file, trunk * page_bytes + 8) - 1;
+    EXPECT_GT(sqlite::big_endian_32(files.file, trunk * sqlite::summed_page_bytes + 4), 0U);
+    return sqlite::big_endian_32(files.file, trunk * sqlite::summed_page_bytes + 8) - 1;
   }
 
   [[nodiscard]] std::vector<std::string> check_sums() const {
-    auto found = check(path);
+    auto found = damage_texts(path);
     std::erase_if(found, [](const std::string& what) {
       return what.find("does not match its sum") == std::string::npos;
     });
@@ -210,7 +211,7 @@ class FreePages : public Pages {
 
 TEST_F(FreePages, ThatChangedAreFound) {
   const std::size_t page = free_page();
-  files.file[page * page_bytes + 777] ^= 1;
+  files.file[page * sqlite::summed_page_bytes + 777] ^= 1;
   write_files(path, files);
 
   EXPECT_THAT(check_sums(),
@@ -219,7 +220,8 @@ TEST_F(FreePages, ThatChangedAreFound) {
 
 TEST_F(FreePages, ThatWereNeverWrittenAreSound) {
   const std::size_t page = free_page();
-  files.file.replace(page * page_bytes, page_bytes, page_bytes, '\0');
+  files.file.replace(page * sqlite::summed_page_bytes, sqlite::summed_page_bytes,
+                     sqlite::summed_page_bytes, '\0');
   write_files(path, files);
 
   EXPECT_THAT(check_sums(), IsEmpty());
@@ -229,18 +231,19 @@ TEST_F(FreePages, ThatWereNeverWrittenAreSound) {
 TEST_F(Pages, HalfWrittenAreFoundOnlyIfTheLogHasNoCopyOfThem) {
   make(true);
   std::set<std::size_t> in_log;
-  for (std::size_t at = 32; at + 24 + page_bytes <= files.log.size(); at += 24 + page_bytes) {
+  for (std::size_t at = 32; at + 24 + sqlite::summed_page_bytes <= files.log.size();
+       at += 24 + sqlite::summed_page_bytes) {
     in_log.insert(sqlite::big_endian_32(files.log, at));
   }
-  const std::size_t pages = files.file.size() / page_bytes;
+  const std::size_t pages = files.file.size() / sqlite::summed_page_bytes;
   for (std::size_t page = 1; page < pages; ++page) {
     const Files before = files;
-    files.file.replace(page * page_bytes + 512, 512, 512, '\0');
-    files.file[page * page_bytes + 8190] ^= 1;
+    files.file.replace(page * sqlite::summed_page_bytes + 512, 512, 512, '\0');
+    files.file[page * sqlite::summed_page_bytes + 8190] ^= 1;
     write_files(path, files);
     const bool is_needed = !in_log.contains(page + 1);
 
-    const auto found = check(path);
+    const auto found = damage_texts(path);
 
     EXPECT_EQ(std::ranges::any_of(found,
                                   [&](const std::string& what) {
@@ -265,7 +268,7 @@ TEST_F(Pages, OfABackupAndOfASalvageHaveSums) {
 
   for (const std::string& made : {copy, saved}) {
     EXPECT_THAT(wrong_pages(read_files(made).file), IsEmpty()) << made;
-    EXPECT_THAT(check(made), IsEmpty()) << made;
+    EXPECT_THAT(damage_texts(made), IsEmpty()) << made;
     EXPECT_THAT(wrong_pages(read_files(made).file), IsEmpty()) << made << " after it was opened";
   }
 }

@@ -14,10 +14,10 @@
 #include "damage/verdict.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/row_finder.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/salvage/row_finder.hpp"
 
 namespace perdure {
 namespace {
@@ -179,8 +179,8 @@ TEST_F(DamagedPage, OfSessionsIsNoListOfAllThatGoElsewhere) {
   write_files(path, files);
   const auto store = open_store(path).value();
 
-  const auto plan = plan_copy(*store, {.place = "elsewhere"});
-  const auto copied = copy_store(*store, *open_store("memory:").value(), {.place = "elsewhere"});
+  const auto plan = plan_move(*store, {.place = "elsewhere"});
+  const auto copied = move_sessions(*store, *open_store("memory:").value(), {.place = "elsewhere"});
 
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, ErrorCode::corrupted);
@@ -307,7 +307,7 @@ TEST_F(Salvage, IsAStoreOfItsOwnWhoseUnfinishedSessionsArePaused) {
   ASSERT_TRUE(salvage_store(path, saved));
   const auto store = open_store(saved).value();
 
-  EXPECT_NE(store->upkeep().info().incarnation, original->upkeep().info().incarnation);
+  EXPECT_NE(store->info().incarnation, original->info().incarnation);
   const SessionSummary session = store->sessions().read(long_one()).value();
   EXPECT_EQ(session.status, Status::paused);
   EXPECT_NE(session.wait_reason, "");

@@ -1,7 +1,5 @@
 // A salvage as a whole: what it carries over, and how its file gets its name.
 
-#include "perdure/store/salvage.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -17,9 +15,10 @@
 #include "doubles/part_files.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/limits.hpp"
-#include "perdure/store/open.hpp"
-#include "sqlite/page_sums.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure {
 namespace {
@@ -50,7 +49,7 @@ TEST_F(SalvagedStore, KnowsWhenABlobWasPutAgain) {
   clock.advance(Duration(1));
 
   const auto store = open(saved);
-  EXPECT_EQ(must(store->retention().collect_blobs(blob_grace_min)).items, 0U);
+  EXPECT_EQ(must(store->upkeep().collect_blobs(blob_grace_min)).items, 0U);
   EXPECT_EQ(must(store->blobs().get(ref)), "bytes");
 }
 
@@ -176,7 +175,7 @@ class HalfRemoved : public SalvagedStore {
   bool remove_some(const std::string& copy, int slices) {
     std::filesystem::copy_file(damaged, copy);
     bool was_cut = false;
-    must(open(copy)->retention().remove(gone, [&](const Step&) {
+    must(open(copy)->upkeep().remove(gone, [&](const Step&) {
       was_cut = --slices == 0;
       return !was_cut;
     }));
@@ -225,7 +224,7 @@ TEST_F(HalfRemoved, StaysRemovedWhenItIsSalvaged) {
     EXPECT_EQ(report.entries_lost, 0U);
     const auto store = open(to);
     expect_removed(*store);
-    must(store->retention().vacuum());
+    must(store->upkeep().vacuum());
     expect_removed(*store);
   }
   EXPECT_GT(cuts, 5);

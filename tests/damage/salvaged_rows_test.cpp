@@ -15,17 +15,16 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
-#include "sqlite/page_cells.hpp"
-#include "sqlite/page_source.hpp"
-#include "sqlite/page_sums.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
+#include "sqlite/pages/page_layout.hpp"
+#include "sqlite/pages/page_source.hpp"
 
 namespace perdure {
 namespace {
 
-constexpr std::size_t page_bytes = sqlite::summed_page_bytes;
-constexpr std::size_t usable_bytes = page_bytes - sqlite::sum_bytes;
+constexpr std::size_t usable_bytes = sqlite::summed_page_bytes - sqlite::sum_bytes;
 constexpr std::size_t segment_column = 14;
 // As a total it is found among the bytes of a record.
 constexpr std::int64_t tokens = 0x12345678;
@@ -86,8 +85,9 @@ class SalvagedRow : public testing::Test {
 
   /// Where the record begins that holds these texts: first its header, a byte for each column.
   [[nodiscard]] std::size_t record_with(std::string_view text, std::string_view also = {}) const {
-    for (std::size_t page = 0; page < file.size() / page_bytes; ++page) {
-      const auto bytes = std::string_view(file).substr(page * page_bytes, page_bytes);
+    for (std::size_t page = 0; page < file.size() / sqlite::summed_page_bytes; ++page) {
+      const auto bytes = std::string_view(file).substr(page * sqlite::summed_page_bytes,
+                                                       sqlite::summed_page_bytes);
       const auto cells = sqlite::parse_page(bytes, usable_bytes, page == 0);
       for (const auto& cell : cells ? cells->cells : std::vector<sqlite::Cell>{}) {
         if (cell.local.find(text) == std::string_view::npos) continue;
@@ -369,8 +369,9 @@ TEST_F(SalvagedRow, OfAMessageGetsAnIdIfNothingHasItsOwn) {
 
 // A number that leads from a long body to a page of rows must not cost these rows.
 TEST_F(SalvagedRow, IsNotTakenForAPartOfALongBody) {
-  const std::size_t first_rows = record_with("the first") / page_bytes;
-  const std::size_t inside = file.find(std::string(8000, 'z')) / page_bytes * page_bytes;
+  const std::size_t first_rows = record_with("the first") / sqlite::summed_page_bytes;
+  const std::size_t inside =
+      file.find(std::string(8000, 'z')) / sqlite::summed_page_bytes * sqlite::summed_page_bytes;
   ASSERT_EQ(file[inside], '\0');
   file[inside + 3] = static_cast<char>(first_rows + 1);
 
@@ -389,7 +390,7 @@ TEST(SalvagedLog, KeepsRowsThatWanderedToAPageInADamagedFrame) {
   for (std::size_t frame = 0; frame < 24; ++frame) {
     SCOPED_TRACE(frame);
     Files damaged = files;
-    damaged.log.at(32 + frame * (24 + page_bytes) + 24 + 4000) ^= 1;
+    damaged.log.at(32 + frame * (24 + sqlite::summed_page_bytes) + 24 + 4000) ^= 1;
 
     EXPECT_EQ(judge(damaged, sample).wrong, std::vector<std::string>{});
   }
@@ -402,11 +403,11 @@ TEST_F(SalvagedRow, OfASessionThatWasRemovedAfterADamagedFrameStaysAway) {
   {
     const auto store = must(open_store(path));
     must(store->sessions().create({.id = other}));
-    must(store->retention().remove(id));
+    must(store->upkeep().remove(id));
     write_files(copy, read_files(path));
   }
   Files files = read_files(copy);
-  ASSERT_GT(files.log.size(), 2 * page_bytes);
+  ASSERT_GT(files.log.size(), 2 * sqlite::summed_page_bytes);
   files.log[32 + 24 + 4000] ^= 1;
   write_files(copy, files);
 

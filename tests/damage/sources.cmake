@@ -12,17 +12,8 @@ perdure_test(
           damage/reading_test.cpp
           damage/salvage_test.cpp
           damage/salvaged_rows_test.cpp
-          damage/sample.cpp
+          damage/sweep_test.cpp
           damage/torn_write_back_test.cpp
-          damage/verdict.cpp
           damage/zeroed_row_test.cpp
-          contract/describe.cpp
-          doubles/vfs_shim.cpp
-  POSTGRES)
-
-perdure_test(
-  damage_sweep_test
-  SOURCES damage/main.cpp damage/sample.cpp damage/sweep_test.cpp damage/verdict.cpp
-          contract/describe.cpp
   LABELS damage
-  TIMEOUT 600)
+  POSTGRES)

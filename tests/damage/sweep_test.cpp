@@ -7,17 +7,17 @@
 #include <iostream>
 #include <string>
 
+#include "crash/scale.hpp"
 #include "damage/sample.hpp"
-#include "damage/scale.hpp"
 #include "damage/verdict.hpp"
 #include "doubles/temp_folder.hpp"
 #include "doubles/wal_frames.hpp"
-#include "store/sqlite/wal_record.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {
 
-constexpr std::size_t page_bytes = 8192;
+constexpr std::size_t sweep_page_bytes = 8192;
 
 // One sample for all sweeps of a program.
 struct Original {
@@ -42,7 +42,7 @@ class DamageSweep : public testing::Test {
   }
 
   void try_one(const Original& original, const Files& damaged, const std::string& what) {
-    const Verdict verdict = judge(damaged, original.sample);
+    const DamageVerdict verdict = judge(damaged, original.sample);
     ++places_;
     found_ += verdict.found ? 1 : 0;
     unchanged_ += verdict.changed || verdict.found ? 0 : 1;
@@ -77,31 +77,31 @@ char flipped(char byte, std::uint64_t place) {
 // Every `stride`-th byte, from one that the seed chooses.
 template <class Try>
 void each_place(std::size_t size, std::size_t stride, Try try_place) {
-  const std::size_t step = damage_scale().full ? 8 : stride;
-  for (std::size_t at = damage_scale().seed * 7919 % step; at < size; at += step) try_place(at);
+  const std::size_t step = scale().full ? 8 : stride;
+  for (std::size_t at = scale().seed * 7919 % step; at < size; at += step) try_place(at);
 }
 
 TEST_F(DamageSweep, FlippedBytes) {
   const Original original = make_original(false);
-  std::uint64_t number = damage_scale().seed;
+  std::uint64_t number = scale().seed;
   // No power of two: the places wander through the pages.
   each_place(original.files.file.size(), 2003, [&](std::size_t at) {
     Files damaged = original.files;
     damaged.file[at] = flipped(damaged.file[at], ++number);
     try_one(original, damaged,
-            fmt::format("byte {} of page {}", at % page_bytes, at / page_bytes + 1));
+            fmt::format("byte {} of page {}", at % sweep_page_bytes, at / sweep_page_bytes + 1));
   });
 }
 
 // Where a page says what it is and where its rows are, one byte matters more.
 TEST_F(DamageSweep, FlippedBytesInPageHeaders) {
   const Original original = make_original(false);
-  std::uint64_t number = damage_scale().seed;
-  const std::size_t pages = original.files.file.size() / page_bytes;
-  for (std::size_t page = 0; page < pages; page += damage_scale().full ? 1 : 4) {
+  std::uint64_t number = scale().seed;
+  const std::size_t pages = original.files.file.size() / sweep_page_bytes;
+  for (std::size_t page = 0; page < pages; page += scale().full ? 1 : 4) {
     for (const std::size_t at : {0U, 3U, 4U, 5U, 8U, 9U, 11U}) {
       Files damaged = original.files;
-      const std::size_t byte = page * page_bytes + at + (page == 0 ? 100 : 0);
+      const std::size_t byte = page * sweep_page_bytes + at + (page == 0 ? 100 : 0);
       damaged.file[byte] = flipped(damaged.file[byte], ++number);
       try_one(original, damaged, fmt::format("header byte {} of page {}", at, page + 1));
     }
@@ -110,8 +110,8 @@ TEST_F(DamageSweep, FlippedBytesInPageHeaders) {
 
 TEST_F(DamageSweep, FlippedBytesInTheFileHeader) {
   const Original original = make_original(false);
-  std::uint64_t number = damage_scale().seed;
-  for (std::size_t at = 0; at < 100; at += damage_scale().full ? 1 : 4) {
+  std::uint64_t number = scale().seed;
+  for (std::size_t at = 0; at < 100; at += scale().full ? 1 : 4) {
     Files damaged = original.files;
     damaged.file[at] = flipped(damaged.file[at], ++number);
     try_one(original, damaged, fmt::format("byte {} of the file", at));
@@ -120,19 +120,19 @@ TEST_F(DamageSweep, FlippedBytesInTheFileHeader) {
 
 TEST_F(DamageSweep, ZeroedPages) {
   const Original original = make_original(false);
-  for (std::size_t page = 0; page < original.files.file.size() / page_bytes; ++page) {
+  for (std::size_t page = 0; page < original.files.file.size() / sweep_page_bytes; ++page) {
     Files damaged = original.files;
-    damaged.file.replace(page * page_bytes, page_bytes, page_bytes, '\0');
+    damaged.file.replace(page * sweep_page_bytes, sweep_page_bytes, sweep_page_bytes, '\0');
     try_one(original, damaged, fmt::format("page {} zeroed", page + 1));
   }
 }
 
 TEST_F(DamageSweep, TruncatedFiles) {
   const Original original = make_original(false);
-  for (std::size_t end = 0; end < original.files.file.size(); end += page_bytes) {
+  for (std::size_t end = 0; end < original.files.file.size(); end += sweep_page_bytes) {
     for (const std::size_t more : {0U, 100U, 4000U}) {
       // A third of them in turn, unless all are asked for.
-      if (!damage_scale().full && (end / page_bytes + more) % 3 != 0) continue;
+      if (!scale().full && (end / sweep_page_bytes + more) % 3 != 0) continue;
       const Files damaged{.file = original.files.file.substr(0, end + more), .log = {}};
       if (damaged.file.empty()) continue;
       try_one(original, damaged, fmt::format("cut off after byte {}", end + more));
@@ -144,8 +144,8 @@ TEST_F(DamageSweep, TruncatedFiles) {
 // earlier moment. Every frame of this log was acknowledged: none may go without a word.
 TEST_F(DamageSweep, DamagedLogs) {
   const Original original = make_original(true);
-  ASSERT_GT(original.files.log.size(), 10 * page_bytes);
-  std::uint64_t number = damage_scale().seed;
+  ASSERT_GT(original.files.log.size(), 10 * sweep_page_bytes);
+  std::uint64_t number = scale().seed;
   Files without = original.files;
   without.log.clear();
   try_lost(original, without, "log missing");
@@ -162,7 +162,7 @@ TEST_F(DamageSweep, DamagedLogs) {
 // At every frame, not only where the stride falls.
 TEST_F(DamageSweep, LogsCutBetweenFrames) {
   const Original original = make_original(true);
-  constexpr std::size_t frame_bytes = 24 + page_bytes;
+  constexpr std::size_t frame_bytes = 24 + sweep_page_bytes;
   for (std::size_t end = 32; end + frame_bytes <= original.files.log.size(); end += frame_bytes) {
     Files damaged = original.files;
     damaged.log.resize(end);

@@ -12,7 +12,7 @@
 #include "doubles/temp_folder.hpp"
 #include "doubles/vfs_shim.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

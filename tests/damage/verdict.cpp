@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {
@@ -75,7 +75,7 @@ class Judge {
     write_files(path_, damaged);
   }
 
-  Verdict run() {
+  DamageVerdict run() {
     read_damaged();
     salvage();
     return std::move(verdict_);
@@ -209,7 +209,7 @@ class Judge {
   const Files& damaged_;
   const Sample& original_;
   Answers answers_;
-  Verdict verdict_;
+  DamageVerdict verdict_;
 };
 
 }  // namespace
@@ -224,7 +224,7 @@ void write_files(const std::string& path, const Files& files) {
   if (!files.lock.empty()) spill(path + "-lock", files.lock);
 }
 
-Verdict judge(const Files& damaged, const Sample& original) {
+DamageVerdict judge(const Files& damaged, const Sample& original) {
   return Judge(damaged, original).run();
 }
 

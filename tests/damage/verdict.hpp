@@ -20,7 +20,7 @@ struct Files {
 [[nodiscard]] Files read_files(const std::string& path);
 void write_files(const std::string& path, const Files& files);
 
-struct Verdict {
+struct DamageVerdict {
   bool opened = false;
   bool found = false;                ///< Opening or the check said so.
   bool changed = false;              ///< An answer is another one than before.
@@ -30,6 +30,6 @@ struct Verdict {
 
 /// Writes the files to a folder of their own, opens, reads and checks them, then salvages
 /// them and looks at what that gave.
-[[nodiscard]] Verdict judge(const Files& damaged, const Sample& original);
+[[nodiscard]] DamageVerdict judge(const Files& damaged, const Sample& original);
 
 }  // namespace perdure

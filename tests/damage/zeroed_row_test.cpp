@@ -13,19 +13,19 @@
 
 #include "book/book_session.hpp"
 #include "contract/backends.hpp"
-#include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
+#include "perdure/adapters/checkpointer.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/store_saver.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/open.hpp"
-#include "sqlite/connection.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
+#include "dispatch/turns_fixture.hpp"
+#include "sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {

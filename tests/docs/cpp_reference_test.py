@@ -9,9 +9,9 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LAYERS = ("store", "runtime", "agent", "core")
+LAYERS = ("store", "runtime", "agent", "adapters", "core")
 # Of other libraries: who needs one names it.
-INTERFACES_OF_OTHERS = {f"perdure/runtime/{name}.hpp" for name in ("checkpointer", "saver", "store_saver")}
+INTERFACES_OF_OTHERS = {f"perdure/adapters/{name}.hpp" for name in ("checkpointer", "saver")}
 MARKS = re.compile(r"(?<=<!-- made by tests/docs/cpp_reference_test.py -->\n).*(?=<!-- end -->)", re.DOTALL)
 
 

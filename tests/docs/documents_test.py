@@ -1,6 +1,6 @@
 """What documents show is what the repository holds: documents_test.py [--root DIR].
 
-Of README.md and docs/*.md: a fenced block after a line `<!-- path -->` must be that file, byte for
+Of the documents at the root and docs/*.md (STYLE.md alone shows code that exists nowhere): a fenced block after a line `<!-- path -->` must be that file, byte for
 byte; after `<!-- path [name] -->` it must be the part of it that stands between the lines `// [name]`
 and `// [end]`, less its indentation; `[main]` is the function main, at the end of the file. Every C++
 block must have such a line, so that none can rot unseen. A link to a file leads to one. A page that is not
@@ -9,6 +9,7 @@ they show, and options of theirs, exist. docs/errors has a page for every code o
 has a name of its own and a condition, and names tests that exist. Of docs/concepts/glossary.md: what a word is called in C++ or on the command line
 exists, and the words of ARCHITECTURE.md are all there. A link to a part of a page leads to a heading of it.
 Figures of README.md stand in docs/benchmarks.md, beside a cell of the benchmark that measures them; targets of make exist.
+ARCHITECTURE.md is one page, decisions are short dated files, and the inputs of cmake/Doxyfile exist.
 """
 
 import argparse
@@ -19,6 +20,9 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 README_LINES_MAX = 150
+ARCHITECTURE_LINES_MAX = 120
+ARCHITECTURE_COLUMNS_MAX = 100
+ROOT_PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "STYLE.md")
 BLOCK = re.compile(
     r"^(?:<!-- (?P<path>[^\n]+?)(?: \[(?P<part>\w+)\])? -->\n)?```(?P<language>[a-z+]*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
@@ -59,7 +63,7 @@ def block_findings(root: pathlib.Path, document: pathlib.Path) -> list[str]:
 
 
 def link_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
-    found, named = [], {root / "README.md", root / "docs/index.md"}
+    found, named = [], {root / "README.md", root / "docs/index.md"}  # The two entrances.
     for document in documents:
         text = re.sub(r"```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
         for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
@@ -73,8 +77,8 @@ def link_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str
     index = (root / "docs/llms.txt").read_text(encoding="utf-8")
     listed = set(re.findall(r"^- \[[^\n]*\]\(([^)]+)\)$", index, re.MULTILINE))
     pages = {str(page.relative_to(root / "docs")) for page in documents if page.is_relative_to(root / "docs")}
-    # Their own index names the pages of commands and of errors.
-    pages = {page for page in pages if not re.match(r"(reference/cli|errors)/(?!README)", page)}
+    # Their own index names the pages of commands, of errors and of decisions.
+    pages = {page for page in pages if not re.match(r"(reference/cli|errors|decisions)/(?!README)", page)}
     found += [f"docs/llms.txt: {page} is missing, or no page" for page in sorted(pages ^ listed)]
     return found
 
@@ -127,7 +131,8 @@ def glossary_findings(root: pathlib.Path) -> list[str]:
             found.append(f"docs/concepts/glossary.md: no header has {name}")
     words = {word for row in rows for word in row[0].split(", ")}
     architecture = (root / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## The words")[2].partition("\n## ")[0]
-    wanted = {word for row in re.findall(r"^\| (?!word|-)([^|]+) \|", architecture, re.MULTILINE) for word in row.split(", ")}
+    wanted = set(re.findall(r"\*\*([^*]+)\*\*", architecture))
+    found += [] if wanted else ["ARCHITECTURE.md: names no words"]
     return found + [f"docs/concepts/glossary.md: the word {word} is missing" for word in sorted(wanted - words)]
 
 
@@ -155,6 +160,35 @@ def figure_findings(root: pathlib.Path) -> list[str]:
     found = [] if rows else ["README.md: shows no figures"]
     found += [f"README.md: docs/benchmarks.md has no row {row}" for row, _ in rows if not any(line.startswith(row) for line in measured)]
     return found + [f"README.md: the benchmark has no cell {cell}" for _, cell in rows if cell not in cells]
+
+
+def page_findings(root: pathlib.Path) -> list[str]:
+    """ARCHITECTURE.md is one page; a decision is a short dated file that its index lists in order."""
+    architecture = (root / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()
+    found = [] if len(architecture) <= ARCHITECTURE_LINES_MAX else [f"ARCHITECTURE.md: {len(architecture)} lines, more than a page"]
+    found += [
+        f"ARCHITECTURE.md:{number}: longer than {ARCHITECTURE_COLUMNS_MAX} columns"
+        for number, line in enumerate(architecture, 1)
+        if len(line) > ARCHITECTURE_COLUMNS_MAX
+    ]
+    pages = sorted(page for page in root.glob("docs/decisions/*.md") if page.name != "README.md")
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        if not re.match(rf"# .+\n\n{page.name[:10]}\n\n\*\*Decision\.\*\* ", text) or not re.match(r"\d{4}-\d\d-\d\d-", page.name):
+            found.append(f"docs/decisions/{page.name}: begins with a title, the date of its name, and the decision")
+    index = (root / "docs/decisions/README.md").read_text(encoding="utf-8")
+    rows = [f"- {page.name[:10]}: [{page.read_text(encoding='utf-8').splitlines()[0][2:]}]({page.name})" for page in pages]
+    if rows != re.findall(r"^- .+$", index, re.MULTILINE):
+        found.append("docs/decisions/README.md: does not list each decision by date, title and file")
+    return found
+
+
+def doxyfile_findings(root: pathlib.Path) -> list[str]:
+    """What `make docs` reads is there: its inputs and its filter."""
+    text = (root / "cmake/Doxyfile").read_text(encoding="utf-8")
+    inputs = re.findall(r"^INPUT += (.+)$", text, re.MULTILINE) + re.findall(r"^INPUT_FILTER += \"awk -f (.+)\"$", text, re.MULTILINE)
+    found = [] if len(inputs) == 2 else ["cmake/Doxyfile: names no input, or no filter"]
+    return found + [f"cmake/Doxyfile: there is no {name}" for name in inputs if not (root / name).exists()]
 
 
 def make_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
@@ -199,13 +233,14 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=pathlib.Path, default=ROOT)
     root = parser.parse_args().root
-    documents = [root / "README.md", *sorted(root.glob("docs/**/*.md"))]
-    found = [finding for document in documents for finding in block_findings(root, document)]
+    documents = [root / "README.md", *(root / name for name in ROOT_PAGES), *sorted(root.glob("docs/**/*.md"))]
+    found = [finding for document in documents for finding in block_findings(root, document) if document.name != "STYLE.md"]
     if "<!-- examples/" not in documents[0].read_text(encoding="utf-8"):
         found.append("README.md: shows no file of the repository; its first example should be one")
     lines = documents[0].read_text(encoding="utf-8").count("\n")
     if lines > README_LINES_MAX:
-        found.append(f"README.md: {lines} lines; whoever reads it first reads no more than {README_LINES_MAX}")
+        found.append(f"README.md: {lines} lines, more than {README_LINES_MAX}")
+    found += page_findings(root) + doxyfile_findings(root)
     found += link_findings(root, documents) + command_findings(root, documents) + error_findings(root) + guarantee_findings(root)
     found += glossary_findings(root) + anchor_findings(root, documents) + test_name_findings(root, documents)
     found += figure_findings(root) + make_findings(root, documents)

@@ -1,11 +1,12 @@
-"""No link of the documents in a package leads nowhere: packaged_documents_test.py [FOLDER].
+"""No link of the documents in a package leads nowhere: packaged_documents_test.py [FOLDER] [--with-examples].
 
-FOLDER is share/doc/perdure of a package. Without it the documents are put into one as scripts/package
+FOLDER is share/doc/perdure of a package, or of an installed tree, which has the examples too. Without it the documents are put into one as scripts/package
 does it; then a link to whatever is there must also have stayed one, and blocks must be as they were.
 """
 
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import re
 import sys
@@ -21,7 +22,8 @@ def links_of(page: pathlib.Path) -> list[str]:
 
 
 def is_there(folder: pathlib.Path, page: pathlib.Path, link: str) -> bool:
-    target = (page.parent / link).resolve()
+    # By its name: the folder `include` of an installed tree is a link to that of the headers.
+    target = pathlib.Path(os.path.normpath(page.parent.resolve() / link))
     return target.is_relative_to(folder.resolve()) and target.exists()
 
 
@@ -47,6 +49,14 @@ def changes(folder: pathlib.Path) -> list[str]:
     return found
 
 
+def missing_examples(folder: pathlib.Path) -> list[str]:
+    """Every example of the repository is installed, but for its test."""
+    wanted = {path.relative_to(ROOT) for path in (ROOT / "examples").rglob("*") if path.is_file()}
+    wanted = {name for name in wanted if not re.search(r"_test\.py$|__pycache__", str(name))}
+    found = [] if wanted else ["there are no examples"]
+    return found + [f"{name} is not installed" for name in sorted(wanted) if not (folder / name).is_file()]
+
+
 def put_documents(folder: pathlib.Path) -> None:
     loader = importlib.machinery.SourceFileLoader("package", str(ROOT / "scripts/package"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("package", loader))
@@ -57,7 +67,8 @@ def put_documents(folder: pathlib.Path) -> None:
 
 def main() -> int:
     if len(sys.argv) > 1:
-        found = dead_links(pathlib.Path(sys.argv[1]))
+        folder = pathlib.Path(sys.argv[1])
+        found = dead_links(folder) + (missing_examples(folder) if "--with-examples" in sys.argv else [])
     else:
         with tempfile.TemporaryDirectory() as place:
             folder = pathlib.Path(place)

@@ -37,9 +37,9 @@ def number_in(root: pathlib.Path, header: str) -> str:
 
 def findings(root: pathlib.Path, page: str) -> list[str]:
     postgres = tables_of("".join(f.read_text(encoding="utf-8") for f in sorted(root.glob("src/store/postgres/sql/format*.sql"))))
-    sqlite = tables_of("".join(f.read_text(encoding="utf-8") for f in sorted(root.glob("src/store/sqlite/format*.cpp"))))
+    sqlite = tables_of("".join(f.read_text(encoding="utf-8") for f in sorted(root.glob("src/store/sqlite/engine/format*.cpp"))))
     found = []
-    for backend, header in (("SQLite", "src/store/sqlite/schema.hpp"), ("PostgreSQL", "src/store/postgres/migration.hpp")):
+    for backend, header in (("SQLite", "src/store/sqlite/engine/schema.hpp"), ("PostgreSQL", "src/store/postgres/upkeep/migration.hpp")):
         if f"{backend}: format {number_in(root, header)}." not in page:
             found.append(f"does not say `{backend}: format {number_in(root, header)}.`")
     rows = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))

@@ -34,7 +34,7 @@ Result<Receipt> Committer::finish() {
 }
 
 bool wait_until_queued(const Committers& committers, const AskedClock& clock, int asked) {
-  const Uptime deadline = system_clock().uptime() + std::chrono::seconds(30);
+  const Uptime deadline = system_clock().uptime() + std::chrono::minutes(5);
   int looks = 0;
   while (looks < 5 && system_clock().uptime() < deadline) {
     const bool all = clock.asked() >= asked &&

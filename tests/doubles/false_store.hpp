@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,53 +19,52 @@ class FalseStore final : public WatchedStore, private Transfer {
   using Change = std::function<void(Fact&)>;
 
   /// `behind` must outlive this.
-  explicit FalseStore(Store& behind) : WatchedStore(behind), behind_(behind.transfer()) {}
+  explicit FalseStore(Store& behind)
+      : WatchedStore(behind, with_transfer(behind, *this)), behind_(behind.transfer()) {}
 
   void on_read(Change change) { read_ = std::move(change); }
   void leave_out(std::function<bool(const Fact&)> which) { left_out_ = std::move(which); }
+  void fail_to_release() { fails_to_release_ = true; }
+  /// Called before sessions are marked as moved.
+  void before_mark(std::function<void()> what) { before_mark_ = std::move(what); }
   void on_take(Change change) { take_ = std::move(change); }
 
-  [[nodiscard]] Transfer& transfer() override { return *this; }
-
  private:
-  Result<Departure> find_departure(const std::string& target) override {
-    return behind_.find_departure(target);
+  Result<std::vector<OwnerNumber>> find_owners(const std::vector<SessionId>& sessions) override {
+    return behind_.find_owners(sessions);
   }
-  Result<Departure> depart(const Destination& to, const std::vector<SessionId>& sessions) override {
-    return behind_.depart(to, sessions);
-  }
-  Result<Arrival> find_arrival(const std::string& source) override {
-    return behind_.find_arrival(source);
-  }
-  Result<Arrival> arrive(const std::string& source, const Departure& departure) override {
-    return behind_.arrive(source, departure);
-  }
-  Result<Passage> show(const std::vector<SessionId>& sessions) override {
-    return behind_.show(sessions);
-  }
-  Result<FactSlice> read(const Passage& passage, const FactCursor& from) override {
-    auto slice = behind_.read(passage, from);
+  Result<FactSlice> read(const FactSource& source, const FactCursor& from) override {
+    auto slice = behind_.read(source, from);
     if (slice && left_out_) std::erase_if(slice->facts, left_out_);
     if (slice && read_) {
       for (Fact& fact : slice->facts) read_(fact);
     }
     return slice;
   }
-  Result<void> take(const Passage& passage, const FactSlice& slice) override {
+  Result<void> take(const Arrival& arrival, const FactSlice& slice) override {
     FactSlice changed = slice;
     if (take_) {
       for (Fact& fact : changed.facts) take_(fact);
     }
-    return behind_.take(passage, changed);
+    return behind_.take(arrival, changed);
   }
-  Result<void> end(const Passage& passage, MoveEnd how) override {
-    return behind_.end(passage, how);
+  Result<void> release(const Arrival& arrival) override {
+    if (fails_to_release_) return fail(ErrorCode::unavailable, "the connection is lost");
+    return behind_.release(arrival);
+  }
+  Result<void> discard(const Arrival& arrival) override { return behind_.discard(arrival); }
+  Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
+                          const std::vector<SessionVersion>& sessions) override {
+    if (before_mark_) before_mark_();
+    return behind_.mark_moved(to, attempt, sessions);
   }
 
   Transfer& behind_;
   Change read_;
   std::function<bool(const Fact&)> left_out_;
   Change take_;
+  std::function<void()> before_mark_;
+  bool fails_to_release_ = false;
 };
 
 }  // namespace perdure

@@ -12,9 +12,7 @@
 #include "doubles/pg_proxy.hpp"
 #include "doubles/pg_script.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

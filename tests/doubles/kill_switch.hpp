@@ -11,7 +11,6 @@
 #include "doubles/counting_vfs.hpp"
 #include "doubles/pg_proxy.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -12,7 +13,10 @@ namespace perdure {
 
 template <class T>
 T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
+  if (!result) {
+    throw std::runtime_error(std::string(to_string(result.error().code)) + ": " +
+                             result.error().message);
+  }
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 

@@ -5,9 +5,9 @@
 
 #include <array>
 
-#include "store/postgres/migration.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/postgres/upkeep/migration.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/schema.hpp"
 
 namespace perdure {
 

@@ -36,11 +36,11 @@ class PgProxy {
   void plan(PgPlan plan) { script_.plan(std::move(plan)); }
   void forget_plans() { script_.forget_plans(); }
   /// False: not all that was planned has happened in that time.
-  [[nodiscard]] bool wait_for_plans(Duration timeout = std::chrono::seconds(30)) {
+  [[nodiscard]] bool wait_for_plans(Duration timeout = std::chrono::minutes(5)) {
     return script_.wait_for_plans(timeout);
   }
   [[nodiscard]] bool wait_until(const std::function<bool(const PgCounts&)>& is_so,
-                                Duration timeout = std::chrono::seconds(30)) {
+                                Duration timeout = std::chrono::minutes(5)) {
     return script_.wait_until(is_so, timeout);
   }
   /// The server's process behind the connection that is being held.

@@ -41,9 +41,9 @@ void PgBouncer::start(int server_port, int connections) {
 PgBouncer::~PgBouncer() {
   if (process_ < 0) return;
   kill(process_, SIGTERM);  // At once; SIGINT would wait for its clients.
-  if (await_end(process_, std::chrono::seconds(30))) return;
+  if (await_end(process_, std::chrono::minutes(5))) return;
   kill(process_, SIGKILL);
-  (void)await_end(process_, std::chrono::seconds(30));
+  (void)await_end(process_, std::chrono::minutes(5));
 }
 
 std::string PgBouncer::address() const {

@@ -87,7 +87,7 @@ PostgresSchema::PostgresSchema()
 // A store that is still open could hold it for ever; then it goes with the server.
 PostgresSchema::~PostgresSchema() {
   try {
-    cluster().execute("SET lock_timeout = '10s'; DROP SCHEMA IF EXISTS " + name_ + " CASCADE");
+    cluster().execute("SET lock_timeout = '5min'; DROP SCHEMA IF EXISTS " + name_ + " CASCADE");
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "schema %s stays: %s\n", name_.c_str(), problem.what());
   }

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <utility>
 
-#include "store/sqlite/wal_record.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {

@@ -14,7 +14,7 @@ inline bool was_stopped(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any never;
   std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, std::chrono::seconds(10), [] { return false; });
+  never.wait_for(lock, stop, std::chrono::minutes(5), [] { return false; });
   return stop.stop_requested();
 }
 

@@ -2,9 +2,13 @@
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -14,7 +18,7 @@ class WatchedStore : public Store {
   using Commit = std::function<Result<Receipt>(const Lease&, const Batch&)>;
 
   /// `behind` must outlive this.
-  explicit WatchedStore(Store& behind) : behind_(behind) {}
+  explicit WatchedStore(Store& behind) : Store(roles_of(behind)), behind_(behind) {}
 
   /// Called in place of the commit; it may ask the store behind. Empty: nobody watches.
   void on_commit(Commit answer) { answer_ = std::move(answer); }
@@ -26,18 +30,37 @@ class WatchedStore : public Store {
                                        const Batch& first) override {
     return behind_.create(session, worker, first);
   }
-  [[nodiscard]] Sessions& sessions() override { return behind_.sessions(); }
-  [[nodiscard]] Ownership& ownership() override { return behind_.ownership(); }
-  [[nodiscard]] Log& log() override { return behind_.log(); }
-  [[nodiscard]] Ledger& ledger() override { return behind_.ledger(); }
-  [[nodiscard]] Inbox& inbox() override { return behind_.inbox(); }
-  [[nodiscard]] Blobs& blobs() override { return behind_.blobs(); }
-  [[nodiscard]] Changes& changes() override { return behind_.changes(); }
-  [[nodiscard]] Retention& retention() override { return behind_.retention(); }
-  [[nodiscard]] Upkeep& upkeep() override { return behind_.upkeep(); }
-  [[nodiscard]] Transfer& transfer() override { return behind_.transfer(); }
+  [[nodiscard]] Result<std::uint64_t> wait_for_change(std::uint64_t since,
+                                                      Duration timeout) override {
+    return behind_.wait_for_change(since, timeout);
+  }
+  [[nodiscard]] StoreInfo info() const override { return behind_.info(); }
+  [[nodiscard]] Result<std::vector<Remark>> doctor() override { return behind_.doctor(); }
+  [[nodiscard]] Result<void> sync() override { return behind_.sync(); }
+  [[nodiscard]] Result<std::string> loss_token() override { return behind_.loss_token(); }
+
+ protected:
+  /// With roles of its own; see with_inbox, with_transfer.
+  WatchedStore(Store& behind, const Roles& roles) : Store(roles), behind_(behind) {}
+  [[nodiscard]] static Roles with_inbox(Store& store, Inbox& inbox) {
+    return with(store, inbox, store.transfer());
+  }
+  [[nodiscard]] static Roles with_transfer(Store& store, Transfer& transfer) {
+    return with(store, store.inbox(), transfer);
+  }
 
  private:
+  static Roles with(Store& store, Inbox& inbox, Transfer& transfer) {
+    return {.sessions = store.sessions(),
+            .ownership = store.ownership(),
+            .log = store.log(),
+            .ledger = store.ledger(),
+            .inbox = inbox,
+            .blobs = store.blobs(),
+            .upkeep = store.upkeep(),
+            .transfer = transfer};
+  }
+
   Store& behind_;
   Commit answer_;
 };

@@ -22,7 +22,7 @@
 #include "effects/play.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "world/client.hpp"
 #include "world/tools.hpp"
 

@@ -11,7 +11,6 @@
 #include "doubles/must.hpp"
 #include "effects/play.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "world/wire.hpp"

@@ -11,8 +11,8 @@
 #include "effects/play.hpp"
 #include "effects/trial.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "world/wire.hpp"
 

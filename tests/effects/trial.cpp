@@ -15,7 +15,7 @@
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "world/script.hpp"
 #include "world/wire.hpp"
 

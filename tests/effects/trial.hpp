@@ -14,8 +14,8 @@
 #include "doubles/temp_folder.hpp"
 #include "effects/play.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "world/world.hpp"
 

@@ -1,8 +1,6 @@
 // What `doctor` says of a server's replication: whether a fail-over would lose what was
 // acknowledged.
 
-#include "perdure/store/doctor.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,8 +13,8 @@
 #include "doubles/postgres_pair.hpp"
 #include "doubles/postgres_server.hpp"
 #include "doubles/postgres_wait.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {
@@ -26,7 +24,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 Remark about_replication(Store& store) {
-  const auto remarks = must(store.upkeep().doctor());
+  const auto remarks = must(store.doctor());
   const auto found = std::ranges::find(remarks, "replication", &Remark::topic);
   return found == remarks.end() ? Remark{} : *found;
 }

@@ -10,7 +10,7 @@
 #include "doubles/must.hpp"
 #include "doubles/postgres_pair.hpp"
 #include "herd/herd.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/load.hpp"
 
 namespace perdure {
@@ -35,13 +35,13 @@ TEST(FailOver, UnderLoadLosesNothingThatWasAcknowledged) {
 // What was to be synced later may not have reached the standby.
 TEST(FailOver, ChangesTheLossToken) {
   PostgresPair pair;
-  const std::string before = must(must(open_store(pair.address()))->upkeep().loss_token());
+  const std::string before = must(must(open_store(pair.address()))->loss_token());
   ASSERT_NE(before, "");
 
   pair.kill_primary();
   pair.promote();
 
-  const std::string after = must(must(open_store(pair.address()))->upkeep().loss_token());
+  const std::string after = must(must(open_store(pair.address()))->loss_token());
   EXPECT_NE(after, "");
   EXPECT_NE(after, before);
 }

@@ -20,8 +20,7 @@
 #include "doubles/postgres_server.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -32,7 +31,7 @@ namespace {
 
 constexpr const char* then = "recovery_target_name = 'then'";
 
-std::string incarnation(Store& store) { return store.upkeep().info().incarnation; }
+std::string incarnation(Store& store) { return store.info().incarnation; }
 
 SessionId named(const std::string& name) { return SessionId::parse(name).value(); }
 

@@ -11,7 +11,7 @@
 
 #include "crash/stored_file.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

@@ -12,7 +12,7 @@
 #include "doubles/temp_folder.hpp"
 #include "doubles/vfs_shim.hpp"
 #include "faults/faulty_store.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
@@ -126,7 +126,7 @@ TEST_F(DroppedPages, SoDoesOneOpenedBesideTheClosedOne) {
     auto opened = open();
     ASSERT_TRUE(opened) << opened.error().message;
     expect_prefix(**opened);
-    EXPECT_TRUE((*opened)->upkeep().sync());
+    EXPECT_TRUE((*opened)->sync());
   }
   store.reset();
   EXPECT_EQ(find_damage(path), "");

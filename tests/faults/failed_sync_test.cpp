@@ -53,7 +53,7 @@ TEST_F(FailedSync, ClosesTheStoreToEveryWrite) {
                              .id = MessageId::parse("message").value(),
                              .kind = "user",
                              .body = Body::from_text("{}")}));
-    keep(store.upkeep().sync());
+    keep(store.sync());
     return answers;
   }();
 
@@ -118,9 +118,9 @@ TEST_F(FailedSync, IsMendedByOpeningAgainAndRepeatingTheBatch) {
   fail_next("sync wal");
   ASSERT_FALSE(take_turn(2));
 
-  const auto token = faulty.store().upkeep().loss_token();
+  const auto token = faulty.store().loss_token();
   faulty.reopen();
-  EXPECT_NE(faulty.store().upkeep().loss_token().value(), token.value())
+  EXPECT_NE(faulty.store().loss_token().value(), token.value())
       << "what was not synced may be gone";
   lease = faulty.own("s");
   const auto receipt = take_turn(2);

@@ -9,15 +9,6 @@
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
-namespace {
-
-std::string answer_text(const Action& step) {
-  return step.answer ? *step.answer
-                     : "refused: " + std::string(to_string(step.answer.error().code));
-}
-
-}  // namespace
-
 FaultRun::FaultRun(const CrashCheck& check, Trouble trouble)
     : check_(check), trouble_(std::move(trouble)) {}
 
@@ -117,7 +108,7 @@ std::string FaultRun::go_on() {
 std::string FaultRun::let_another_write() const {
   auto other = sqlite::open_sqlite({.path = path()});
   if (!other) return "another cannot open the store: " + other.error().message;
-  const auto synced = (*other)->upkeep().sync();
+  const auto synced = (*other)->sync();
   return synced ? "" : "another cannot write: " + synced.error().message;
 }
 

@@ -6,19 +6,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
+#include "doubles/must.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
-namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
-}  // namespace
 
 FaultyStore::FaultyStore() : vfs_(fmt::format("faults {}", static_cast<const void*>(this))) {
   open();

@@ -13,15 +13,13 @@
 #include "faults/faulty_store.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/setup.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {

@@ -11,7 +11,7 @@
 #include "crash/stored_file.hpp"
 #include "doubles/committer.hpp"
 #include "faults/faulty_store.hpp"
-#include "store/sqlite/lock_file.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {

@@ -28,7 +28,7 @@ struct Case {
 
 void PrintTo(const Case& that, std::ostream* out) { *out << that.text(); }
 
-std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.text(); }
+std::string io_case_name(const testing::TestParamInfo<Case>& info) { return info.param.text(); }
 
 class IoFaults : public testing::TestWithParam<Case> {
  protected:
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Every, IoFaults,
                                          Case{IoFault::part, Lasting::once, Then::goes_on, 5},
                                          Case{IoFault::part, Lasting::for_ever, Then::goes_on, 7},
                                          Case{IoFault::part, Lasting::for_ever, Then::reopens, 7}),
-                         name_of);
+                         io_case_name);
 
 }  // namespace
 }  // namespace perdure

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
-#include "store/sqlite/lock_file.hpp"
+#include "perdure/store/store.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {

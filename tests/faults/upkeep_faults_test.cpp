@@ -15,23 +15,23 @@
 #include "doubles/fault_vfs.hpp"
 #include "doubles/part_files.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
 namespace {
 
-struct Case {
+struct UpkeepCase {
   IoFault fault = IoFault::error;
   Lasting lasting = Lasting::once;
 };
 
-std::string text_of(const Case& that) {
+std::string text_of(const UpkeepCase& that) {
   return fmt::format("{}_{}", to_string(that.fault),
                      that.lasting == Lasting::once ? "once" : "for_ever");
 }
 
-void PrintTo(const Case& that, std::ostream* out) { *out << text_of(that); }
+void PrintTo(const UpkeepCase& that, std::ostream* out) { *out << text_of(that); }
 
 /// While it exists, whatever names no VFS meets the faults too: copies and salvaged files.
 class AsDefault {
@@ -47,7 +47,7 @@ class AsDefault {
   sqlite3_vfs* before_;
 };
 
-class UpkeepFaults : public testing::TestWithParam<Case> {
+class UpkeepFaults : public testing::TestWithParam<UpkeepCase> {
  protected:
   static constexpr std::uint64_t never = 1'000'000'000;
   static constexpr std::uint64_t points_of_a_short_run = 12;
@@ -189,12 +189,16 @@ TEST_P(UpkeepFaults, OfASalvageLeaveAWholeOneOrNone) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Every, UpkeepFaults,
-    testing::Values(Case{IoFault::error, Lasting::once}, Case{IoFault::error, Lasting::for_ever},
-                    Case{IoFault::full, Lasting::once}, Case{IoFault::full, Lasting::for_ever},
-                    Case{IoFault::part, Lasting::once}, Case{IoFault::part, Lasting::for_ever}),
-    [](const testing::TestParamInfo<Case>& tested) { return text_of(tested.param); });
+INSTANTIATE_TEST_SUITE_P(Every, UpkeepFaults,
+                         testing::Values(UpkeepCase{IoFault::error, Lasting::once},
+                                         UpkeepCase{IoFault::error, Lasting::for_ever},
+                                         UpkeepCase{IoFault::full, Lasting::once},
+                                         UpkeepCase{IoFault::full, Lasting::for_ever},
+                                         UpkeepCase{IoFault::part, Lasting::once},
+                                         UpkeepCase{IoFault::part, Lasting::for_ever}),
+                         [](const testing::TestParamInfo<UpkeepCase>& tested) {
+                           return text_of(tested.param);
+                         });
 
 }  // namespace
 }  // namespace perdure

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "faults/faulty_store.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
@@ -128,7 +128,7 @@ TEST_F(Vanished, ALogThatIsWrittenBackEmptiedOrLeftByOthersGoesOn) {
     ASSERT_TRUE(other);
   }
   ASSERT_TRUE(take_turn(2));
-  ASSERT_TRUE(faulty.store().retention().vacuum());
+  ASSERT_TRUE(faulty.store().upkeep().vacuum());
   for (Version number = 3; number < 300; ++number) ASSERT_TRUE(take_turn(number)) << number;
   EXPECT_EQ(faulty.find_wrong_turn("s", 299), "");
 }

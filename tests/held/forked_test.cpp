@@ -21,20 +21,19 @@
 
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
+#include "perdure/adapters/checkpointer.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/checkpointer.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/store_saver.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -113,7 +112,7 @@ class Forked : public testing::TestWithParam<Backend> {
     saver = std::make_unique<StoreSaver>(store);
     must(saver->put("thread", state));
     // So that the threads that watch are there, too.
-    must(store->changes().wait(must(store->changes().current()), Duration(1)));
+    must(store->wait_for_change(must(store->change_number()), Duration(1)));
   }
 
   void use_store(Refusals& refusals) {
@@ -132,12 +131,12 @@ class Forked : public testing::TestWithParam<Backend> {
     refusals.expect("ledger.list", store->ledger().list({}));
     refusals.expect("inbox.list", store->inbox().list(id, 1));
     refusals.expect("blobs.put", store->blobs().put("bytes"));
-    refusals.expect("changes.current", store->changes().current());
-    refusals.expect("changes.wait", store->changes().wait(0, minutes(10)));
-    refusals.expect("retention.remove", store->retention().remove(id));
+    refusals.expect("changes.current", store->change_number());
+    refusals.expect("changes.wait", store->wait_for_change(0, minutes(10)));
+    refusals.expect("retention.remove", store->upkeep().remove(id));
     refusals.expect("upkeep.check", store->upkeep().check());
-    refusals.expect("upkeep.sync", store->upkeep().sync());
-    refusals.expect("transfer.find_arrival", store->transfer().find_arrival("elsewhere"));
+    refusals.expect("upkeep.sync", store->sync());
+    refusals.expect("transfer.find_owners", store->transfer().find_owners({}));
     refusals.expect("commit",
                     store->commit(session->lease(), {.id = mint<BatchTag>(random_ids())}));
   }

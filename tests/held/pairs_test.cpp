@@ -23,23 +23,22 @@
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
 #include "held/program.hpp"
+#include "perdure/adapters/checkpointer.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/checkpointer.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/store_saver.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
@@ -394,13 +393,11 @@ INSTANTIATE_TEST_SUITE_P(TwoStores, Pairs,
                                           testing::ValuesIn(holders),
                                           testing::Values(Way::two_stores, Way::two_processes)),
                          pair_name);
-#ifdef PERDURE_PROGRAM
 INSTANTIATE_TEST_SUITE_P(OfTheProgram, Pairs,
                          testing::Combine(testing::ValuesIn(surviving_backends()),
                                           testing::Values(Holder::program),
                                           testing::Values(Way::two_processes)),
                          pair_name);
-#endif
 
 }  // namespace
 }  // namespace perdure

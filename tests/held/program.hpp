@@ -18,15 +18,12 @@
 #include <utility>
 #include <vector>
 
+#include "doubles/places.hpp"
 #include "doubles/temp_folder.hpp"
 
 namespace perdure::held {
 
-#ifdef PERDURE_PROGRAM
-inline constexpr std::string_view program = PERDURE_PROGRAM;
-#else
-inline constexpr std::string_view program;  ///< Empty: it is not built.
-#endif
+inline const std::string& program = perdure_program();
 
 /// What asks for a session: words of the program, in a shell; SES stands for the session.
 struct Asking {

@@ -16,23 +16,22 @@
 #include <vector>
 
 #include "contract/backends.hpp"
-#include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
+#include "perdure/adapters/checkpointer.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/providers.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/checkpointer.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
+#include "dispatch/turns_fixture.hpp"
 
 namespace perdure {
 namespace {

@@ -16,7 +16,7 @@
 #include "crash/child_process.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "world/wire.hpp"
 #include "world/world.hpp"

@@ -18,7 +18,7 @@
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_wait.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure::herd {
 namespace {

@@ -15,11 +15,11 @@
 #include "book/book_session.hpp"
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
+#include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {

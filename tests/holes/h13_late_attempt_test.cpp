@@ -9,6 +9,7 @@
 #include "holes/hole_session.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -19,9 +20,9 @@ namespace {
 
 class Hole13 : public HoleSession {
  protected:
-  /// Until nothing is waited for, or for ten seconds.
+  /// Until nothing is waited for, or for five minutes.
   CallsReport run_to_the_end() {
-    const auto deadline = system_clock().uptime() + std::chrono::seconds(10);
+    const auto deadline = system_clock().uptime() + std::chrono::minutes(5);
     CallsReport report = must(session->run_calls());
     while (report.waiting && system_clock().uptime() < deadline) {
       report = must(session->run_calls());

@@ -10,7 +10,7 @@
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -36,11 +36,11 @@ TEST_P(Hole12, AResultOfAnyBytesIsKept) {
 TEST_P(Hole22, AnOutcomeAndItsMessageAreOneCommit) {
   begin({tool("one"), tool("two")});
   request({{"one", "{}"}, {"two", "{}"}});
-  const std::uint64_t before = store->upkeep().counters().commits;
+  const std::uint64_t before = store->info().counters.commits;
 
   must(session->run_calls());
 
-  EXPECT_EQ(store->upkeep().counters().commits, before + 2) << "one outcome each";
+  EXPECT_EQ(store->info().counters.commits, before + 2) << "one outcome each";
   for (const Call& call : ledger()) {
     ASSERT_TRUE(call.result);
     EXPECT_NE(find_message(session->state(), *call.result), nullptr);

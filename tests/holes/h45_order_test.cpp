@@ -11,9 +11,8 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/store_saver.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -10,14 +10,13 @@
 #include <vector>
 
 #include "models/streams.hpp"
-#include "perdure/agent/api_key.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure::models {
 namespace {

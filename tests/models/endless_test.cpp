@@ -14,7 +14,7 @@
 #include "models/model_server.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace {
 

@@ -44,34 +44,43 @@ std::string member(std::string_view name, std::string_view thought) {
          std::string(thought) + R"("})";
 }
 
-const Voice anthropic = voice_of(Wire::anthropic, "test-1").value();
-const Voice chat = voice_of(Wire::chat, "test-1").value();
+const Voice anthropic_voice = voice_of(Wire::anthropic, "test-1").value();
+const Voice chat_voice = voice_of(Wire::chat, "test-1").value();
 
 TEST(ForeignReasoning, OnesOwnIsAccepted) {
-  EXPECT_EQ(refusal(messages_path, "test-1", thinking(anthropic.thought, anthropic.signature)),
+  EXPECT_EQ(refusal(messages_path, "test-1",
+                    thinking(anthropic_voice.thought, anthropic_voice.signature)),
             std::nullopt);
-  EXPECT_EQ(refusal(messages_path, "test-1", redacted(anthropic.redacted)), std::nullopt);
-  EXPECT_EQ(refusal(chat_path, "test-1", member("reasoning_content", chat.thought)), std::nullopt);
+  EXPECT_EQ(refusal(messages_path, "test-1", redacted(anthropic_voice.redacted)), std::nullopt);
+  EXPECT_EQ(refusal(chat_path, "test-1", member("reasoning_content", chat_voice.thought)),
+            std::nullopt);
 }
 
 TEST(ForeignReasoning, AnotherProvidersIsRefused) {
-  EXPECT_NE(refusal(messages_path, "test-1", thinking(chat.thought, anthropic.signature)),
+  EXPECT_NE(
+      refusal(messages_path, "test-1", thinking(chat_voice.thought, anthropic_voice.signature)),
+      std::nullopt);
+  EXPECT_NE(refusal(messages_path, "test-1", thinking(anthropic_voice.thought, "another")),
             std::nullopt);
-  EXPECT_NE(refusal(messages_path, "test-1", thinking(anthropic.thought, "another")), std::nullopt);
   EXPECT_NE(refusal(messages_path, "test-1", redacted("another")), std::nullopt);
   for (const char* const name : {"reasoning_content", "reasoning", "reasoning_details"}) {
-    EXPECT_NE(refusal(messages_path, "test-1", member(name, chat.thought)), std::nullopt) << name;
-    EXPECT_NE(refusal(chat_path, "test-1", member(name, anthropic.thought)), std::nullopt) << name;
+    EXPECT_NE(refusal(messages_path, "test-1", member(name, chat_voice.thought)), std::nullopt)
+        << name;
+    EXPECT_NE(refusal(chat_path, "test-1", member(name, anthropic_voice.thought)), std::nullopt)
+        << name;
   }
-  EXPECT_NE(refusal(chat_path, "test-1", thinking(anthropic.thought, anthropic.signature)),
-            std::nullopt);
+  EXPECT_NE(
+      refusal(chat_path, "test-1", thinking(anthropic_voice.thought, anthropic_voice.signature)),
+      std::nullopt);
 }
 
 TEST(ForeignReasoning, AnotherFamilysIsRefused) {
-  EXPECT_NE(refusal(messages_path, "other-1", thinking(anthropic.thought, anthropic.signature)),
+  EXPECT_NE(refusal(messages_path, "other-1",
+                    thinking(anthropic_voice.thought, anthropic_voice.signature)),
             std::nullopt);
-  EXPECT_NE(refusal(messages_path, "other-1", redacted(anthropic.redacted)), std::nullopt);
-  EXPECT_NE(refusal(chat_path, "other-1", member("reasoning_content", chat.thought)), std::nullopt);
+  EXPECT_NE(refusal(messages_path, "other-1", redacted(anthropic_voice.redacted)), std::nullopt);
+  EXPECT_NE(refusal(chat_path, "other-1", member("reasoning_content", chat_voice.thought)),
+            std::nullopt);
 }
 
 }  // namespace

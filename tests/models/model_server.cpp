@@ -217,7 +217,7 @@ std::vector<SeenRequest> ModelServer::requests() const {
 
 bool ModelServer::wait_for_request() const {
   std::unique_lock lock(mutex_);
-  return arrived_.wait_for(lock, std::chrono::seconds(30), [this] { return !requests_.empty(); });
+  return arrived_.wait_for(lock, std::chrono::minutes(5), [this] { return !requests_.empty(); });
 }
 
 int ModelServer::note(SeenRequest request) {

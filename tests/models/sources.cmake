@@ -1,9 +1,6 @@
 # Providers against servers on the loopback that speak the vendors' formats, well or badly.
 
-set(PERDURE_MODEL_SERVER models/behaviour.cpp models/model_server.cpp models/request_check.cpp
-                         models/streams.cpp)
-
-perdure_test_program(model_server SOURCES models/server_program.cpp ${PERDURE_MODEL_SERVER})
+perdure_test_program(model_server SOURCES models/server_program.cpp)
 
 # A server of TLS is for the tests alone: libcurl brings its own client.
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS SSL)
@@ -17,22 +14,16 @@ perdure_test(
           models/streaming_test.cpp
           models/tls_front.cpp
           models/whole_test.cpp
-          ${PERDURE_MODEL_SERVER}
-  LABELS models
-  TIMEOUT 300)
-perdure_test(
-  endless_answers_test
-  SOURCES models/client.cpp models/endless_test.cpp ${PERDURE_MODEL_SERVER}
-  LABELS models
-  TIMEOUT 300)
+  LABELS models)
+perdure_test(endless_answers_test SOURCES models/client.cpp models/endless_test.cpp LABELS models)
 target_link_libraries(models_test PRIVATE OpenSSL::SSL)
 
 # The servers satisfy the vendors' own clients, which npm brings into the build's folder.
 set(clients "${CMAKE_CURRENT_LIST_DIR}/sdk/clients.py")
 set(clients_folder "${PROJECT_BINARY_DIR}/tests/model_clients")
 add_test(NAME models.clients_install COMMAND Python3::Interpreter "${clients}" install "${clients_folder}")
-set_tests_properties(models.clients_install PROPERTIES FIXTURES_SETUP model_clients TIMEOUT 300)
+set_tests_properties(models.clients_install PROPERTIES FIXTURES_SETUP model_clients TIMEOUT 600)
 add_test(NAME models.clients COMMAND Python3::Interpreter "${clients}" run "${clients_folder}"
                                      "$<TARGET_FILE:model_server>")
-set_tests_properties(models.clients PROPERTIES FIXTURES_REQUIRED model_clients TIMEOUT 120)
+set_tests_properties(models.clients PROPERTIES FIXTURES_REQUIRED model_clients TIMEOUT 600)
 set_tests_properties(models.clients_install models.clients PROPERTIES LABELS models)

@@ -10,8 +10,8 @@
 #include "doubles/next_format.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/schema.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
@@ -23,7 +23,7 @@ class DamagedFormat : public testing::Test {
     const auto store = open(path).value();
     EXPECT_TRUE(store->sessions().create({.id = kept}));
     EXPECT_TRUE(store->upkeep().backup(copy));
-    incarnation = store->upkeep().info().incarnation;
+    incarnation = store->info().incarnation;
   }
 
   /// As a build does that knows a format more.
@@ -44,8 +44,8 @@ class DamagedFormat : public testing::Test {
     const auto created = store.sessions().create({.id = id});
     ASSERT_FALSE(created);
     EXPECT_EQ(created.error().code, ErrorCode::corrupted);
-    EXPECT_EQ(store.upkeep().sync().error().code, ErrorCode::corrupted);
-    EXPECT_EQ(store.retention().vacuum().error().code, ErrorCode::corrupted);
+    EXPECT_EQ(store.sync().error().code, ErrorCode::corrupted);
+    EXPECT_EQ(store.upkeep().vacuum().error().code, ErrorCode::corrupted);
     EXPECT_EQ(store.sessions().read(id).error().code, ErrorCode::not_found);
   }
 
@@ -68,7 +68,7 @@ TEST_F(DamagedFormat, LeavesABackupToReadersOnly) {
   damage(copy);
   const auto store = open(copy);
   ASSERT_TRUE(store) << store.error().message;
-  EXPECT_EQ((*store)->upkeep().info().incarnation, incarnation);
+  EXPECT_EQ((*store)->info().incarnation, incarnation);
   expect_read_only(**store);
 }
 

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
-#include "sqlite/connection.hpp"
+#include "perdure/store/store.hpp"
+#include "sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {
@@ -118,7 +118,7 @@ TEST_F(OneFile, StaysTheSameWhenTheWorkingFolderChanges) {
   std::filesystem::current_path(before);
 
   EXPECT_TRUE(store->sessions().read(session));
-  EXPECT_TRUE(store->changes().current());
+  EXPECT_TRUE(store->change_number());
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/schema.hpp"
+#include "perdure/store/store.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/schema.hpp"
 
 namespace perdure {
 namespace {
@@ -43,7 +43,7 @@ TEST_F(NewerBuild, ThatMigratesTheStoreClosesItForOlderOnes) {
   EXPECT_NE(written.error().message.find("format 5 by a newer build"), std::string::npos)
       << written.error().message;
   EXPECT_EQ(create("again").error().code, ErrorCode::closed);
-  EXPECT_EQ(store->upkeep().sync().error().code, ErrorCode::closed);
+  EXPECT_EQ(store->sync().error().code, ErrorCode::closed);
 }
 
 TEST_F(NewerBuild, LeavesReadersAlone) {

@@ -13,10 +13,8 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/doctor.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/salvage.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {
@@ -38,7 +36,7 @@ class Rights : public testing::Test {
     return ::stat((path + end).c_str(), &status) == 0 ? status.st_mode & 0777U : 0;
   }
   static Remark remark_of(Store& store) {
-    for (const Remark& remark : must(store.upkeep().doctor())) {
+    for (const Remark& remark : must(store.doctor())) {
       if (remark.topic == "rights") return remark;
     }
     return {};

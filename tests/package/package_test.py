@@ -105,7 +105,7 @@ class Root:
     def run(self, *words: str) -> tuple[int, str]:
         command = ["bwrap", "--unshare-all", "--die-with-parent", "--clearenv", "--setenv", "PATH", "/usr/bin",
                    "--bind", self.path, "/", "--proc", "/proc", "--dev", "/dev", "--chdir", "/tmp", *words]
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
         return done.returncode, done.stdout + done.stderr
 
 

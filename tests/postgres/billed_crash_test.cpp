@@ -13,9 +13,9 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_server.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
@@ -121,9 +121,9 @@ TEST_F(BilledCrash, ChangesTheLossTokenAndAProperRestartDoesNot) {
   const auto restart = [&](PostgresServer::Stop how) {
     server().stop(how);
     server().start();
-    return must(open()->upkeep().loss_token());
+    return must(open()->loss_token());
   };
-  const std::string first = must(open()->upkeep().loss_token());
+  const std::string first = must(open()->loss_token());
 
   EXPECT_EQ(restart(PostgresServer::Stop::fast), first);
   const std::string second = restart(PostgresServer::Stop::immediate);

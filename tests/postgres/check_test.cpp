@@ -15,8 +15,8 @@
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/store/open.hpp"
-#include "postgres/statements.hpp"
+#include "perdure/store/store.hpp"
+#include "postgres/client/statements.hpp"
 
 namespace perdure {
 namespace {
@@ -155,7 +155,7 @@ TEST_F(PostgresCheck, FindsWhatIsWrongWithWhatForksShareOfARemovedSession) {
     must(store->sessions().create({.id = must(SessionId::parse("ses_heir")),
                                    .origin = {{.session = parent, .at = Point::position(3)}}}));
     must(store->ownership().release(lease));
-    must(store->retention().remove(parent));
+    must(store->upkeep().remove(parent));
   }
   save();
   const std::string shared =

@@ -15,9 +15,9 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/check.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {
@@ -64,7 +64,7 @@ void PgLoad::run(Line& line) {
 
 bool PgLoad::wait_for(int more) {
   const int enough = acknowledged_ + more;
-  const Uptime deadline = system_clock().uptime() + std::chrono::minutes(1);
+  const Uptime deadline = system_clock().uptime() + std::chrono::minutes(5);
   while (acknowledged_ < enough && system_clock().uptime() < deadline) std::this_thread::yield();
   return acknowledged_ >= enough;
 }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "crash/load.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -21,7 +21,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 
 namespace perdure {

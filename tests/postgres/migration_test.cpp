@@ -2,7 +2,7 @@
 // transaction, under the feet of those who use it, with the grants that were given. Who may not is
 // told who must. A newer version's functions are left alone.
 
-#include "store/postgres/migration.hpp"
+#include "store/postgres/upkeep/migration.hpp"
 
 #include <chrono>
 #include <fmt/format.h>
@@ -19,7 +19,6 @@
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_wait.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/aged.hpp"
@@ -93,7 +92,7 @@ TEST_F(Migrations, TakeAStoreToTheNextFormatStepByStep) {
 
   const auto store = must(open_next());
 
-  EXPECT_EQ(store->upkeep().info().format, postgres::format_number + 1);
+  EXPECT_EQ(store->info().format, postgres::format_number + 1);
   EXPECT_EQ(cluster().one(fmt::format("SELECT id FROM {}.future", schema.name())), "session");
   EXPECT_EQ(definitions_in(schema.name()), fresh);
   EXPECT_TRUE(store->commit(lease, turn_batch(lease.session, 2)).has_value());
@@ -205,7 +204,7 @@ TEST_F(Migrations, ThatTookAFunctionAwayAreToldToAProgramThatCallsIt) {
   const auto store = must(open_store(schema.location()));
   cluster().execute(fmt::format("DROP FUNCTION {}.sync()", schema.name()));
 
-  const auto synced = store->upkeep().sync();
+  const auto synced = store->sync();
 
   ASSERT_FALSE(synced.has_value());
   EXPECT_EQ(synced.error().code, ErrorCode::unsupported);

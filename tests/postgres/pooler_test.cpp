@@ -17,12 +17,11 @@
 #include "doubles/pgbouncer.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
@@ -90,12 +89,14 @@ TEST_F(Pooled, ASessionTakesATurn) {
         must(Runtime::start(*store, {.lease_time = 3s, .tools = must(Tools::of({pay}))}));
     Session session = must(runtime->create());
     id = session.id();
-    must(session.ask({}, user_says("a chair, please")));
-    must(session.answer({.role = Role::assistant,
-                         .blocks = {ToolCallBlock{.id = "c1", .name = "pay", .args = "{}"}}}));
+    must(session.record_request({}, user_says("a chair, please")));
+    must(session.record_response(
+        {.role = Role::assistant,
+         .blocks = {ToolCallBlock{.id = "c1", .name = "pay", .args = "{}"}}}));
     EXPECT_EQ(must(session.run_calls()).run, 1U);
-    must(session.ask());
-    must(session.answer({.role = Role::assistant, .blocks = {TextBlock{.text = "it is yours"}}}));
+    must(session.record_request());
+    must(session.record_response(
+        {.role = Role::assistant, .blocks = {TextBlock{.text = "it is yours"}}}));
   }
   const auto other = open();
   const auto runtime = must(Runtime::start(*other, {}));
@@ -109,8 +110,9 @@ TEST_F(Pooled, ASessionTakesATurn) {
 TEST_F(Pooled, AChangeByAnotherIsNoticed) {
   const auto store = open();
   const auto other = open();
-  const auto since = must(store->changes().current());
-  auto waiting = std::async(std::launch::async, [&] { return store->changes().wait(since, 30s); });
+  const auto since = must(store->change_number());
+  auto waiting =
+      std::async(std::launch::async, [&] { return store->wait_for_change(since, 5min); });
 
   (void)own_session(*other, "session");
 
@@ -133,13 +135,13 @@ TEST_F(Pooled, OneWhoWaitsOftenConnectsOnce) {
   const int before = logins();
   const auto store =
       must(open_store(fmt::format("{}?schema={}&pool=1", bouncer.address(), schema.name())));
-  const auto since = must(store->changes().current());
+  const auto since = must(store->change_number());
   // One for all that is asked, one to listen.
   for (int i = 0; i < 300 && logins() < before + 2; ++i) {
-    (void)must(store->changes().wait(since, 100ms));
+    (void)must(store->wait_for_change(since, 100ms));
   }
 
-  for (int i = 0; i < 5; ++i) (void)must(store->changes().wait(since, 100ms));
+  for (int i = 0; i < 5; ++i) (void)must(store->wait_for_change(since, 100ms));
 
   EXPECT_EQ(logins(), before + 2);
 }

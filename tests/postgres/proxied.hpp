@@ -10,7 +10,6 @@
 #include "doubles/pg_proxy.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

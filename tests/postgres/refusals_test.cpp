@@ -19,8 +19,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/load.hpp"
@@ -91,7 +90,7 @@ TEST_F(Refusals, ThatDoNotPassAreToldWhenTheTimeIsUp) {
 
   ASSERT_FALSE(receipt.has_value());
   EXPECT_EQ(receipt.error().code, ErrorCode::unavailable) << receipt.error().message;
-  EXPECT_LT(system_clock().uptime() - before, 10s);
+  EXPECT_LT(system_clock().uptime() - before, 1min);
 }
 
 // A commit that has one row and waits for another, and somebody who takes them the other way round:
@@ -174,7 +173,7 @@ TEST_F(Exhausted, APoolThatIsAllInUseSaysSoInTimeAndRecovers) {
   ASSERT_FALSE(read.has_value());
   EXPECT_EQ(read.error().code, ErrorCode::unavailable);
   EXPECT_THAT(read.error().message, testing::HasSubstr("pool"));
-  EXPECT_LT(took, 20s);
+  EXPECT_LT(took, 1min);
   (void)held.get();  // It may have run out of its own time.
   EXPECT_TRUE(narrow->sessions().read(lease.session).has_value());
 }
@@ -199,7 +198,7 @@ TEST_F(Exhausted, AServerThatTakesNoMoreConnectionsIsUnavailableAndLaterThereAga
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
   EXPECT_THAT(refused.error().message, testing::HasSubstr("too many connections"));
-  EXPECT_LT(took, 20s);
+  EXPECT_LT(took, 1min);
   EXPECT_TRUE(is_there_later);
 }
 
@@ -217,7 +216,7 @@ TEST_F(Exhausted, ANetworkThatSwallowsEverythingEndsInABoundedTime) {
 
   ASSERT_FALSE(receipt.has_value());
   EXPECT_EQ(receipt.error().code, ErrorCode::commit_unknown) << receipt.error().message;
-  EXPECT_LT(took, 20s);
+  EXPECT_LT(took, 1min);
   const auto again = commit_turn(*patient, lease, 1);
   ASSERT_TRUE(again.has_value()) << again.error().message;
   EXPECT_EQ(find_wrong_turn(*patient, lease.session, 1), "");

@@ -11,8 +11,8 @@
 
 #include "contract/store_contract.hpp"
 #include "doubles/postgres_cluster.hpp"
-#include "perdure/store/limits.hpp"
-#include "postgres/statements.hpp"
+#include "perdure/store/log.hpp"
+#include "postgres/client/statements.hpp"
 
 namespace perdure {
 
@@ -82,7 +82,7 @@ TEST_P(PostgresRetention, AForkThatIsBeingMadeKeepsWhatItSees) {
       "SELECT perdure.create_session(NULL, true, 'nonce', 'fork', 'active', '', NULL, NULL, NULL, "
       "NULL, NULL, 'session', 1, 1, 'fork')");
 
-  auto pruning = start([&] { return store->retention().prune(lease.session, {}); });
+  auto pruning = start([&] { return store->upkeep().prune(lease.session, {}); });
   go_on();
 
   EXPECT_EQ(must(pruning.get()), (Pruned{.versions = 1, .entries = 0, .bytes = 0}));
@@ -114,7 +114,7 @@ TEST_P(PostgresRetention, ACallThatIsBeingWrittenDownKeepsItsArguments) {
       "intended_at, who, why) VALUES (2, 3, 1, 't', '', 'unsafe', 'intended', 0, 0, 0, 2, 0, "
       "'', '')");
 
-  auto pruning = start([&] { return store->retention().prune(lease.session, {}); });
+  auto pruning = start([&] { return store->upkeep().prune(lease.session, {}); });
   go_on();
 
   EXPECT_EQ(must(pruning.get()).entries, 0U);
@@ -126,12 +126,12 @@ TEST_P(PostgresRetention, ABlobThatIsBeingNamedIsNotCollected) {
   half_way(fmt::format("SELECT perdure.require_blobs(ARRAY['\\x{}'::bytea], ARRAY[5])",
                        to_hex(ref.digest)));
 
-  auto collecting = start([&] { return store->retention().collect_blobs(blob_grace_min); });
+  auto collecting = start([&] { return store->upkeep().collect_blobs(blob_grace_min); });
   const auto collected = collecting.get();
   go_on();
 
   EXPECT_EQ(must(collected), Freed{});
-  EXPECT_EQ(must(store->retention().collect_blobs(blob_grace_min)).items, 1U);
+  EXPECT_EQ(must(store->upkeep().collect_blobs(blob_grace_min)).items, 1U);
 }
 
 TEST_P(PostgresRetention, ABlobThatIsBeingCollectedIsNotNamed) {
@@ -157,34 +157,26 @@ TEST_P(PostgresRetention, WhatTwoForksSharedGoesWithTheLastOfThem) {
   const SessionId near = fork("near", lease.session, Point::head());
   const SessionId far = fork("far", lease.session, Point::head());
   must(store->ownership().release(lease));
-  must(store->retention().remove(lease.session));
-  must(store->retention().remove(near, [](const Step&) { return false; }));
+  must(store->upkeep().remove(lease.session));
+  must(store->upkeep().remove(near, [](const Step&) { return false; }));
   half_way("SELECT perdure.clear_slice(2, 1000, 0, 256, 10000)");
 
-  auto removing = start([&] { return store->retention().remove(far); });
+  auto removing = start([&] { return store->upkeep().remove(far); });
   go_on();
   must(removing.get());
-  must(store->retention().vacuum());
+  must(store->upkeep().vacuum());
 
   EXPECT_EQ(one("SELECT count(*) FROM perdure.entry"), "0");
   EXPECT_EQ(one("SELECT count(*) FROM perdure.segment"), "0");
   EXPECT_EQ(one("SELECT count(*) FROM perdure.garbage"), "0");
 }
 
-TEST_P(PostgresRetention, WhatIsOnItsWayIsNeitherForgottenNorClearedAway) {
+TEST_P(PostgresRetention, WhatArrivesIsNotClearedAway) {
   const Lease lease = own(create());
   plan(lease, "old");
   plan(lease, "new");
   must(store->ownership().release(lease));
-  cluster().execute(in_store("UPDATE perdure.session SET moved = 'moving sto_x over there'"));
-  auto& retention = store->retention();
-
-  EXPECT_EQ(subject_of(retention.prune(lease.session, {})), "over there");
-  EXPECT_EQ(code_of(retention.forget(lease.session, 1)), ErrorCode::conflict);
-  EXPECT_EQ(code_of(retention.erase(lease.session, {1})), ErrorCode::conflict);
-  EXPECT_EQ(code_of(retention.remove(lease.session)), ErrorCode::conflict);
-  EXPECT_THAT(texts(lease.session), ElementsAre("old", "new"));
-
+  auto& retention = store->upkeep();
   cluster().execute(
       in_store("DELETE FROM perdure.session; INSERT INTO perdure.garbage VALUES (1, "
                "''); INSERT INTO perdure.transit VALUES (1, 'sto_x', 1, 1)"));
@@ -200,13 +192,13 @@ TEST_P(PostgresRetention, EverySliceIsOneStatement) {
   Batch made = batch(lease.session);
   for (int i = 0; i < 1000; ++i) made.entries.push_back(value("plan"));
   commit(lease, made);
-  const auto before = store->upkeep().counters().transactions;
+  const auto before = store->info().counters.transactions;
   std::uint64_t slices = 0;
 
-  must(store->retention().prune(lease.session, {}, [&](const Step&) { return ++slices > 0; }));
+  must(store->upkeep().prune(lease.session, {}, [&](const Step&) { return ++slices > 0; }));
 
   EXPECT_EQ(slices, 1U + 4U) << "names, then 256 entries at a time";
-  EXPECT_EQ(store->upkeep().counters().transactions - before, slices);
+  EXPECT_EQ(store->info().counters.transactions - before, slices);
   EXPECT_EQ(one("SELECT count(*) FROM perdure.pruned"), "1") << "shadows that touch are one";
 }
 
@@ -217,10 +209,10 @@ TEST_P(PostgresRetention, SpaceIsGivenBackAsSoonAsNobodyReadsFromBefore) {
            batch_of(lease.session, {message(std::string(100'000, static_cast<char>('a' + i)))}));
   }
   must(store->ownership().release(lease));
-  must(store->retention().remove(lease.session));
+  must(store->upkeep().remove(lease.session));
   Freed freed;
   // Other tests may read from the same database just now.
-  for (int i = 0; i < 200 && freed.items == 0; ++i) freed = must(store->retention().vacuum());
+  for (int i = 0; i < 200 && freed.items == 0; ++i) freed = must(store->upkeep().vacuum());
 
   EXPECT_GT(freed.items, 0U);
   EXPECT_EQ(freed.bytes, freed.items * 8192);
@@ -239,9 +231,9 @@ TEST_P(PostgresRetention, ARoleThatOwnsNothingMayForget) {
     const auto user = location.find("//") + 2;
     location.replace(user, location.find('@') - user, role);
     const auto run = must(open_store(location, {.create = false, .clock = &clock}));
-    EXPECT_EQ(must(run->retention().erase(lease.session, {1})).items, 1U);
-    EXPECT_EQ(must(run->retention().prune(lease.session, {})).entries, 1U);
-    must(run->retention().vacuum());
+    EXPECT_EQ(must(run->upkeep().erase(lease.session, {1})).items, 1U);
+    EXPECT_EQ(must(run->upkeep().prune(lease.session, {})).entries, 1U);
+    must(run->upkeep().vacuum());
     EXPECT_TRUE(must(run->upkeep().check()).is_sound());
   }
   cluster().execute("DROP OWNED BY " + role + "; DROP ROLE " + role);
@@ -255,7 +247,7 @@ TEST_P(PostgresRetention, ErasingVacuumsWhatHeldTheBytes) {
       name);
   const std::string before = cluster().one(vacuumed);
 
-  must(store->retention().erase(lease.session, {1}));
+  must(store->upkeep().erase(lease.session, {1}));
 
   EXPECT_NE(cluster().one(vacuumed), before);
 }

@@ -18,7 +18,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/aged.hpp"
@@ -85,9 +84,9 @@ TEST_F(Roles, AnotherThanTheOwnerDoesEverythingThatAgentsNeed) {
     EXPECT_EQ(action.answer.has_value(), action.name != "lost")
         << action.name << ": " << describe(action.answer);
   });
-  const auto since = must((*store)->changes().current());
-  EXPECT_TRUE((*store)->changes().wait(since, Duration(0)).has_value());
-  const auto removed = (*store)->retention().vacuum({});
+  const auto since = must((*store)->change_number());
+  EXPECT_TRUE((*store)->wait_for_change(since, Duration(0)).has_value());
+  const auto removed = (*store)->upkeep().vacuum({});
   EXPECT_TRUE(removed.has_value()) << removed.error().message;
 }
 

@@ -8,11 +8,10 @@
 #include "crash/load.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
+#include "postgres/client/statements.hpp"
 #include "postgres/proxied.hpp"
-#include "postgres/statements.hpp"
 
 namespace perdure {
 namespace {
@@ -41,9 +40,9 @@ class SchemaNames : public testing::TestWithParam<const char*> {
 TEST_P(SchemaNames, HoldAStoreLikeAnyOther) {
   const auto store = must(open_store(location));
   const auto other = must(open_store(location + "&migrate=verify"));
-  EXPECT_EQ(other->upkeep().info().incarnation, store->upkeep().info().incarnation);
-  const auto since = must(other->changes().current());
-  auto waiting = std::async(std::launch::async, [&] { return other->changes().wait(since, 30s); });
+  EXPECT_EQ(other->info().incarnation, store->info().incarnation);
+  const auto since = must(other->change_number());
+  auto waiting = std::async(std::launch::async, [&] { return other->wait_for_change(since, 5min); });
 
   const Lease lease = own_session(*store, "session");
   must(store->commit(lease, turn_batch(lease.session, 1)));

@@ -12,10 +12,9 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -65,7 +64,7 @@ TEST_P(Skewed, AClientTakesNothingFromALivingOwner) {
 
   ASSERT_FALSE(taken.has_value());
   EXPECT_EQ(taken.error().code, ErrorCode::lease_held) << taken.error().message;
-  must(session.ask({}, user_says("a chair, please")));
+  must(session.record_request({}, user_says("a chair, please")));
 }
 
 TEST_P(Skewed, AClientKeepsWhatItOwnsAsLongAsAnybody) {
@@ -75,7 +74,7 @@ TEST_P(Skewed, AClientKeepsWhatItOwnsAsLongAsAnybody) {
   must(owner.runtime->renew());
 
   EXPECT_EQ(other.runtime->open(id).error().code, ErrorCode::lease_held);
-  must(session.ask({}, user_says("a chair, please")));
+  must(session.record_request({}, user_says("a chair, please")));
 }
 
 TEST_P(Skewed, AnOwnerThatDoesNotRenewIsSucceededWhenTheServersTimeIsUp) {
@@ -86,7 +85,7 @@ TEST_P(Skewed, AnOwnerThatDoesNotRenewIsSucceededWhenTheServersTimeIsUp) {
   const auto taken = other.runtime->open(id, 20s);
 
   ASSERT_TRUE(taken.has_value()) << taken.error().message;
-  const auto late = session.ask({}, user_says("a chair, please"));
+  const auto late = session.record_request({}, user_says("a chair, please"));
   ASSERT_FALSE(late.has_value());
   EXPECT_EQ(late.error().code, ErrorCode::lease_lost);
 }

@@ -14,7 +14,6 @@
 #include "doubles/pg_script.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/aged.hpp"
@@ -45,7 +44,7 @@ void expect_one_store(const std::vector<Result<std::unique_ptr<Store>>>& started
   std::set<std::string> incarnations;
   for (const auto& store : started) {
     ASSERT_TRUE(store.has_value()) << store.error().message;
-    incarnations.insert((*store)->upkeep().info().incarnation);
+    incarnations.insert((*store)->info().incarnation);
   }
   EXPECT_EQ(incarnations.size(), 1U);
   const Lease lease = own_session(*started.front().value(), "session");

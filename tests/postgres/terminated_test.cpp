@@ -15,7 +15,7 @@
 #include "doubles/postgres_wait.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 

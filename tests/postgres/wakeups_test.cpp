@@ -16,8 +16,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
@@ -40,9 +39,9 @@ TEST_P(WakeUps, AnotherProcessesWriteEndsTheWait) {
   const auto store = open();
   const auto other = open();
   for (int round = 0; round < 5; ++round) {
-    const auto since = must(store->changes().current());
+    const auto since = must(store->change_number());
     auto waiting =
-        std::async(std::launch::async, [&] { return store->changes().wait(since, 30s); });
+        std::async(std::launch::async, [&] { return store->wait_for_change(since, 5min); });
     const auto id = SessionId::parse(fmt::format("session {}", round)).value();
 
     must(other->sessions().create({.id = id}));
@@ -57,10 +56,10 @@ TEST_P(WakeUps, AnotherProcessesWriteEndsTheWait) {
 
 TEST_P(WakeUps, WithoutAWriteTheWaitEndsWithItsTime) {
   const auto store = open();
-  const auto since = must(store->changes().current());
+  const auto since = must(store->change_number());
   const Uptime before = system_clock().uptime();
 
-  const auto number = store->changes().wait(since, 300ms);
+  const auto number = store->wait_for_change(since, 300ms);
 
   EXPECT_EQ(number, since);
   EXPECT_GE(system_clock().uptime() - before, 300ms);
@@ -71,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(Notifying, WakeUps, testing::Values("notify=on", "notif
                            return std::string(named.param) == "notify=on" ? "On" : "Off";
                          });
 
-struct Finishes {
+struct EndsListening {
   void operator()(PGconn* connection) const { PQfinish(connection); }
 };
 
@@ -98,14 +97,14 @@ class Listener {
   }
 
  private:
-  std::unique_ptr<PGconn, Finishes> connection_;
+  std::unique_ptr<PGconn, EndsListening> connection_;
 };
 
 // The channel that a store listens to, as the server knows it. Other tests listen there too: `named` is
 // what is in the name of this one.
 std::string channel_of(Store& store, std::string_view named) {
   auto waiting = std::async(std::launch::async, [&] {
-    return store.changes().wait(must(store.changes().current()), 10s);
+    return store.wait_for_change(must(store.change_number()), 5min);
   });
   std::string query;
   for (int asked = 0; asked < 1000 && query.empty(); ++asked) {

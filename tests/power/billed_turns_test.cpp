@@ -17,7 +17,7 @@
 #include "doubles/power_vfs.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "power/sweep.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 

@@ -17,9 +17,9 @@
 #include "crash/stored_file.hpp"
 #include "doubles/committer.hpp"
 #include "doubles/power_vfs.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "power/sweep.hpp"
-#include "store/sqlite/lock_file.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
@@ -82,7 +82,7 @@ class GroupCut : public testing::TestWithParam<Durability> {
       EXPECT_TRUE(store_->sessions().create({.id = session_of(i)}));
       leases_.push_back(store_->ownership().acquire(session_of(i), worker).value());
     }
-    EXPECT_TRUE(store_->upkeep().sync());
+    EXPECT_TRUE(store_->sync());
     begin_ = vfs_->calls();
   }
 

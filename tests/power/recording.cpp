@@ -11,14 +11,6 @@
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
-namespace {
-
-std::string answer_text(const Action& step) {
-  return step.answer ? *step.answer
-                     : "refused: " + std::string(to_string(step.answer.error().code));
-}
-
-}  // namespace
 
 Recording record(const Run& run) {
   PowerVfs vfs("power", run.folder);

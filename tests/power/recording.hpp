@@ -10,7 +10,6 @@
 #include "crash/crash_check.hpp"
 #include "crash/script.hpp"
 #include "doubles/power_vfs.hpp"
-#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 

@@ -10,8 +10,8 @@
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/limits.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "property/script.hpp"
 #include "property/seeds.hpp"
 

@@ -7,8 +7,9 @@
 #include "contract/describe.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "property/dice.hpp"
 #include "property/history_model.hpp"
 #include "property/seeds.hpp"
@@ -16,15 +17,9 @@
 namespace perdure {
 namespace {
 
-constexpr std::size_t runs = 25;
-constexpr int steps = 40;
+constexpr std::size_t history_runs = 25;
+constexpr int history_steps = 40;
 const std::vector<std::string> channels{"transcript", "plan", "empty"};
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(describe(result.error()) + ": " + result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 enum class Memory : std::uint8_t { keeps_all, forgets };
 
@@ -42,7 +37,7 @@ class Tree {
   }
 
   void grow() {
-    for (int i = 0; i < steps; ++i) {
+    for (int i = 0; i < history_steps; ++i) {
       clock_.advance(Duration(1));
       if (dice_.chance(4)) create();
       if (dice_.chance(15)) fork();
@@ -88,12 +83,12 @@ class Tree {
     const ModelSession& session = some();
     if (model_.sessions().size() > 2 && dice_.chance(15)) {
       must(store_->ownership().release(leases_.at(session.id)));
-      must(store_->retention().remove(session.id));
+      must(store_->upkeep().remove(session.id));
       model_.remove(SessionId(session.id));
     } else if (!session.versions.empty() && dice_.chance(50)) {
       const Version version = dice_.between(1, session.versions.size());
       if (session.forgotten.contains(version)) return;
-      must(store_->retention().forget(session.id, version));
+      must(store_->upkeep().forget(session.id, version));
       model_.forget(session.id, version);
     } else {
       prune(session, {.last = dice_.below(3), .since = {}, .every = dice_.below(4)});
@@ -101,7 +96,7 @@ class Tree {
   }
 
   void prune(const ModelSession& session, const Keep& keep) {
-    must(store_->retention().prune(session.id, keep));
+    must(store_->upkeep().prune(session.id, keep));
     std::uint64_t newer = 0;
     for (Version version = session.versions.size(); version > 0; --version) {
       if (session.forgotten.contains(version)) continue;
@@ -262,7 +257,7 @@ class Tree {
 class HistoryOfEveryBackend : public testing::TestWithParam<Backend> {};
 
 TEST_P(HistoryOfEveryBackend, IsAsTheNaiveModelSaysAtEveryPoint) {
-  const auto all = seeds(runs_for(GetParam(), runs));
+  const auto all = seeds(runs_for(GetParam(), history_runs));
   for (const std::uint64_t seed : all) {
     SCOPED_TRACE(reproduce(seed));
     Tree tree(seed, GetParam());
@@ -274,7 +269,7 @@ TEST_P(HistoryOfEveryBackend, IsAsTheNaiveModelSaysAtEveryPoint) {
 }
 
 TEST_P(HistoryOfEveryBackend, IsTheSameAtEveryKeptPointWhateverIsForgotten) {
-  const auto all = seeds(runs_for(GetParam(), 4 * runs));
+  const auto all = seeds(runs_for(GetParam(), 4 * history_runs));
   for (const std::uint64_t seed : all) {
     SCOPED_TRACE(reproduce(seed));
     Tree tree(seed, GetParam(), Memory::forgets);

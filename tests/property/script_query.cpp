@@ -1,7 +1,7 @@
 // What the random steps ask: lists page by page, logs as of any point, calls, blobs.
 
 #include "contract/describe.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "property/script.hpp"
 
 namespace perdure {

@@ -13,7 +13,7 @@ Action Script::prune() {
     const auto row = oracle_.sessions().read(session);
     const Version version = dice_.between(dice_.chance(90) ? 1 : 0, row ? row->version : 3);
     return {"forget " + session.text() + "@v" + std::to_string(version),
-            [=](Store& store) { return describe(store.retention().forget(session, version)); }};
+            [=](Store& store) { return describe(store.upkeep().forget(session, version)); }};
   }
   Keep keep;
   keep.last = dice_.below(4);
@@ -21,7 +21,7 @@ Action Script::prune() {
   if (dice_.chance(30)) keep.every = dice_.between(1, 3);
   keep.labelled = dice_.chance(30);
   return {"prune " + session.text(),
-          [=](Store& store) { return describe(store.retention().prune(session, keep)); }};
+          [=](Store& store) { return describe(store.upkeep().prune(session, keep)); }};
 }
 
 Action Script::erase() {
@@ -29,7 +29,7 @@ Action Script::erase() {
   std::vector<Position> positions;
   for (std::uint64_t i = dice_.below(4); i > 0; --i) positions.push_back(some_position(session));
   return {"erase in " + session.text(),
-          [=](Store& store) { return describe(store.retention().erase(session, positions)); }};
+          [=](Store& store) { return describe(store.upkeep().erase(session, positions)); }};
 }
 
 Action Script::remove() {
@@ -41,7 +41,7 @@ Action Script::remove() {
     session = some_session();
   }
   return {"remove " + session.text(),
-          [=](Store& store) { return describe(store.retention().remove(session)); }};
+          [=](Store& store) { return describe(store.upkeep().remove(session)); }};
 }
 
 Action Script::collect() {
@@ -49,9 +49,9 @@ Action Script::collect() {
   const bool vacuums = dice_.chance(50);
   if (dice_.chance(50)) clock_.advance(61s);
   return {"collect blobs", [=](Store& store) {
-            std::string text = describe(store.retention().collect_blobs(staged_for));
+            std::string text = describe(store.upkeep().collect_blobs(staged_for));
             // How many pages a backend has is its own affair.
-            if (vacuums && !store.retention().vacuum()) return text + ", vacuum failed";
+            if (vacuums && !store.upkeep().vacuum()) return text + ", vacuum failed";
             return text;
           }};
 }

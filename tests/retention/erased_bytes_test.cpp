@@ -12,8 +12,8 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
-#include "store/sqlite/connection.hpp"
+#include "perdure/store/store.hpp"
+#include "store/sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {
@@ -89,7 +89,7 @@ TEST_F(ErasedBytes, AreInNoFileOfTheStore) {
   ASSERT_FALSE(files_with("<secret 7 of nobody>").empty());
   ASSERT_FALSE(files_with("<secret 20 of nobody>").empty());
 
-  must(store->retention().erase(lease.session, {7, 20}));
+  must(store->upkeep().erase(lease.session, {7, 20}));
 
   EXPECT_TRUE(files_with("<secret 7 of nobody>").empty());
   EXPECT_TRUE(files_with("<secret 20 of nobody>").empty());
@@ -108,7 +108,7 @@ TEST_F(ErasedBytes, AreGoneAlsoWhereSessionsTakeTurns) {
   }
   int found = 0;
   for (Position position = 1; position <= 60; ++position) {
-    must(store->retention().erase(leases[3].session, {position}));
+    must(store->upkeep().erase(leases[3].session, {position}));
     const auto its_number = (static_cast<int>(position) - 1) * 8 + 4;
     const auto files = files_with(fmt::format("<secret {} of nobody>", its_number));
     if (!files.empty()) ++found;
@@ -121,7 +121,7 @@ TEST_F(ErasedBytes, AreNotInTheInboxThatTheyCameThroughEither) {
   post(lease, "m", secret(1, 50'000));
   consume(lease, "m", secret(1, 50'000));
 
-  must(store->retention().erase(lease.session, {1}));
+  must(store->upkeep().erase(lease.session, {1}));
 
   EXPECT_TRUE(files_with("<secret 1 of nobody>").empty());
 }
@@ -137,7 +137,7 @@ TEST_F(ErasedBytes, AreNotBehindTheEndOfAnotherBody) {
   std::vector<Position> positions;
   for (Position i = 1; i <= 15; i += 2) positions.push_back(i);
 
-  must(store->retention().erase(lease.session, positions));
+  must(store->upkeep().erase(lease.session, positions));
 
   for (int i = 1; i <= 8; ++i) {
     EXPECT_TRUE(files_with(fmt::format("<secret {} of nobody>", i)).empty()) << i;
@@ -158,13 +158,13 @@ TEST_F(ErasedBytes, WaitForAReaderThatMaySeeThemYet) {
     reader.run("BEGIN");
     EXPECT_TRUE(reader.query("SELECT 1 FROM entry").next());
 
-    const auto erased = store->retention().erase(lease.session, {1});
+    const auto erased = store->upkeep().erase(lease.session, {1});
     ASSERT_FALSE(erased);
     EXPECT_EQ(erased.error().code, ErrorCode::unavailable);
     EXPECT_EQ(must(store->log().read(lease.session, {})).front().condition, Condition::erased);
     reader.run("COMMIT");
   }
-  must(store->retention().erase(lease.session, {1}));
+  must(store->upkeep().erase(lease.session, {1}));
 
   EXPECT_TRUE(files_with("<secret 1 of nobody>").empty());
 }
@@ -173,7 +173,7 @@ TEST_F(ErasedBytes, LeaveASoundFileBehind) {
   const Lease lease = session("session");
   for (int i = 1; i <= 200; ++i) say(lease, secret(i, static_cast<std::size_t>(50 + i % 11 * 300)));
   for (Position position = 2; position <= 200; position += 3) {
-    must(store->retention().erase(lease.session, {position}));
+    must(store->upkeep().erase(lease.session, {position}));
   }
   std::atomic<std::uint64_t> rows_read = 0;
   sqlite::Connection db(folder.file("store.db"), "", SQLITE_OPEN_READWRITE, &rows_read);

@@ -16,7 +16,7 @@
 #include "doubles/temp_folder.hpp"
 #include "doubles/vfs_shim.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {
@@ -93,8 +93,8 @@ class ErasedMeanwhile : public testing::Test {
   /// The pages at the end of the file go where the last room was.
   void move_pages() {
     if (rooms == 0) return;
-    must(other->retention().remove(must(SessionId::parse(fmt::format("room {}", --rooms)))));
-    must(other->retention().vacuum());
+    must(other->upkeep().remove(must(SessionId::parse(fmt::format("room {}", --rooms)))));
+    must(other->upkeep().vacuum());
   }
 
   bool is_in_the_file(const std::string& text) const {
@@ -122,7 +122,7 @@ TEST_F(ErasedMeanwhile, PagesThatMovedAreLookedForAgain) {
     if (++reads_ended == 2) move_pages();
   };
 
-  must(store->retention().erase(lease.session, secrets));
+  must(store->upkeep().erase(lease.session, secrets));
   reads.then = {};
 
   EXPECT_GT(reads_ended, 2);
@@ -136,7 +136,7 @@ TEST_F(ErasedMeanwhile, ItEndsAlsoWhenOthersNeverStop) {
     if (++reads_ended > 1) move_pages();
   };
 
-  const auto erased = store->retention().erase(lease.session, secrets);
+  const auto erased = store->upkeep().erase(lease.session, secrets);
   reads.then = {};
 
   ASSERT_TRUE(erased) << erased.error().message;

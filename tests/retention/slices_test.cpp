@@ -9,7 +9,7 @@
 #include "counted/counted_store.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {
@@ -59,7 +59,7 @@ Cost cost_of_prune(std::size_t turns) {
   const Lease lease = counted.open_session("session");
   counted.take_turns(lease, turns, Sync::later);
   Largest largest(counted);
-  must(counted.store().retention().prune(lease.session, {}, largest.progress()));
+  must(counted.store().upkeep().prune(lease.session, {}, largest.progress()));
   return {largest.rows, largest.bytes, largest.slices};
 }
 
@@ -80,7 +80,7 @@ TEST(Slices, OfARemovalDoNotGrowWithTheHistory) {
   must(counted.store().ownership().release(lease));
   Largest largest(counted);
 
-  must(counted.store().retention().remove(lease.session, largest.progress()));
+  must(counted.store().upkeep().remove(lease.session, largest.progress()));
 
   EXPECT_GT(largest.slices, 40);
   EXPECT_LE(largest.rows, 1500U);
@@ -119,7 +119,7 @@ TEST_F(Meanwhile, AForkMadeBetweenSlicesKeepsWhatItSees) {
   bool is_made = false;
   int slices = 0;
 
-  must(store().retention().prune(lease.session, {}, [&](const Step&) {
+  must(store().upkeep().prune(lease.session, {}, [&](const Step&) {
     // After the names, and after the first entries.
     if (++slices == 4) is_made = store().sessions().create(fork).has_value();
     return true;
@@ -132,7 +132,7 @@ TEST_F(Meanwhile, AForkMadeBetweenSlicesKeepsWhatItSees) {
 
 TEST_F(Meanwhile, CommitsAndReadsGoOn) {
   int commits = 0;
-  must(store().retention().prune(lease.session, {}, [&](const Step&) {
+  must(store().upkeep().prune(lease.session, {}, [&](const Step&) {
     commits += store().commit(lease, counted.next_turn(lease.session)) ? 1 : 0;
     return store().log().read(lease.session, {}).has_value();
   }));
@@ -154,7 +154,7 @@ TEST_F(Meanwhile, AReaderNeverSeesAKeptPointChange) {
     } while (!is_done);
   });
   while (reads == 0) std::this_thread::yield();
-  must(store().retention().prune(lease.session, {.last = 1, .since = {}, .every = 200}));
+  must(store().upkeep().prune(lease.session, {.last = 1, .since = {}, .every = 200}));
   is_done = true;
   reader.join();
 
@@ -176,12 +176,11 @@ TEST(Collecting, LeavesABlobThatACommitNamesBetweenSlices) {
   bool is_named = false;
   bool is_put = false;
 
-  const auto freed =
-      must(counted.store().retention().collect_blobs(blob_grace_min, [&](const Step&) {
-        if (!is_named) is_named = counted.store().commit(lease, naming).has_value();
-        if (!is_put) is_put = counted.store().blobs().put("blob 500").has_value();
-        return true;
-      }));
+  const auto freed = must(counted.store().upkeep().collect_blobs(blob_grace_min, [&](const Step&) {
+    if (!is_named) is_named = counted.store().commit(lease, naming).has_value();
+    if (!is_put) is_put = counted.store().blobs().put("blob 500").has_value();
+    return true;
+  }));
 
   ASSERT_TRUE(is_named && is_put);
   EXPECT_EQ(freed.items, 598U);
@@ -198,7 +197,7 @@ TEST(Collecting, NeverTakesWhatACommitNamed) {
     // Time passes for the collector only here, so that some puts are old when it comes.
     while (!is_done) {
       clock.advance(blob_grace_min / 2 + Duration(1));
-      must(counted.store().retention().collect_blobs(blob_grace_min));
+      must(counted.store().upkeep().collect_blobs(blob_grace_min));
     }
   });
   std::vector<BlobRef> named;

@@ -2,12 +2,6 @@
 
 perdure_test(
   retention_test
-  SOURCES retention/erased_bytes_test.cpp
-          retention/erased_meanwhile_test.cpp
-          retention/file_size_test.cpp
-          retention/slices_test.cpp
-          counted/counted_store.cpp
-          doubles/counting_vfs.cpp
-          doubles/vfs_shim.cpp
-  LABELS retention
-  TIMEOUT 120)
+  SOURCES retention/erased_bytes_test.cpp retention/erased_meanwhile_test.cpp
+          retention/file_size_test.cpp retention/slices_test.cpp
+  LABELS retention)

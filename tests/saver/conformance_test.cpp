@@ -12,10 +12,8 @@
 
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/temp_folder.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/saver.hpp"
-#include "perdure/runtime/saver_conformance.hpp"
-#include "perdure/runtime/store_saver.hpp"
 #include "saver/open_saver_at.hpp"
 #include "saver/wrong_savers.hpp"
 

@@ -6,10 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/saver.hpp"
-#include "perdure/runtime/store_saver.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 

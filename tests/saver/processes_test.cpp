@@ -12,10 +12,10 @@
 
 #include "contract/backends.hpp"
 #include "crash/child_process.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/store_saver.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 #include "saver/growing_state.hpp"
 #include "saver/open_saver_at.hpp"
 

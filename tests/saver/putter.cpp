@@ -15,9 +15,9 @@
 #include <utility>
 #include <variant>
 
+#include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/saver.hpp"
 #include "saver/growing_state.hpp"
 #include "saver/open_saver_at.hpp"
 

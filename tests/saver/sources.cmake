@@ -5,9 +5,6 @@ perdure_test_program(saver_putter SOURCES saver/putter.cpp)
 perdure_test(
   saver_test
   SOURCES saver/conformance_test.cpp saver/processes_test.cpp saver/syncs_test.cpp
-          counted/counted_store.cpp crash/child_process.cpp doubles/counting_vfs.cpp
-          doubles/vfs_shim.cpp
   PROGRAMS saver_putter
   LABELS saver
-  POSTGRES
-  TIMEOUT 120)
+  POSTGRES)

@@ -8,8 +8,8 @@
 #include <variant>
 
 #include "counted/counted_store.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/store_saver.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -8,10 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/saver.hpp"
-#include "perdure/runtime/store_saver.hpp"
 
 namespace perdure {
 

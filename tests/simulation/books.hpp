@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "simulation/kinds.hpp"
 
 namespace perdure::simulation {

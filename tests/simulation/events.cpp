@@ -11,15 +11,14 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_records.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "runtime/writer/session_writer.hpp"
 #include "simulation/kinds.hpp"
 #include "simulation/life.hpp"
@@ -216,7 +215,7 @@ void Life::open_again(Actor& actor, Process& process) {
 void Life::remove(Actor& actor) {
   actor.process.reset();
   const auto calls = store_->ledger().list({.session = actor.id});
-  const auto removed = store_->retention().remove(actor.id);
+  const auto removed = store_->upkeep().remove(actor.id);
   if (!removed) {
     const ErrorCode code = removed.error().code;
     const bool may_be = code == ErrorCode::not_found || code == ErrorCode::lease_held ||

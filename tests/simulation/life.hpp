@@ -21,7 +21,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_records.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
 #include "property/dice.hpp"

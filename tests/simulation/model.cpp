@@ -12,11 +12,10 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/ledger.hpp"
 #include "property/dice.hpp"
+#include "runtime/api/records.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/kinds.hpp"
 

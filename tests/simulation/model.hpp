@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "property/dice.hpp"
 

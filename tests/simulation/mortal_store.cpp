@@ -2,7 +2,6 @@
 
 #include "simulation/mortal_store.hpp"
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,115 +42,101 @@ std::string_view to_string(Mishap mishap) {
   return "";
 }
 
-class MortalStore::MortalSessions final : public Sessions {
- public:
-  explicit MortalSessions(MortalStore& store) : store_(store), behind_(store.behind_.sessions()) {}
-
-  Result<SessionSummary> create(const NewSession& session) final {
-    if (store_.is_dead_) return away();
-    return behind_.create(session);
-  }
-  Result<SessionSummary> read(const SessionId& id) final {
-    auto row = behind_.read(id);
-    const auto grave = store_.graves_.find(id.text());
-    if (row && !row->holder && grave != store_.graves_.end()) row->holder = grave->second;
-    return row;
-  }
-  Result<SessionPage> list(const SessionQuery& query) final { return behind_.list(query); }
-  Result<std::vector<SessionSummary>> due(std::size_t limit) final { return behind_.due(limit); }
-  Result<SessionSummary> annotate(const SessionId& id, const Annotation& part) final {
-    if (store_.is_dead_) return away();
-    return behind_.annotate(id, part);
-  }
-
- private:
-  MortalStore& store_;
-  Sessions& behind_;
-};
-
-class MortalStore::MortalOwnership final : public Ownership {
- public:
-  explicit MortalOwnership(MortalStore& store)
-      : store_(store), behind_(store.behind_.ownership()) {}
-
-  Result<void> enroll(const NewWorker& worker) final {
-    if (store_.is_dead_) return away();
-    store_.worker_ = worker.id;
-    return behind_.enroll(worker);
-  }
-  Result<void> renew(const WorkerId& worker) final {
-    if (store_.is_dead_) return away();
-    return behind_.renew(worker);
-  }
-  Result<void> retire(const WorkerId& worker) final {
-    if (store_.is_dead_) return away();
-    return behind_.retire(worker);
-  }
-  Result<Lease> acquire(const SessionId& session, const WorkerId& worker, Sync sync) final {
-    if (store_.is_dead_) return away();
-    return behind_.acquire(session, worker, sync);
-  }
-  Result<void> release(const Lease& lease) final {
-    if (store_.is_dead_) return away();
-    return behind_.release(lease);
-  }
-  Result<ResourceLease> acquire_resource(const std::string& name, const WorkerId& worker) final {
-    return behind_.acquire_resource(name, worker);
-  }
-  Result<void> release_resource(const ResourceLease& lease) final {
-    return behind_.release_resource(lease);
-  }
-  Result<std::optional<Holder>> find_resource(const std::string& name) final {
-    return behind_.find_resource(name);
-  }
-
- private:
-  MortalStore& store_;
-  Ownership& behind_;
-};
-
-class MortalStore::MortalLedger final : public Ledger {
- public:
-  explicit MortalLedger(MortalStore& store) : store_(store), behind_(store.behind_.ledger()) {}
-
-  Result<Call> read(const SessionId& session, Position call) final {
-    if (store_.fails_to_read()) return away();
-    return behind_.read(session, call);
-  }
-  Result<std::optional<Call>> find_holder(const Digest& key) final {
-    if (store_.fails_to_read()) return away();
-    return behind_.find_holder(key);
-  }
-  Result<std::vector<Call>> by_key(const Digest& key) final {
-    if (store_.fails_to_read()) return away();
-    return behind_.by_key(key);
-  }
-  Result<std::vector<Call>> find_claims(const Digest& key) final {
-    if (store_.fails_to_read()) return away();
-    return behind_.find_claims(key);
-  }
-  Result<std::vector<Call>> list(const CallQuery& query) final {
-    if (store_.fails_to_read()) return away();
-    return behind_.list(query);
-  }
-
- private:
-  MortalStore& store_;
-  Ledger& behind_;
-};
-
 MortalStore::MortalStore(Store& behind, Graves& graves)
-    : behind_(behind),
-      graves_(graves),
-      sessions_(std::make_unique<MortalSessions>(*this)),
-      ownership_(std::make_unique<MortalOwnership>(*this)),
-      ledger_(std::make_unique<MortalLedger>(*this)) {}
+    : Store({.sessions = *this,
+             .ownership = *this,
+             .log = behind.log(),
+             .ledger = *this,
+             .inbox = behind.inbox(),
+             .blobs = behind.blobs(),
+             .upkeep = behind.upkeep(),
+             .transfer = behind.transfer()}),
+      behind_(behind),
+      graves_(graves) {}
 
-MortalStore::~MortalStore() = default;
+Result<SessionSummary> MortalStore::create(const NewSession& session) {
+  if (is_dead_) return away();
+  return behind_.sessions().create(session);
+}
 
-Sessions& MortalStore::sessions() { return *sessions_; }
-Ownership& MortalStore::ownership() { return *ownership_; }
-Ledger& MortalStore::ledger() { return *ledger_; }
+Result<SessionSummary> MortalStore::read(const SessionId& id) {
+  auto row = behind_.sessions().read(id);
+  const auto grave = graves_.find(id.text());
+  if (row && !row->holder && grave != graves_.end()) row->holder = grave->second;
+  return row;
+}
+
+Result<SessionPage> MortalStore::list(const SessionQuery& query) {
+  return behind_.sessions().list(query);
+}
+
+Result<std::vector<SessionSummary>> MortalStore::due(std::size_t limit) {
+  return behind_.sessions().due(limit);
+}
+
+Result<SessionSummary> MortalStore::annotate(const SessionId& id, const Annotation& part) {
+  if (is_dead_) return away();
+  return behind_.sessions().annotate(id, part);
+}
+
+Result<void> MortalStore::enroll(const NewWorker& worker) {
+  if (is_dead_) return away();
+  worker_ = worker.id;
+  return behind_.ownership().enroll(worker);
+}
+
+Result<void> MortalStore::renew(const WorkerId& worker) {
+  if (is_dead_) return away();
+  return behind_.ownership().renew(worker);
+}
+
+Result<void> MortalStore::retire(const WorkerId& worker) {
+  if (is_dead_) return away();
+  return behind_.ownership().retire(worker);
+}
+
+Result<Lease> MortalStore::acquire(const SessionId& session, const WorkerId& worker, Sync sync) {
+  if (is_dead_) return away();
+  return behind_.ownership().acquire(session, worker, sync);
+}
+
+Result<void> MortalStore::release(const Lease& lease) {
+  if (is_dead_) return away();
+  return behind_.ownership().release(lease);
+}
+
+Result<ResourceLease> MortalStore::acquire_resource(const std::string& name,
+                                                    const WorkerId& worker) {
+  return behind_.ownership().acquire_resource(name, worker);
+}
+
+Result<void> MortalStore::release_resource(const ResourceLease& lease) {
+  return behind_.ownership().release_resource(lease);
+}
+
+Result<std::optional<Holder>> MortalStore::find_resource(const std::string& name) {
+  return behind_.ownership().find_resource(name);
+}
+
+Result<Call> MortalStore::read(const SessionId& session, Position call) {
+  if (fails_to_read()) return away();
+  return behind_.ledger().read(session, call);
+}
+
+Result<std::optional<Call>> MortalStore::find_holder(const Digest& key) {
+  if (fails_to_read()) return away();
+  return behind_.ledger().find_holder(key);
+}
+
+Result<std::vector<Call>> MortalStore::with_key(const Digest& key) {
+  if (fails_to_read()) return away();
+  return behind_.ledger().with_key(key);
+}
+
+Result<std::vector<Call>> MortalStore::list(const CallQuery& query) {
+  if (fails_to_read()) return away();
+  return behind_.ledger().list(query);
+}
 
 void MortalStore::plan(std::uint64_t commit, Mishap mishap, std::uint64_t times) {
   commit_in_ = commit;

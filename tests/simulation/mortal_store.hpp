@@ -3,15 +3,19 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -32,11 +36,10 @@ enum class Mishap : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(Mishap mishap);
 
-class MortalStore final : public Store {
+class MortalStore final : public Store, private Sessions, private Ownership, private Ledger {
  public:
   /// Both must outlive it.
   MortalStore(Store& behind, Graves& graves);
-  ~MortalStore() override;
 
   /// At its Nth commit from now, and for as many as `times`.
   void plan(std::uint64_t commit, Mishap mishap, std::uint64_t times);
@@ -57,21 +60,35 @@ class MortalStore final : public Store {
   [[nodiscard]] Result<Receipt> commit(const Lease& lease, const Batch& batch) final;
   [[nodiscard]] Result<Created> create(const NewSession& session, const WorkerId& worker,
                                        const Batch& first) final;
-  [[nodiscard]] Sessions& sessions() final;
-  [[nodiscard]] Ownership& ownership() final;
-  [[nodiscard]] Log& log() final { return behind_.log(); }
-  [[nodiscard]] Ledger& ledger() final;
-  [[nodiscard]] Inbox& inbox() final { return behind_.inbox(); }
-  [[nodiscard]] Blobs& blobs() final { return behind_.blobs(); }
-  [[nodiscard]] Changes& changes() final { return behind_.changes(); }
-  [[nodiscard]] Retention& retention() final { return behind_.retention(); }
-  [[nodiscard]] Upkeep& upkeep() final { return behind_.upkeep(); }
-  [[nodiscard]] Transfer& transfer() final { return behind_.transfer(); }
+  [[nodiscard]] Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) final {
+    return behind_.wait_for_change(since, timeout);
+  }
+  [[nodiscard]] StoreInfo info() const final { return behind_.info(); }
+  [[nodiscard]] Result<std::vector<Remark>> doctor() final { return behind_.doctor(); }
+  [[nodiscard]] Result<void> sync() final { return behind_.sync(); }
+  [[nodiscard]] Result<std::string> loss_token() final { return behind_.loss_token(); }
 
  private:
-  class MortalSessions;
-  class MortalOwnership;
-  class MortalLedger;
+  // Its own roles; all others are those behind.
+  [[nodiscard]] Result<SessionSummary> create(const NewSession& session) final;
+  [[nodiscard]] Result<SessionSummary> read(const SessionId& id) final;
+  [[nodiscard]] Result<SessionPage> list(const SessionQuery& query) final;
+  [[nodiscard]] Result<std::vector<SessionSummary>> due(std::size_t limit) final;
+  [[nodiscard]] Result<SessionSummary> annotate(const SessionId& id, const Annotation& part) final;
+  [[nodiscard]] Result<void> enroll(const NewWorker& worker) final;
+  [[nodiscard]] Result<void> renew(const WorkerId& worker) final;
+  [[nodiscard]] Result<void> retire(const WorkerId& worker) final;
+  [[nodiscard]] Result<Lease> acquire(const SessionId& session, const WorkerId& worker,
+                                      Sync sync) final;
+  [[nodiscard]] Result<void> release(const Lease& lease) final;
+  [[nodiscard]] Result<ResourceLease> acquire_resource(const std::string& name,
+                                                       const WorkerId& worker) final;
+  [[nodiscard]] Result<void> release_resource(const ResourceLease& lease) final;
+  [[nodiscard]] Result<std::optional<Holder>> find_resource(const std::string& name) final;
+  [[nodiscard]] Result<Call> read(const SessionId& session, Position call) final;
+  [[nodiscard]] Result<std::optional<Call>> find_holder(const Digest& key) final;
+  [[nodiscard]] Result<std::vector<Call>> with_key(const Digest& key) final;
+  [[nodiscard]] Result<std::vector<Call>> list(const CallQuery& query) final;
 
   [[nodiscard]] Mishap next_mishap();
   [[nodiscard]] Result<Receipt> commit_behind(const Lease& lease, const Batch& batch);
@@ -90,9 +107,6 @@ class MortalStore final : public Store {
   Mishap mishap_ = Mishap::none;
   std::uint64_t times_ = 0;
   std::uint64_t read_fails_in_ = 0;
-  std::unique_ptr<MortalSessions> sessions_;
-  std::unique_ptr<MortalOwnership> ownership_;
-  std::unique_ptr<MortalLedger> ledger_;
 };
 
 }  // namespace perdure::simulation

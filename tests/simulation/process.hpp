@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"

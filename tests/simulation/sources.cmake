@@ -2,17 +2,14 @@
 
 perdure_test(
   simulation_test
-  SOURCES property/seeds.cpp
-          simulation/events.cpp
+  SOURCES simulation/events.cpp
           simulation/judge.cpp
           simulation/kinds.cpp
           simulation/life.cpp
           simulation/model.cpp
-          simulation/mortal_store.cpp
           simulation/simulation_test.cpp
           simulation/tools.cpp
           simulation/turns.cpp
           simulation/world.cpp
   LABELS simulation
-  POSTGRES
-  TIMEOUT 300)
+  POSTGRES)

@@ -16,7 +16,7 @@
 
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "simulation/kinds.hpp"
 
 namespace perdure::simulation {

@@ -32,7 +32,7 @@ LIVES = 4000  # of the simulation, each round
 FUZZ_SECONDS = 30  # for each target, each round
 # Of PostgreSQL: what is done to servers and to those who use them, and how often each round.
 SERVERS = (("herd_test", "*", 40), ("pg_faults_test", "Restarts.UnderLoad*", 30), ("failover_test", "FailOver.*", 5))
-FULL = ("damage_sweep_test", "faults_test", "memory_test", "power_test", "crash_test", "agent_sweep_test",
+FULL = ("damage_test", "faults_test", "memory_test", "power_test", "crash_test", "agent_sweep_test",
         "effects_test", "copy_test")
 # "power: 724 cuts, 969 disks, 0 violations": what a test says it swept.
 SWEPT = re.compile(r"^(?P<who>[^:\n]+): (?P<counts>.+), 0 violations$", re.MULTILINE)
@@ -45,7 +45,7 @@ def commands(programs: pathlib.Path, seed: int) -> list[Command]:
     power = [str(programs / "power_test"), f"--seed={seed}", f"--rounds={DISKS}"]
     faults = [[str(programs / name), f"--seed={seed}"] for name in ("faults_test", "memory_test")]
     fuzz = [sys.executable, str(ROOT / "fuzz" / "run.py"), "--runs=0", f"--seconds={FUZZ_SECONDS}", f"--seed={seed}"]
-    damage = [str(programs / "damage_sweep_test"), f"--seed={seed}"]
+    damage = [str(programs / "damage_test"), "--gtest_filter=DamageSweep.*", f"--seed={seed}"]
     sequences = {"SEED": str(seed), "PERDURE_PROPERTY_RUNS": str(SEQUENCES)}
     lives = {"SEED": str(seed * LIVES), "PERDURE_PROPERTY_RUNS": str(LIVES)}
     servers = [

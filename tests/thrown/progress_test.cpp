@@ -1,8 +1,6 @@
 // Long work of a store, and a progress observer that throws: at its first step, at a later one, at its
 // last. It fails and names the observer, and the same work is done by the next call.
 
-#include "perdure/store/progress.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
@@ -19,14 +17,11 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/retention.hpp"
-#include "perdure/store/salvage.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "thrown/throwing.hpp"
@@ -107,18 +102,18 @@ TEST_P(ThrowingProgress, OfACheck) {
 
 TEST_P(ThrowingProgress, OfAPrune) {
   try_every_step(
-      of([this](const Progress& told) { return store->retention().prune(id, {.last = 1}, told); }));
+      of([this](const Progress& told) { return store->upkeep().prune(id, {.last = 1}, told); }));
 }
 
 TEST_P(ThrowingProgress, OfARemoval) {
-  try_every_step(of([this](const Progress& told) { return store->retention().remove(id, told); }));
+  try_every_step(of([this](const Progress& told) { return store->upkeep().remove(id, told); }));
 }
 
 TEST_P(ThrowingProgress, OfACollectionAndAVacuum) {
   try_every_step(of([this](const Progress& told) {
-    return store->retention().collect_blobs(std::chrono::hours(1), told);
+    return store->upkeep().collect_blobs(std::chrono::hours(1), told);
   }));
-  try_every_step(of([this](const Progress& told) { return store->retention().vacuum(told); }));
+  try_every_step(of([this](const Progress& told) { return store->upkeep().vacuum(told); }));
 }
 
 TEST_P(ThrowingProgress, OfAnExportAndALookAtIt) {
@@ -147,10 +142,10 @@ TEST_P(ThrowingProgress, OfAnImportWhichIsThenDone) {
 }
 
 TEST_P(ThrowingProgress, OfACopyWhichIsThenDone) {
-  try_every_step(of([this](const Progress& told) -> Result<CopyReport> {
+  try_every_step(of([this](const Progress& told) -> Result<MoveReport> {
     const auto to = must(open_store("memory:"));
-    auto copied = copy_store(*store, *to, {}, told);
-    must(copy_store(*store, *to));
+    auto copied = move_sessions(*store, *to, {}, told);
+    must(move_sessions(*store, *to));
     must(to->sessions().read(id));
     return copied;
   }));

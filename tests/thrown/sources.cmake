@@ -4,5 +4,4 @@ perdure_test(
   thrown_test
   SOURCES thrown/agent_test.cpp thrown/caller_test.cpp thrown/policy_test.cpp thrown/progress_test.cpp
   LABELS runtime
-  TIMEOUT 300
   POSTGRES)

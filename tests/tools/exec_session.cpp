@@ -8,9 +8,9 @@
 #include <string>
 
 #include "doubles/must.hpp"
-#include "perdure/agent/exec_tool.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 using namespace perdure;  // NOLINT: a small program.
 

@@ -20,9 +20,10 @@
 #include <vector>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/agent/exec_tool.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/fifo.hpp"
 

@@ -15,7 +15,6 @@
 #include "perdure/core/error.hpp"
 #include "tools/fifo.hpp"
 #include "tools/process/program.hpp"
-#include "tools/process/spawn.hpp"
 
 namespace perdure {
 namespace {

@@ -11,12 +11,13 @@
 #include <sys/resource.h>
 
 #include "doubles/must.hpp"
-#include "perdure/agent/exec_tool.hpp"
+#include "perdure/agent/tools.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 using namespace perdure;  // NOLINT: a small program.
 

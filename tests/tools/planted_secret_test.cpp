@@ -8,13 +8,13 @@
 #include <optional>
 #include <string>
 
+#include "core/api/text.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/agent/exec_tool.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/core/base64.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

@@ -25,22 +25,17 @@
 
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/open.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/schema.hpp"
+#include "perdure/store/store.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/schema.hpp"
 #include "upgrade/tale.hpp"
 
 namespace {
 
 using namespace perdure;  // NOLINT(google-build-using-namespace): a program of its own.
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 SessionId session_named(const std::string& name) { return must(SessionId::parse(name)); }
 MessageId message_named(const std::string& name) { return must(MessageId::parse(name)); }
@@ -218,8 +213,8 @@ class Maker {
     for (const char* text : {"one", "two", "three"}) {
       commit(trimmed, {.entries = {said(text), plan(text)}, .checkpoint = named("")});
     }
-    must(store_.retention().prune(trimmed, {.last = 1}));
-    must(store_.retention().erase(trimmed, {1}));
+    must(store_.upkeep().prune(trimmed, {.last = 1}));
+    must(store_.upkeep().erase(trimmed, {1}));
 
     const SessionId gone = session_named("gone");
     const Digest key = sha256("key of one that is gone");
@@ -236,7 +231,7 @@ class Maker {
             .annotation = {},
             .origin = NewSession::Origin{.session = gone, .at = Point::head()}});
     must(store_.ownership().release(must(store_.ownership().acquire(gone, worker_))));
-    must(store_.retention().remove(gone));
+    must(store_.upkeep().remove(gone));
     const Position at = next(calls_);
     commit(
         calls_,
@@ -255,7 +250,7 @@ class Maker {
     options.clock = &clock_;
     options.ids = &other_ids_;
     const auto other = must(open_store("memory:", options));
-    must(copy_store(store_, *other, {.sessions = {moved}, .place = "another store"}));
+    must(move_sessions(store_, *other, {.sessions = {moved}, .place = "another store"}));
   }
 
   // What a bundle brings: a call that only claims its key, and a removed session's claim of one.
@@ -281,7 +276,7 @@ class Maker {
                    .call = 1, .state = CallState::succeeded, .result = 2, .who = {}, .why = {}}}});
       must(other->ownership().release(must(other->ownership().acquire(id, worker_))));
     }
-    must(other->retention().remove(session_named("gone_stranger")));
+    must(other->upkeep().remove(session_named("gone_stranger")));
     must(export_sessions(*other, bundle_));
     must(import_bundle(store_, bundle_));
     std::filesystem::remove(bundle_);

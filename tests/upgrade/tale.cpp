@@ -10,33 +10,35 @@
 namespace perdure {
 namespace {
 
-constexpr int batches_max = 60;
+constexpr int tale_batches_max = 60;
 
-std::string told(const std::optional<Position>& value) {
+std::string tale_told(const std::optional<Position>& value) {
   return value ? std::to_string(*value) : "none";
 }
 
-std::string told(const std::optional<Digest>& value) { return value ? to_hex(*value) : "none"; }
+std::string tale_told(const std::optional<Digest>& value) {
+  return value ? to_hex(*value) : "none";
+}
 
-std::string told(const Tally& value) {
+std::string tale_told(const Tally& value) {
   return fmt::format("{}/{}/{}/{}/{}", value.turns, value.steps, value.tokens_in, value.tokens_out,
                      value.cost_micros);
 }
 
-std::string told(const std::optional<Holder>& value) {
+std::string tale_told(const std::optional<Holder>& value) {
   if (!value) return "nobody";
   return fmt::format("{} host={} pid={} since={} fence={} {}", value->worker.text(),
                      describe(value->host), value->pid, describe(value->since), value->fence,
                      value->alive ? "alive" : "dead");
 }
 
-std::string told(const std::optional<Parent>& value) {
+std::string tale_told(const std::optional<Parent>& value) {
   if (!value) return "none";
   return fmt::format("{} of {}@{}", value->lineage == Lineage::fork ? "fork" : "child",
                      value->session.text(), value->position);
 }
 
-std::string told(const SessionSummary& value) {
+std::string tale_told(const SessionSummary& value) {
   std::string tags;
   for (const auto& tag : value.tags) tags += describe(tag) + " ";
   return fmt::format(
@@ -45,50 +47,51 @@ std::string told(const SessionSummary& value) {
       "created_at={} updated_at={}",
       value.id.text(), describe(value.title), describe(value.opening), tags,
       describe(value.metadata), describe(value.status), describe(value.wait_reason),
-      describe(value.wake_at), told(value.parent), told(value.holder), value.head, value.next,
-      value.version, told(value.tally), value.attention, value.revision, describe(value.created_at),
-      describe(value.updated_at));
+      describe(value.wake_at), tale_told(value.parent), tale_told(value.holder), value.head,
+      value.next, value.version, tale_told(value.tally), value.attention, value.revision,
+      describe(value.created_at), describe(value.updated_at));
 }
 
-std::string told(const Entry& value) {
+std::string tale_told(const Entry& value) {
   return fmt::format("#{} segment={} {}/{} {} body={} hash={} tally={} at={} {}", value.position,
                      value.segment, describe(value.channel), describe(value.kind),
                      value.fold == Fold::append ? "append" : "replace", describe(value.body),
-                     to_hex(value.hash), told(value.tally), describe(value.at),
+                     to_hex(value.hash), tale_told(value.tally), describe(value.at),
                      value.condition == Condition::intact ? "intact" : "NOT INTACT");
 }
 
-std::string told(const Checkpoint& value) {
+std::string tale_told(const Checkpoint& value) {
   return fmt::format("v{} #{} at={} reason={} label={} metadata={} tally={}", value.version,
                      value.position, describe(value.at), describe(value.reason),
-                     describe(value.label), describe(value.metadata), told(value.tally));
+                     describe(value.label), describe(value.metadata), tale_told(value.tally));
 }
 
-std::string told(const Segment& value) {
+std::string tale_told(const Segment& value) {
   return fmt::format("segment {} of {} first={} parent={}@{}", value.id, value.session.text(),
-                     value.first, told(value.parent), value.parent_position);
+                     value.first, tale_told(value.parent), value.parent_position);
 }
 
-std::string told(const Receipt& value) {
+std::string tale_told(const Receipt& value) {
   return fmt::format("first={} count={} head={} version={} at={} chain={}", value.first,
-                     value.count, value.head, told(value.version), describe(value.at),
+                     value.count, value.head, tale_told(value.version), describe(value.at),
                      to_hex(value.chain));
 }
 
-std::string told(const Call& value) {
+std::string tale_told(const Call& value) {
   return fmt::format(
       "{}:{} args={} result={} tool={} provider_id={} effect={} key={} claimed={} state={} "
       "attempts={} "
       "failures={} fence={} intended_at={} dispatched_at={} deadline={} settled_at={} who={} "
       "why={}",
-      value.session.text(), value.position, value.args, told(value.result), describe(value.tool),
-      describe(value.provider_id), to_string(value.effect), told(value.key), told(value.claimed),
-      describe(value.state), value.attempts, value.failures, value.fence,
-      describe(value.intended_at), describe(value.dispatched_at), describe(value.deadline),
-      describe(value.settled_at), describe(value.who), describe(value.why));
+      value.session.text(), value.position, value.args, tale_told(value.result),
+      describe(value.tool), describe(value.provider_id), to_string(value.effect),
+      tale_told(value.key), tale_told(value.claimed), describe(value.state), value.attempts,
+      value.failures, value.fence, describe(value.intended_at), describe(value.dispatched_at),
+      describe(value.deadline), describe(value.settled_at), describe(value.who),
+      describe(value.why));
 }
 
-std::string told(const InboxMessage& value) {
+std::string tale_told(const InboxMessage& value) {
   return fmt::format("{} kind={} body={} at={}", value.id.text(), describe(value.kind),
                      describe(value.body), describe(value.at));
 }
@@ -98,7 +101,7 @@ class Tale {
   explicit Tale(Store& store) : store_(store) {}
 
   std::string all() {
-    line(0, "incarnation " + store_.upkeep().info().incarnation);
+    line(0, "incarnation " + store_.info().incarnation);
     SessionQuery query;
     query.sort = SessionSort::created;
     query.descending = false;
@@ -110,8 +113,8 @@ class Tale {
     add_calls();
     for (const std::string name : {"printer", "mailbox"}) {
       const auto holder = store_.ownership().find_resource(name);
-      line(0,
-           "resource " + name + " held by " + (holder ? told(*holder) : describe(holder.error())));
+      line(0, "resource " + name + " held by " +
+                  (holder ? tale_told(*holder) : describe(holder.error())));
     }
     return std::move(text_);
   }
@@ -125,11 +128,11 @@ class Tale {
   void list(const std::string& what, const Result<std::vector<T>>& found) {
     line(2, what + (found ? "" : " " + describe(found.error())));
     if (!found) return;
-    for (const T& one : *found) line(4, told(one));
+    for (const T& one : *found) line(4, tale_told(one));
   }
 
   void add(const SessionSummary& session) {
-    line(0, told(session));
+    line(0, tale_told(session));
     list("line", store_.log().line(session.id, Point::head()));
     add_log(session);
     list("checkpoints", store_.log().checkpoints(session.id, {}));
@@ -158,7 +161,7 @@ class Tale {
   void add_value(const SessionSummary& session) {
     const auto plan = store_.log().find_value(session.id, "plan", Point::head());
     if (!plan) return line(2, "plan " + describe(plan.error()));
-    line(2, "plan " + (*plan ? told(**plan) : "none"));
+    line(2, "plan " + (*plan ? tale_told(**plan) : "none"));
   }
 
   void add_messages(const SessionSummary& session) {
@@ -177,11 +180,11 @@ class Tale {
   }
 
   void add_receipts(const SessionSummary& session) {
-    for (int number = 1; number <= batches_max; ++number) {
+    for (int number = 1; number <= tale_batches_max; ++number) {
       const auto batch = BatchId::parse(fmt::format("b{}", number)).value();
       const auto receipt = store_.log().find_receipt(session.id, batch);
       if (!receipt) return line(2, "receipts " + describe(receipt.error()));
-      if (*receipt) line(2, "receipt " + batch.text() + " " + told(**receipt));
+      if (*receipt) line(2, "receipt " + batch.text() + " " + tale_told(**receipt));
     }
   }
 

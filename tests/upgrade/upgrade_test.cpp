@@ -28,11 +28,12 @@
 #include "doubles/difference.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/next_format.hpp"
+#include "doubles/places.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/salvage.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "store/rules/format.hpp"
-#include "store/sqlite/connection.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/schema.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "upgrade/tale.hpp"
 
@@ -59,7 +60,7 @@ class PastStore : public testing::TestWithParam<Past> {
   PastStore() { bring_back(); }
 
   static std::string kept(std::string_view ending) {
-    return fmt::format("{}/format-{}.{}", PERDURE_PAST_STORES, format(), ending);
+    return fmt::format("{}/tests/upgrade/format-{}.{}", repository_root(), format(), ending);
   }
 
   static std::int64_t format() { return std::get<std::int64_t>(GetParam()); }
@@ -147,7 +148,7 @@ TEST(PastStores, AreWhatTodaysBuildMakes) {
   ASSERT_TRUE(ChildProcess("upgrade_maker", {folder.path().string()}).wait().is_clean());
   for (const std::string& name : {fmt::format("format-{}.golden.txt", sqlite::format_number),
                                   fmt::format("format-{}.store", sqlite::format_number)}) {
-    const std::string past = fmt::format("{}/{}", PERDURE_PAST_STORES, name);
+    const std::string past = fmt::format("{}/tests/upgrade/{}", repository_root(), name);
     const std::string made = folder.file(name);
     const bool is_same = name.ends_with("txt") ? read_bytes(past) == read_bytes(made)
                                                : tables_of(past) == tables_of(made);
@@ -165,7 +166,7 @@ TEST_P(PastStore, TellsWhatItToldThen) {
 }
 
 TEST_P(PastStore, HasTheBuildsFormatWhenItWasOpened) {
-  EXPECT_EQ(open()->upkeep().info().format, sqlite::last_format(steps()));
+  EXPECT_EQ(open()->info().format, sqlite::last_format(steps()));
   EXPECT_EQ(pragma("user_version"), sqlite::last_format(steps()));
 }
 

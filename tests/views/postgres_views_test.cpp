@@ -13,7 +13,7 @@
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
@@ -98,7 +98,7 @@ TEST_F(PostgresViews, ShowCallsWithWhatStandsInBlocksOfMessages) {
 TEST_F(PostgresViews, ShowAnErasedBodyAsNothing) {
   const Lease trip = create({.id = SessionId::parse("trip").value()});
   commit(trip, {.entries = {said("1"), said("\"two\"")}, .checkpoint = turn});
-  must(store->retention().erase(trip.session, {1}));
+  must(store->upkeep().erase(trip.session, {1}));
   EXPECT_EQ(shown("transcript_json", "checkpoints"), R"([null,"two"])");
   EXPECT_EQ(shown("body", "entries ORDER BY position"), R"(NULL|"two")");
 }

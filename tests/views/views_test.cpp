@@ -13,19 +13,14 @@
 #include <vector>
 
 #include "doubles/fake_clock.hpp"
+#include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/open.hpp"
-#include "sqlite/connection.hpp"
+#include "perdure/store/store.hpp"
+#include "sqlite/engine/connection.hpp"
 
 namespace perdure {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 /// The first column of the query's rows, as the shell prints them; `NULL` for none.
 std::vector<std::string> shell(const std::string& path, const std::string& sql) {
@@ -292,7 +287,7 @@ TEST_F(ViewsOfCalls, AnErasedBodyIsShownAsNothing) {
          CallState::succeeded, {entry("transcript", Body::from_text("\"sent\""))});
   commit(trip,
          {.entries = {entry("plan", Body::from_text("{}"), Fold::replace)}, .checkpoint = turn()});
-  must(store->retention().erase(trip.session, {1, 2, 3}));
+  must(store->upkeep().erase(trip.session, {1, 2, 3}));
 
   EXPECT_EQ(query("SELECT transcript_json FROM checkpoints"), Lines{"[null,null]"});
   EXPECT_EQ(query("SELECT plan_json FROM checkpoints"), Lines{"NULL"});
@@ -306,7 +301,7 @@ TEST_F(ViewsOfCalls, ARemovedSessionIsInNoView) {
          {entry("transcript", Body::from_text("2"))});
   must(store->ownership().release(trip));
   // Nothing of it is cleared yet.
-  must(store->retention().remove(trip.session, [](const Step&) { return false; }));
+  must(store->upkeep().remove(trip.session, [](const Step&) { return false; }));
 
   for (const char* view : {"sessions", "entries", "checkpoints", "tool_calls"}) {
     EXPECT_EQ(query(fmt::format("SELECT count(*) FROM {}", view)), Lines{"0"}) << view;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "perdure/core/canonical_json.hpp"
+#include "core/api/json_text.hpp"
 #include "perdure/core/json.hpp"
 #include "world/wire.hpp"
 

@@ -4,35 +4,35 @@
 //
 // Each arrow is a commit (runtime/session.hpp), and the loop keeps nothing that is not in the log:
 // what to do next follows from the session's state alone. So a process may die anywhere, and
-// whoever resumes the session goes on with that very step. A request whose response was lost
+// the process that resumes the session continues with that very step. A request whose response was lost
 // counts as spent, and is made again.
 //
-// What ends a turn is said in turn_report.hpp. Reasons that people should see in a list of sessions
+// What ends a turn is said in turn.hpp. Reasons that people should see in a list of sessions
 // (limits, budget, an unfinished plan, a model that failed) set the session to `waiting` and say
 // why. And:
 //
-// - Calls are checked before they are recorded (call_check.hpp). A "no" is a result that the model
+// - Calls are checked before they are recorded (permissions.hpp). A "no" is a result that the model
 //   gets; nothing is dispatched. "Ask" is an approval that the session waits for.
 // - Money. The most that a request may cost is reserved with it. If that is not there, the request is
 //   not made: `budget`. A response that was paid for is recorded in any case, and its calls are made:
 //   they cost no model's money, and their results wait for the day the budget is raised
 //   (Session::set_budget). A session with a budget runs no model without a price.
 // - A response that was cut off is recorded as partial; its calls are not made, and the model is asked
-//   to go on. What it cost is taken to be all that was reserved, unless the provider told.
+//   to continue. Its cost is taken to be all that was reserved, unless the provider reports it.
 // - A response at its limit of tokens (`length`) is an answer if it asks for no calls: the turn is
 //   `completed`, and the report says that it is cut short. If it does, they are made, except the last:
 //   that one may lack its end.
 // - `paused`: the provider gets the same conversation again.
 // - A final answer with an unfinished plan is refused twice, with what is missing.
 // - What a user says comes before calls that an interrupted turn did not begin: those are
-//   `cancelled`, and the model is told so. Without input they are made.
+//   `cancelled`, and the model gets that as their result. Without input they are made.
 // - Messages that arrive meanwhile (Mail::say) are taken in before the next request. A pause or a
 //   cancellation stops a stream or a tool that runs, within a second, as the caller's stop does.
 //
-// A session is of the agent that it was begun with, known by its digest (on_change.hpp). Under
-// another one it goes on as OnChange says. The digests are compared before anything is done, also
+// A session is of the agent that it was begun with, known by its digest (agent.hpp). Under
+// another one it continues as OnChange says. The digests are compared before anything is done, also
 // before a call that an earlier process left is looked at: nothing runs under a changed agent that
-// nobody accepted. Once it goes on, all of it goes by the new agent: its setup, and its rules for
+// no person accepted. Once it continues, all of it follows the new agent: its setup, and its rules for
 // calls, those that were left or are in doubt included. A tool that is gone cannot be asked: what is
 // not known of its calls stays in doubt.
 //
@@ -46,36 +46,70 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "perdure/agent/agent_observer.hpp"
-#include "perdure/agent/limits.hpp"
-#include "perdure/agent/on_change.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/prices.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/setup.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
+
+/// What ends a turn before the agent is done. A session that a limit stopped gets fresh limits when it is
+/// run again; a turn that a process left in the middle does not: its iterations and its time count. Money is
+/// limited by the session's budget, over its whole life.
+struct Limits {
+  /// Responses of the model, from the last word of a user on.
+  std::int64_t iterations = 50;
+  /// Of a turn; empty: none. It stops a response that is being received and calls that run, as a
+  /// caller's stop does. Only time counts in which a process runs the turn; of a process that was
+  /// killed, that up to its last response.
+  std::optional<Duration> time{};
+  /// Responses in a row that were cut off, and asked for again.
+  std::int64_t cut_offs = 2;
+  /// The session is warned, once, when so much of its budget is used.
+  std::int64_t warn_percent = 80;
+  bool operator==(const Limits&) const = default;
+};
+
+/// How often a final answer is refused while the plan is unfinished.
+inline constexpr std::int64_t plan_refusals_max = 2;
+
+// A session whose agent is not the one that it was begun with.
+//
+// An agent is known by its digest: a line for each part, `PART HASH` (agent_factory.hpp makes one of an
+// agent file). A session records the one it was begun with, and each one that it went on with
+// (runtime/session_values.hpp).
+
+/// What is done when it is resumed.
+enum class OnChange : std::uint8_t {
+  go_on,   ///< Written "continue": with the new agent, and the log says so.
+  ask,     ///< Only if a person accepts it.
+  refuse,  ///< Not at all.
+};
+
+/// The parts that differ between two digests, sorted; empty: the same agent. Of one that is empty, or
+/// not of this form, all parts do.
+[[nodiscard]] std::vector<std::string> changed_parts(std::string_view recorded,
+                                                     std::string_view now);
 
 class ToolWatch;
 class Conversation;
 struct GuardedSources;
 
 struct AgentSpec {
-  /// Of sessions it begins. Its tools are the toolbox's. Sessions keep theirs, unless they go on
+  /// Of sessions it begins. Its tools are the toolbox's. Sessions keep theirs, unless they continue
   /// under a changed agent.
   Setup setup{};
   Toolbox tools{};
@@ -84,7 +118,7 @@ struct AgentSpec {
   Cadence cadence{};
   Limits limits{};
   std::optional<std::int64_t> budget_micros{};  ///< Of sessions it begins; empty: no limit.
-  /// Where the notes of its sessions are also files (runtime/scratchpad.hpp): read by resume, written
+  /// Where the notes of its sessions are also files (runtime/session_values.hpp): read by resume, written
   /// at the end of each run. Empty: nowhere.
   std::string scratchpad_folder{};
   Prices prices = Prices::built_in();
@@ -112,17 +146,17 @@ class AgentSession {
   AgentSession& operator=(AgentSession&& other) noexcept;
   ~AgentSession();
 
-  /// Runs until the agent rests, or something ends the turn. Without input it goes on with what is
+  /// Runs until the agent rests, or something ends the turn. Without input it continues with what is
   /// left to do; if that is nothing, the report says how the last turn ended. Input cancels the calls
-  /// that were not begun, unless one of them waits for somebody's word. The input of a turn
+  /// that were not begun, unless one of them waits for a person's decision. The input of a turn
   /// that cannot begin (a call waits) is recorded, and waits with it. To run a session that is paused
-  /// is to say that it goes on.
+  /// is to resume it.
   ///
   /// `stop`: text that came is recorded as partial, tools that run are asked to stop, what came of
   /// them is recorded: `interrupted`.
   /// Fails: as Provider::prepare; in the provider's words if no response comes, and then the session
   /// waits, and says why; `invalid_argument` for a budget and a model without a price, or if
-  /// make_provider returned none; `unavailable` if somebody's code threw, and names it; as Session's
+  /// make_provider returned none; `unavailable` if the user's code threw, and names it; as Session's
   /// methods.
   Result<TurnReport> run(std::optional<Message> input, AgentObserver& observer,
                          const std::stop_token& stop = {});
@@ -146,10 +180,10 @@ class AgentSession {
 struct ResumeOptions {
   Duration wait{0};        ///< For an owner that lives.
   std::stop_token stop{};  ///< Ends that wait: `lease_held`.
-  /// Who accepts that the session goes on under a changed agent, where OnChange::ask says that
-  /// somebody must; the log keeps the name. Empty: nobody does.
+  /// The person who accepts that the session continues under a changed agent, where OnChange::ask
+  /// requires one; the log keeps the name. Empty: no person does.
   std::string accepted_by{};
-  /// Goes on although entries of it are damaged: the model is asked without them.
+  /// Continues although entries of it are damaged: the model is asked without them.
   bool accepts_damage = false;
 };
 
@@ -161,10 +195,6 @@ struct ResumedAgent {
   /// What is wrong with the folder of its notes, in words; empty: nothing is.
   std::string scratchpad_problem{};
 };
-
-/// What the runtime may do for the agent by itself, and which calls it permits (call_check.hpp). The
-/// spec must outlive it.
-[[nodiscard]] Policy policy_of(const AgentSpec& spec);
 
 class Agent {
  public:
@@ -184,7 +214,7 @@ class Agent {
   /// Takes the session up. Calls that an earlier process left are made or found out about by the
   /// next `run`.
   /// Fails: as Runtime::open and Runtime::recover; `conflict` if its agent has changed, about
-  /// "agent_changed" if somebody may accept that, about "agent_refused" if not; the message names the
+  /// "agent_changed" if a person may accept that, about "agent_refused" if not; the message names the
   /// parts. Then nothing was taken over: not even a dead owner's lease. `corrupted`, about "damage",
   /// if the model would be asked without what it said or was told (find_damage).
   [[nodiscard]] Result<ResumedAgent> resume(const SessionId& id, const ResumeOptions& options = {});
@@ -195,7 +225,7 @@ class Agent {
  private:
   Agent(std::unique_ptr<const AgentSpec> spec, AgentServices services);
 
-  /// Whether the session may go on under this agent, as far as can be said without its lease.
+  /// Whether the session may continue under this agent, as far as can be said without its lease.
   [[nodiscard]] Result<void> agree(const SessionId& id, const ResumeOptions& options);
 
   std::unique_ptr<const AgentSpec> spec_;  ///< At one place: policy and sessions refer to it.

@@ -1,4 +1,4 @@
-// An agent as a file: one YAML that says which model, what it is told, what it may use and do.
+// An agent as a file: one YAML that says which model, which prompt, what it may use and do.
 //
 // docs/reference/agent-file.md has every key; docs/reference/agent.schema.json is what a file is
 // checked by. Nothing is guessed: unknown and doubled keys are refused, and so is a word that
@@ -6,7 +6,7 @@
 // read.
 //
 // What is read is plain data. Paths in it are as they were written; relative ones are relative to
-// `folder`. What makes an agent of it is in agent_parts.hpp.
+// `folder`. What makes an agent of it is in agent_factory.hpp.
 
 #pragma once
 
@@ -21,15 +21,12 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/exec_tool.hpp"
-#include "perdure/agent/file_tools.hpp"
-#include "perdure/agent/limits.hpp"
-#include "perdure/agent/on_change.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/prices.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/agent/shell_tool.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
@@ -60,7 +57,7 @@ struct ModelSpec {
   std::string script{};         ///< Its text, for `scripted`.
 };
 
-/// A tool that is a program. Its own state folder is whoever builds it to say.
+/// A tool that is a program. The program that builds it sets its state folder.
 struct AgentProgram {
   ExecSpec exec{};
   std::vector<std::string> pass_env{};  ///< Variables of our environment that it gets.
@@ -103,7 +100,7 @@ struct AgentFile {
 /// A file, and all that it refers to, may have so many bytes.
 inline constexpr std::size_t agent_file_bytes_max = std::size_t{1} << 20U;
 
-/// The content of a file. Fails: as whoever reads says. Throwing is an error of the agent's file.
+/// The content of a file. Fails: as the reader does. Throwing is an error of the agent's file.
 using FileReader = std::function<Result<std::string>(const std::filesystem::path& path)>;
 
 /// Reads `text` as the file at `path`; what it refers to (a prompt, a script) comes from `read`.

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/api_key.hpp"
 #include "perdure/agent/provider.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
@@ -61,7 +61,7 @@ struct HttpProviderOptions {
   std::size_t response_bytes_max = std::size_t{32} << 20U;
   /// Sent as they are: a beta's name, an organisation.
   std::vector<std::pair<std::string, std::string>> headers{};
-  /// Where the setup's parameters do not say how long a response may be: Anthropic is told this; Chat
+  /// Where the setup's parameters do not say how long a response may be: Anthropic gets this; Chat
   /// Completions in a session with a budget, else it is only assumed.
   std::int64_t tokens_out_max = 8192;
 };

@@ -1,25 +1,74 @@
-// Secrets in arguments: the model writes `{"secret_ref": "NAME"}`, and the tool gets the string.
-//
-// The name is what the model, the log and the ledger know. The string is read when the call is
-// made, from the environment or a file, and is written nowhere. What a tool answers is searched
-// for it, also in base64 and percent-encoded, and the name put in its place, before anybody sees
-// the answer.
+// Keys and secrets: where they are read, and what keeps them out of logs and answers.
 
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "perdure/agent/environment.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure {
+
+/// The environment of a program, as its caller passes it on: nothing below reads its own. The value of
+/// a variable; empty: there is no such variable.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// Empty also if there is no environment. Fails: `unavailable` if it throws.
+[[nodiscard]] inline Result<std::optional<std::string>> read_variable(
+    const Environment& environment, const std::string& name) {
+  if (!environment) return std::nullopt;
+  return guarded("the environment", [&] { return environment(name); });
+}
+
+// A key that opens an account, in a type that does not let it slip out.
+//
+// It has no text, no comparison and no way into a stream or a JSON; code that needs the bytes
+// says `reveal()`, which a reader can search for. It is not in any value that is stored.
+
+class ApiKey {
+ public:
+  /// None: for servers that ask for none.
+  ApiKey() = default;
+  /// `source`: where it was read, for a person who has to look at it.
+  /// Fails: `invalid_argument` for what is empty, or could not stand in a header.
+  [[nodiscard]] static Result<ApiKey> from_text(std::string text, std::string source = {});
+
+  [[nodiscard]] bool is_none() const { return text_.empty(); }
+  /// A variable, or a file; empty if it is not known.
+  [[nodiscard]] const std::string& source() const { return source_; }
+  /// The key itself, for the header of one request.
+  [[nodiscard]] const std::string& reveal() const { return text_; }
+  /// `text` without the key, wherever it is in it: for words that came from outside.
+  [[nodiscard]] std::string scrub(std::string text) const;
+
+ private:
+  std::string text_;
+  std::string source_;
+};
+
+/// Fails: `not_found` if there is no such variable, or it is empty; as ApiKey::from_text.
+[[nodiscard]] Result<ApiKey> api_key_from_environment(const Environment& environment,
+                                                      const std::string& name);
+
+/// The file's first line. Fails: `not_found`, `unavailable` if it cannot be read; as
+/// ApiKey::from_text.
+[[nodiscard]] Result<ApiKey> api_key_from_file(const std::filesystem::path& path);
+
+// Secrets in arguments: the model writes `{"secret_ref": "NAME"}`, and the tool gets the string.
+//
+// The name is what the model, the log and the ledger know. The string is read when the call is
+// made, from the environment or a file, and is written nowhere. What a tool answers is searched
+// for it, also in base64 and percent-encoded, and the name put in its place, before anything reads
+// the answer.
 
 struct SecretSpec {
   std::string name{};

@@ -8,10 +8,10 @@
 #include <variant>
 
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

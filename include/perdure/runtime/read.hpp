@@ -12,11 +12,10 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -103,26 +102,5 @@ class StepCounter {
 /// Fails: `not_found` if the line to the head has not come so far; as Log::read.
 [[nodiscard]] Result<Position> find_step(Store& store, const SessionId& session, std::int64_t turn,
                                          std::optional<std::int64_t> step);
-
-// What lies between two states: two versions of a session, or a session and its fork.
-
-struct Difference {
-  /// Positions of messages that only b has, and that only a has. Where both have another
-  /// message at one position, as two forks may, it is in both lists.
-  std::vector<Position> messages_added{};
-  std::vector<Position> messages_removed{};
-  bool is_setup_changed = false;
-  bool is_plan_changed = false;
-  bool is_budget_changed = false;
-  std::vector<std::string> counters{};    ///< Names whose numbers differ.
-  std::vector<std::string> scratchpad{};  ///< Keys whose values differ.
-  std::vector<std::string> channels{};    ///< The user's, whose items differ.
-  bool operator==(const Difference&) const = default;
-
-  [[nodiscard]] bool is_empty() const { return *this == Difference{}; }
-};
-
-/// From a to b. What is missing on one side differs.
-[[nodiscard]] Difference diff(const State& a, const State& b);
 
 }  // namespace perdure

@@ -29,20 +29,15 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/recovery.hpp"
-#include "perdure/runtime/scratchpad.hpp"
-#include "perdure/runtime/session_records.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/point.hpp"
 
 namespace perdure {
 struct SessionParts;
@@ -121,14 +116,14 @@ class Session {
   /// Returns the new number. Fails: `invalid_argument` for a bad name, or beyond 64 bits.
   Result<std::int64_t> count(const std::string& counter, std::int64_t by = 1);
 
-  /// A note beside the conversation (scratchpad.hpp): any bytes, as a blob if they are many.
+  /// A note beside the conversation (session_values.hpp): any bytes, as a blob if they are many.
   /// Fails: `invalid_argument` for a bad key, or beyond scratch_value_bytes_max.
   Result<void> set_scratch(const std::string& key, const std::string& text);
   /// A key that is not there is not an error. Fails: as set_scratch.
   Result<void> erase_scratch(const std::string& key);
   /// Fails: as Blobs::get.
   [[nodiscard]] Result<std::optional<std::string>> find_scratch(const std::string& key) const;
-  /// Takes in what was edited by hand in the session's folder beneath `root` (scratchpad.hpp).
+  /// Takes in what was edited by hand in the session's folder beneath `root` (session_values.hpp).
   /// Returns what is wrong with the folder, in words; empty: nothing is.
   /// Fails: as Store::commit, Log::read.
   Result<std::string> read_scratch_folder(const std::string& root);
@@ -237,15 +232,5 @@ class Session {
  private:
   OwnProcessPtr<SessionParts> parts_;
 };
-
-// Asking about one call that is in doubt, without doing anything else: for a person who wants to know
-// before the session goes on. A resume asks by itself where that decides what is done.
-
-/// Asks the tool of the call whether it took effect, and records what it says. A call that did has
-/// ended, with the result that was found. Of any other it is only noted: one that did not is made
-/// again by Session::run_calls, which asks anew and knows whether an earlier attempt may still land.
-/// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt still
-/// runs; `unsupported` if its tool cannot be asked; as Store::commit.
-[[nodiscard]] Result<Verdict> verify_call(Session& session, Position call);
 
 }  // namespace perdure

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,7 +13,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -22,62 +20,13 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/scratchpad.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure {
-// A call that its own session answers: a plan that is changed, a note that is kept, a question
-// that somebody has answered.
-//
-// Nothing happens elsewhere, so nothing can be in doubt: the answer is worked out from the state
-// when the outcome is recorded, and what it changes is in the same commit. After a death before
-// that it is worked out anew.
 
-struct State;
-
-/// A plan in the place of the one there is; a note that is set or removed, of text up to
-/// scratch_inline_bytes_max.
-using SessionChange = std::variant<Plan, ScratchEntry>;
-
-struct SessionAnswer {
-  std::string content{};
-  bool is_error = false;
-  std::vector<SessionChange> changes{};
-};
-
-/// Pure: the same state gets the same answer. Asked again at will. Throwing is an answer of an error.
-using AnswerFunction =
-    std::function<SessionAnswer(const State& state, Position call, const Json& args)>;
-
-// How far a call is, told while it runs, to whoever watches: a line at a time.
-//
-// Nothing of it is recorded, nor told to the model: the result is what a tool returns. Of one call at
-// most `progress_lines_max` lines are told, each cut to `progress_line_bytes_max`; of a tool with
-// secrets each line is searched for them as its result is, so a secret must not be cut into two.
-
-inline constexpr std::size_t progress_line_bytes_max = 500;
-inline constexpr std::size_t progress_lines_max = 2000;
-
-/// A value; any threads of the tool may use it. What is told after the tool has returned is dropped.
-class ToolProgress {
- public:
-  using Tell = std::function<void(std::string_view line)>;
-
-  /// Nobody watches.
-  ToolProgress() = default;
-  explicit ToolProgress(Tell tell) : tell_(std::move(tell)) {}
-
-  /// Does nothing if nobody watches.
-  void operator()(std::string_view line) const {
-    if (tell_) tell_(line);
-  }
-  [[nodiscard]] bool is_watched() const { return static_cast<bool>(tell_); }
-
- private:
-  Tell tell_;
-};
+class Session;
 
 struct SideEffects {
   bool read = false;
@@ -204,7 +153,7 @@ struct Tool {
   /// verified, asked about, told of or resolved; within `verify_timeout`. Nothing left is no error.
   /// Fails or throws: something may still run; then it is not verified, but asked about or told of.
   std::function<Result<void>(const LeftoverContext&)> end_leftovers{};
-  /// Instead of run and verify, for a tool that touches nothing but its session (session_answer.hpp).
+  /// Instead of run and verify, for a tool that touches nothing but its session (calls.hpp).
   AnswerFunction answer{};
 };
 
@@ -227,5 +176,14 @@ class Tools {
  private:
   std::map<std::string, Tool, std::less<>> by_name_;
 };
+
+/// Asks the tool of a call that is in doubt whether it took effect, and records the answer; nothing
+/// else. For a person who wants to know before the session continues: a resume asks by itself where the
+/// answer decides what is done. A call that took effect has ended, with the result that was found. One
+/// that did not is made again by Session::run_calls, which asks again and knows whether an earlier
+/// attempt may still take effect.
+/// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt still
+/// runs; `unsupported` if its tool cannot be asked; as Store::commit.
+[[nodiscard]] Result<Verdict> verify_call(Session& session, Position call);
 
 }  // namespace perdure

@@ -10,8 +10,7 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 
@@ -25,14 +24,15 @@ class Blobs {
   [[nodiscard]] virtual Result<BlobRef> put(std::string_view bytes) = 0;
 
   /// The whole blob. Fails: `not_found`; `corrupted` if the bytes do not match their name.
-  [[nodiscard]] virtual Result<std::string> get(const BlobRef& ref) = 0;
+  [[nodiscard]] Result<std::string> get(const BlobRef& ref);
 
   /// At most `size` bytes from `offset`; reading at or past the end is not an
   /// error and gives fewer or none. Fails: `not_found`.
   [[nodiscard]] virtual Result<std::string> read(const BlobRef& ref, std::uint64_t offset,
                                                  std::uint64_t size) = 0;
 
-  [[nodiscard]] virtual Result<bool> contains(const BlobRef& ref) = 0;
+  /// Whether it is there, whatever its bytes.
+  [[nodiscard]] Result<bool> contains(const BlobRef& ref);
 };
 
 /// If the entry's body is a reference to a blob, puts the blob's text in its place. A blob that is

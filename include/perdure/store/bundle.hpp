@@ -23,8 +23,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/progress.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 

@@ -10,8 +10,8 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 
@@ -41,6 +41,12 @@ enum class Sync : std::uint8_t {
   later,
 };
 
+/// What a finished commit survives.
+enum class Durability : std::uint8_t {
+  full,     ///< The death of the process and of the machine.
+  process,  ///< The death of the process.
+};
+
 struct Batch {
   BatchId id{};
   Position expected_head = 0;
@@ -57,20 +63,6 @@ struct Batch {
   Sync sync = Sync::now;
 
   bool operator==(const Batch&) const = default;
-};
-
-/// Proof that a batch was committed. Its entries have the positions
-/// `first` … `first + count - 1`.
-struct Receipt {
-  BatchId batch{};
-  Position first = 0;
-  std::uint64_t count = 0;
-  Position head = 0;
-  std::optional<Version> version{};  ///< Of its checkpoint.
-  Timestamp at{};
-  Digest chain{};  ///< Hash over this commit and all before it in the session.
-
-  bool operator==(const Receipt&) const = default;
 };
 
 /// A session that was created with its first batch, and is owned by whoever did.

@@ -16,7 +16,6 @@
 
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
@@ -148,6 +147,7 @@ struct FactSlice {
   FactCursor from{};
   std::vector<Fact> facts{};
   FactCursor next{};
+  std::uint64_t attempt = 0;  ///< Of an arrival that is read (transfer.hpp); 0: there is none.
 
   bool operator==(const FactSlice&) const = default;
 };

@@ -13,7 +13,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

@@ -24,7 +24,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 
 namespace perdure {
@@ -138,13 +138,16 @@ class Ledger {
   /// the payload is gone: arguments, result, the provider's id, who and why.
   [[nodiscard]] virtual Result<std::optional<Call>> find_holder(const Digest& key) = 0;
 
-  /// All calls that were ever intended under the key, oldest first. Of removed sessions
-  /// only one that holds it.
-  [[nodiscard]] virtual Result<std::vector<Call>> by_key(const Digest& key) = 0;
+  /// All calls that were ever intended under the key, and those that claim it, oldest first. Of
+  /// removed sessions only one that holds or claims it, without its payload.
+  [[nodiscard]] virtual Result<std::vector<Call>> with_key(const Digest& key) = 0;
 
-  /// Calls that claim the key and hold nothing (Call::claimed), oldest first: what a bundle says was
-  /// done. Of sessions that were removed where the bundle comes from the payload is gone.
-  [[nodiscard]] virtual Result<std::vector<Call>> find_claims(const Digest& key) = 0;
+  /// Of `with_key`, those that were intended under the key.
+  [[nodiscard]] Result<std::vector<Call>> by_key(const Digest& key);
+
+  /// Of `with_key`, those that claim the key and hold nothing (Call::claimed): what a bundle says
+  /// was done.
+  [[nodiscard]] Result<std::vector<Call>> find_claims(const Digest& key);
 
   /// Matching calls by the age of their session, then by position: fewer than `limit` only at
   /// the end. A page of open calls costs what it holds, however many calls are settled.

@@ -1,11 +1,16 @@
-// Reading a session's history, as it is or as it was.
+// A session's log: the facts it is made of, and how to read them as they are or as they were.
 //
-// The line to a point is every entry from the first to that point, across the
-// forks and branches that lead there. Positions rise along a line but may skip:
-// what a branch left behind is not on it.
+// An entry never changes. State is a fold over entries in order: per channel, an `append` entry adds
+// an element, a `replace` entry makes everything before it on that channel irrelevant. Every position
+// of a session names one entry: branches go on counting where the session stopped, so no position is
+// used twice.
+//
+// The line to a point is every entry from the first to that point, across the forks and branches
+// that lead there. Positions rise along a line but may skip: what a branch left behind is not on it.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -16,13 +21,161 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/limits.hpp"
-#include "perdure/store/point.hpp"
 
 namespace perdure {
+
+// What a store refuses, whichever backend. Contents of bodies are never refused; core limits ids
+// (id.hpp).
+
+/// Channels, kinds, labels, tools, tags, resource names, reasons.
+inline constexpr std::size_t name_bytes_max = 128;
+inline constexpr std::size_t title_bytes_max = 512;
+/// The opening message as lists show it, a wait reason, the why of a resolution; any
+/// bytes of a provider's id for a call.
+inline constexpr std::size_t text_bytes_max = 4096;
+/// Metadata of a session or a checkpoint, as JSON text.
+inline constexpr std::size_t metadata_bytes_max = 16384;
+inline constexpr std::size_t tags_max = 64;
+/// One body inside an entry. Larger ones are blobs.
+inline constexpr std::size_t body_bytes_max = std::size_t{256} << 20U;
+inline constexpr std::size_t blob_bytes_max = std::size_t{900} << 20U;
+inline constexpr std::size_t batch_entries_max = 100'000;
+/// Either way from zero, each number of an entry's tally: nine million such entries
+/// fit into a total.
+inline constexpr std::int64_t tally_max = 1'000'000'000'000;
+inline constexpr Duration lease_time_max = std::chrono::hours(24);
+/// A blob that was put less than this ago may be named by a commit under way.
+inline constexpr Duration blob_grace_min = std::chrono::minutes(1);
+/// How many findings a check lists.
+inline constexpr std::size_t damage_max = 1000;
+/// The largest `limit` a query may ask for; 0 is refused too.
+inline constexpr std::size_t limit_max = 1'000'000;
+
+enum class Codec : std::uint8_t { json, bytes, blob };
+
+/// Names a blob by its content.
+struct BlobRef {
+  Digest digest{};
+  std::uint64_t size = 0;
+
+  bool operator==(const BlobRef&) const = default;
+};
+
+/// What an entry or an inbox message carries, byte for byte. Text that is JSON is labelled `json`, so
+/// that a person with a database shell can read it; anything else is labelled `bytes` and kept just
+/// the same: it may have been paid for. A body too large to travel with its entry is a reference to a
+/// blob (blobs.hpp).
+class Body {
+ public:
+  /// An empty body, codec `bytes`.
+  Body() = default;
+
+  /// Codec `json` where `text` is JSON as core reads it, else `bytes`.
+  [[nodiscard]] static Body from_text(std::string text);
+  [[nodiscard]] static Body from_json(const Json& value);
+  [[nodiscard]] static Body from_bytes(std::string bytes);
+  [[nodiscard]] static Body from_blob(const BlobRef& ref);
+  /// For backends: what `codec()` and `bytes()` of a body said when it was written.
+  [[nodiscard]] static Body from_stored(Codec codec, std::string bytes);
+
+  [[nodiscard]] Codec codec() const { return codec_; }
+  /// Exactly what was handed in; for a blob, the text of its reference.
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  /// The blob this body refers to; empty unless the codec is `blob`.
+  [[nodiscard]] std::optional<BlobRef> blob() const;
+
+  bool operator==(const Body&) const = default;
+
+ private:
+  Body(Codec codec, std::string bytes);
+
+  Codec codec_ = Codec::bytes;
+  std::string bytes_;
+};
+
+/// A place in a session's order; the first entry has position 1, 0 is "before all".
+using Position = std::uint64_t;
+/// A checkpoint's number: 1, 2, 3 … per session, without gaps when made.
+using Version = std::uint64_t;
+/// One line of history; unique within the store.
+using SegmentId = std::uint64_t;
+
+enum class Fold : std::uint8_t { append, replace };
+
+/// What an entry adds to the totals that people list sessions by. Only the cost
+/// may be below zero: a refund.
+struct Tally {
+  std::int64_t turns = 0;
+  std::int64_t steps = 0;
+  std::int64_t tokens_in = 0;
+  std::int64_t tokens_out = 0;
+  std::int64_t cost_micros = 0;  ///< Millionths of a dollar.
+
+  bool operator==(const Tally&) const = default;
+  Tally& operator+=(const Tally& other);
+};
+
+/// An entry to be committed.
+struct NewEntry {
+  std::string channel{};
+  std::string kind{};
+  Fold fold = Fold::append;
+  Body body{};
+  Tally tally{};
+  std::optional<Timestamp> at{};  ///< When it happened; the store's own time if empty.
+
+  bool operator==(const NewEntry&) const = default;
+};
+
+/// Whether a stored body is what was handed in.
+enum class Condition : std::uint8_t {
+  intact,
+  damaged,  ///< The bytes do not match their hash; `body` holds what was found.
+  erased,   ///< Removed on purpose; `hash` still stands for it.
+};
+
+/// An entry as it was committed.
+struct Entry {
+  Position position = 0;
+  SegmentId segment = 0;
+  std::string channel{};
+  std::string kind{};
+  Fold fold = Fold::append;
+  Body body{};
+  Digest hash{};  ///< SHA-256 of the body's bytes.
+  Tally tally{};
+  Timestamp at{};
+  Condition condition = Condition::intact;
+
+  bool operator==(const Entry&) const = default;
+};
+
+/// A point of a session's history: its head, a version, or a position.
+class Point {
+ public:
+  enum class Kind : std::uint8_t { head, version, position };
+
+  /// The head of the active line.
+  constexpr Point() = default;
+  [[nodiscard]] static constexpr Point head() { return {}; }
+  [[nodiscard]] static constexpr Point version(Version number) { return {Kind::version, number}; }
+  /// Also a position on a line that a branch has left: the history up to it.
+  [[nodiscard]] static constexpr Point position(Position place) { return {Kind::position, place}; }
+
+  [[nodiscard]] constexpr Kind kind() const { return kind_; }
+  /// The version or position; 0 for the head.
+  [[nodiscard]] constexpr std::uint64_t number() const { return number_; }
+
+  bool operator==(const Point&) const = default;
+
+ private:
+  constexpr Point(Kind kind, std::uint64_t number) : kind_(kind), number_(number) {}
+
+  Kind kind_ = Kind::head;
+  std::uint64_t number_ = 0;
+};
 
 enum class Order : std::uint8_t { oldest_first, newest_first };
 
@@ -67,6 +220,20 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
+/// Proof that a batch was committed. Its entries have the positions
+/// `first` … `first + count - 1`.
+struct Receipt {
+  BatchId batch{};
+  Position first = 0;
+  std::uint64_t count = 0;
+  Position head = 0;
+  std::optional<Version> version{};  ///< Of its checkpoint.
+  Timestamp at{};
+  Digest chain{};  ///< Hash over this commit and all before it in the session.
+
+  bool operator==(const Receipt&) const = default;
+};
+
 class Log {
  public:
   virtual ~Log() = default;
@@ -86,9 +253,8 @@ class Log {
                                                                 const std::string& channel,
                                                                 Point as_of) = 0;
 
-  /// Fails: `not_found`.
-  [[nodiscard]] virtual Result<Checkpoint> read_checkpoint(const SessionId& session,
-                                                           Version version) = 0;
+  /// One of `checkpoints`. Fails: `not_found`.
+  [[nodiscard]] Result<Checkpoint> read_checkpoint(const SessionId& session, Version version);
 
   /// Checkpoints of the session itself, newest first; not those of the session
   /// it was forked from.

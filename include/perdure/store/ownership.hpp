@@ -93,7 +93,7 @@ class Ownership {
   /// give its fence again: enough for whoever shows the fence to nobody but the store,
   /// since a commit under it that is synced has synced the grant. The lease that an owner
   /// has already is not synced anew.
-  /// Fails: `not_found`; `conflict` if it was moved to another store, or is being moved, with the
+  /// Fails: `not_found`; `conflict` if it was moved to another store, with the
   /// place as subject: it runs there; `lease_lost` if `worker` itself is not live; else
   /// `lease_held` while another worker's lease is live, with that worker as subject.
   [[nodiscard]] virtual Result<Lease> acquire(const SessionId& session, const WorkerId& worker,

@@ -15,9 +15,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/point.hpp"
 
 namespace perdure {
 
@@ -73,10 +72,9 @@ struct SessionSummary {
   std::int64_t attention = 0;  ///< Calls of this session in doubt.
   /// Came out of a backup or a salvage; until a commit sets the status.
   bool restored = false;
-  /// The store it was moved to (copy.hpp), or is being moved to; empty: it is here. One that is
-  /// moved can be read and removed, and nothing else.
+  /// The store it was moved to (copy.hpp); empty: it is here. One that was moved can be read and
+  /// removed, and nothing else.
   std::string moved_to{};
-  bool moving = false;         ///< The move is not finished yet: not even pruned or removed.
   std::uint64_t revision = 0;  ///< Rises with every change of this row.
   Timestamp created_at{};
   Timestamp updated_at{};

@@ -13,25 +13,50 @@
 //
 // Threads: every method may be called from any thread at any time.
 // Time: stamps and leases come from the store's own clock.
-// Backends: SQLite; memory keeps every rule but survival.
+// Backends: SQLite, PostgreSQL, and memory, which keeps every rule but survival.
 // tests/contract is these headers made executable, for every backend.
 
 #pragma once
 
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "perdure/core/error.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/changes.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 
 namespace perdure {
+
+/// Counted since the store object was opened.
+struct StoreCounters {
+  std::uint64_t commits = 0;       ///< Batches committed, repeats not counted.
+  std::uint64_t transactions = 0;  ///< Groups of writes that shared one sync.
+  std::uint64_t rows_read = 0;     ///< Rows that queries handed out, internal ones included.
+
+  bool operator==(const StoreCounters&) const = default;
+};
+
+struct StoreInfo {
+  std::string backend{};   ///< "memory", "sqlite" or "postgres".
+  std::string location{};  ///< As it was opened, without a password.
+  std::string engine{};    ///< The database library and its version.
+  std::int64_t format = 0;
+  std::string incarnation{};  ///< New for every store, also for one restored from a backup.
+  Durability durability = Durability::full;
+  StoreCounters counters{};
+};
 
 class Store {
  public:
@@ -66,16 +91,79 @@ class Store {
   [[nodiscard]] virtual Result<Created> create(const NewSession& session, const WorkerId& worker,
                                                const Batch& first) = 0;
 
-  [[nodiscard]] virtual Sessions& sessions() = 0;
-  [[nodiscard]] virtual Ownership& ownership() = 0;
-  [[nodiscard]] virtual Log& log() = 0;
-  [[nodiscard]] virtual Ledger& ledger() = 0;
-  [[nodiscard]] virtual Inbox& inbox() = 0;
-  [[nodiscard]] virtual Blobs& blobs() = 0;
-  [[nodiscard]] virtual Changes& changes() = 0;
-  [[nodiscard]] virtual Retention& retention() = 0;
-  [[nodiscard]] virtual Upkeep& upkeep() = 0;
-  [[nodiscard]] virtual Transfer& transfer() = 0;
+  /// A number that rises when the store changes. It means something to this store object only.
+  [[nodiscard]] Result<std::uint64_t> change_number() {
+    return wait_for_change(std::numeric_limits<std::uint64_t>::max(), Duration(0));
+  }
+
+  /// Returns as soon as the change number is above `since`, at the latest after `timeout`, and
+  /// returns the number. What another process wrote before it returned can be read after. Sleeps
+  /// meanwhile. Running out of time is not an error.
+  [[nodiscard]] virtual Result<std::uint64_t> wait_for_change(std::uint64_t since,
+                                                              Duration timeout) = 0;
+
+  [[nodiscard]] virtual StoreInfo info() const = 0;
+
+  /// What the store's promises rest on here: syncs, replication, poolers. At least one remark.
+  [[nodiscard]] virtual Result<std::vector<Remark>> doctor() = 0;
+
+  /// Puts on disk what `Sync::later` left in memory. Under `Durability::process` nothing is ever
+  /// synced, and this does nothing either.
+  /// Fails: `closed` if the sync failed, now or before.
+  [[nodiscard]] virtual Result<void> sync() = 0;
+
+  /// While this is the same, nothing that was committed since was lost, synced or not. A crash of
+  /// the machine or the server changes it, and so does a store that becomes another one (a restored
+  /// backup, a copy); the death of processes and a proper restart do not. Empty: unknown.
+  [[nodiscard]] virtual Result<std::string> loss_token() = 0;
+
+  [[nodiscard]] Sessions& sessions() { return roles_.sessions; }
+  [[nodiscard]] Ownership& ownership() { return roles_.ownership; }
+  [[nodiscard]] Log& log() { return roles_.log; }
+  [[nodiscard]] Ledger& ledger() { return roles_.ledger; }
+  [[nodiscard]] Inbox& inbox() { return roles_.inbox; }
+  [[nodiscard]] Blobs& blobs() { return roles_.blobs; }
+  [[nodiscard]] Upkeep& upkeep() { return roles_.upkeep; }
+  [[nodiscard]] Transfer& transfer() { return roles_.transfer; }
+
+ protected:
+  /// Its parts, which must live as long as the store does.
+  struct Roles {
+    Sessions& sessions;
+    Ownership& ownership;
+    Log& log;
+    Ledger& ledger;
+    Inbox& inbox;
+    Blobs& blobs;
+    Upkeep& upkeep;
+    Transfer& transfer;
+  };
+  explicit Store(const Roles& roles) : roles_(roles) {}
+  /// The roles of a store that this one stands in front of.
+  [[nodiscard]] static Roles roles_of(Store& store) { return store.roles_; }
+
+ private:
+  const Roles roles_;
 };
+
+struct OpenOptions {
+  Durability durability = Durability::full;
+  /// Make the store if it is not there.
+  bool create = true;
+  /// How long a write waits for another process that is writing, before `unavailable`.
+  Duration write_wait{10'000};
+  /// Both must outlive the store. Null: the machine's.
+  Clock* clock = &system_clock();
+  IdSource* ids = &random_ids();
+};
+
+/// `memory:`, the path of a file, with or without `sqlite:` in front, or a server:
+/// `postgres://USER:PASSWORD@HOST/DATABASE`. The folder of a file must exist. One process may open the
+/// same store several times. Fails: `not_found` if it is not there and `create`
+/// is off; `unsupported` for a newer format; `invalid_argument` for a scheme this build lacks;
+/// `corrupted` if it is not a store, or one whose file is empty or gone; `unavailable`, with the
+/// subject `authority` if the caller may not open it.
+[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const std::string& location,
+                                                        const OpenOptions& options = {});
 
 }  // namespace perdure

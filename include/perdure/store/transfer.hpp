@@ -1,14 +1,11 @@
-// How sessions leave one store for another. For `copy_store` (copy.hpp) and bundles (bundle.hpp),
-// which are what a program calls; a store of one's own implements it.
+// How the facts of sessions leave one store and enter another. Programs call `move_sessions`,
+// `copy_sessions` (copy.hpp) and bundles (bundle.hpp); a store of one's own implements this.
 //
-// A move is open in the source from `depart` on, and in the target from `arrive` on. While it
-// is, its sessions cannot run in either: the source grants them to nobody, the target does
-// not show them. The source decides: once it says `moved`, and not before, the target may say
-// so too. A death in between leaves both open, or the target alone, and what they say of the
-// move (`find_…`) is enough to go on.
-//
-// A ticket is to a move what a fence is to a session: whoever takes a move up again gets a
-// higher one, and the one before writes nothing any more.
+// Facts are read where they are, without blocking anyone. What is taken in is an arrival: it
+// has ids and keys, but it is not listed, not granted and not run until it is released. A move
+// is decided in the source, by `mark_moved`, in one transaction: it succeeds only if no session
+// has changed since its facts were read. src/store/copy/copy.cpp shows why no death and no
+// second mover can break that.
 
 #pragma once
 
@@ -22,27 +19,23 @@
 
 namespace perdure {
 
-using Ticket = std::uint64_t;
-
-/// How moves to another store stand.
-struct Departure {
-  Ticket open = 0;      ///< The present ticket of the move that is open; 0: none is.
-  Ticket since = 0;     ///< Its first ticket.
-  Ticket finished = 0;  ///< Of the last move that ended in `moved`.
-
-  bool operator==(const Departure&) const = default;
-};
-
-/// How far a move from another store has come.
+/// Sessions that are being taken in. A store has at most one arrival from each place.
 struct Arrival {
-  Ticket ticket = 0;  ///< Of the move that is open; 0: none is.
-  Ticket last = 0;    ///< The highest one there was.
-  FactCursor next{};  ///< Of the source; where the open move goes on.
+  std::string from{};         ///< The incarnation of the source; "bundle" for all bundles.
+  std::uint64_t attempt = 0;  ///< Chosen at random by the caller; 0: whichever there is.
 
   bool operator==(const Arrival&) const = default;
 };
 
-/// Where a move goes.
+/// Whose facts to read: those of an arrival if one is named, else those of these owners.
+struct FactSource {
+  std::vector<OwnerNumber> owners{};  ///< In ascending order.
+  Arrival arrival{};
+
+  bool operator==(const FactSource&) const = default;
+};
+
+/// Where sessions move to.
 struct Destination {
   std::string incarnation{};  ///< Of the target.
   std::string place{};  ///< What people find it by; 1 to 4096 bytes without control characters.
@@ -50,75 +43,55 @@ struct Destination {
   bool operator==(const Destination&) const = default;
 };
 
-enum class Side : std::uint8_t {
-  departing,
-  arriving,
-  staying,  ///< No move at all: sessions that are only looked at.
+/// A session as it was when its facts were read.
+struct SessionVersion {
+  SessionId session{};
+  std::uint64_t revision = 0;
+
+  bool operator==(const SessionVersion&) const = default;
 };
-
-/// An open move, as one of its two stores sees it.
-struct Passage {
-  Side side = Side::departing;
-  std::string peer{};  ///< The incarnation of the other store.
-  Ticket ticket = 0;
-  std::vector<OwnerNumber> owners{};  ///< Of those that stay, in their order.
-
-  bool operator==(const Passage&) const = default;
-};
-
-enum class MoveEnd : std::uint8_t { moved, abandoned };
 
 class Transfer {
  public:
   virtual ~Transfer() = default;
 
-  [[nodiscard]] virtual Result<Departure> find_departure(const std::string& target) = 0;
-
-  /// Opens a move of these sessions, or of all that are here if none are named. Their fences
-  /// are raised and they are granted to nobody, until the move ends. Sessions that went to
-  /// this target before are left out. If a move to the target is open already, that one gets
-  /// a new ticket, and `sessions` are not looked at.
+  /// The numbers of these sessions, or of all that are here if none are named, and of removed
+  /// sessions whose segments they share; in ascending order.
   /// Fails: `not_found`; `lease_held` while a live worker owns one of them; `conflict` for one that
-  /// goes or went to another store, and for one that is related by forks, children or a shared
-  /// log to one that is not named (the subject is the one left out); `invalid_argument` for a
-  /// bad place.
-  [[nodiscard]] virtual Result<Departure> depart(const Destination& to,
-                                                 const std::vector<SessionId>& sessions) = 0;
+  /// was moved, and for one that is related by forks, children or a shared log to one that is
+  /// not named (the subject is the one left out).
+  [[nodiscard]] virtual Result<std::vector<OwnerNumber>> find_owners(
+      const std::vector<SessionId>& sessions) = 0;
 
-  /// What the target holds of moves from that store.
-  [[nodiscard]] virtual Result<Arrival> find_arrival(const std::string& source) = 0;
+  /// The next facts, a few megabytes at most unless one alone is larger, as they are at the moment.
+  /// Facts of an arrival have the numbers that they have here; facts that belong to the store
+  /// itself are not among them. Nothing if there is no such arrival.
+  [[nodiscard]] virtual Result<FactSlice> read(const FactSource& source,
+                                               const FactCursor& from) = 0;
 
-  /// Opens the move that is open in the source, or goes on with it, under its present ticket.
-  /// Fails: `lease_lost` for a ticket below the last one; `conflict` if an earlier move from there is
-  /// still open here: the source knows how it ended.
-  [[nodiscard]] virtual Result<Arrival> arrive(const std::string& source,
-                                               const Departure& departure) = 0;
+  /// Takes in the next slice of an arrival; the first one begins it. Blobs must have been put.
+  /// Taking in the slice that was taken last is not an error, and does nothing. Survives the
+  /// machine from the next sync on.
+  /// Fails: `lease_lost` if the arrival was discarded; `already_exists` for a session whose id is in
+  /// use here; `conflict` for a key that a call here holds (the subject names it), for facts that are
+  /// not the next ones, and if there is another arrival from that place; `invalid_argument` for a
+  /// blob that was not put.
+  [[nodiscard]] virtual Result<void> take(const Arrival& arrival, const FactSlice& slice) = 0;
 
-  /// A way to read the facts of these sessions, or of all that are here, where they are and without
-  /// holding anybody up: `read` gives what there is when it is asked. Rows that have the same
-  /// revision at the end as at the beginning say that nobody wrote to them in between; pruning
-  /// leaves it as it is.
-  /// Fails: as `depart` for the sessions.
-  [[nodiscard]] virtual Result<Passage> show(const std::vector<SessionId>& sessions) = 0;
+  /// Makes sessions of an arrival, behind higher fences.
+  /// Fails: `lease_lost` if there is no such arrival; `conflict` if not all facts were taken in.
+  [[nodiscard]] virtual Result<void> release(const Arrival& arrival) = 0;
 
-  /// The next facts of the move, a few megabytes at most unless one alone is larger. Reading on
-  /// the arriving side gives what was taken in, under the numbers it has there; facts that are
-  /// the store's own are not among them.
-  /// Fails: `lease_lost`.
-  [[nodiscard]] virtual Result<FactSlice> read(const Passage& passage, const FactCursor& from) = 0;
+  /// Deletes an arrival. Not an error if there is none.
+  [[nodiscard]] virtual Result<void> discard(const Arrival& arrival) = 0;
 
-  /// Takes in what `read` gave in the source. Blobs must have been put. Taking in the slice that
-  /// was taken last is not an error, and does nothing. Survives the machine from the next sync on.
-  /// Fails: `lease_lost`; `already_exists` for a session whose id is in use here; `conflict` for a
-  /// key that a call here holds (the subject names it), and for facts that are not the next ones;
-  /// `invalid_argument` for a blob that was not put.
-  [[nodiscard]] virtual Result<void> take(const Passage& passage, const FactSlice& slice) = 0;
-
-  /// Ends the move here. Departing: `moved`, its sessions are gone to the target for good; `abandoned`,
-  /// they are here as before. Arriving: `moved`, all of them are here and can be granted, behind
-  /// higher fences; `abandoned`, nothing of them is left. Ending it twice the same way is not an error.
-  /// Fails: `lease_lost`; `conflict` if not all facts were taken in, or if it ended the other way.
-  [[nodiscard]] virtual Result<void> end(const Passage& passage, MoveEnd how) = 0;
+  /// Marks sessions as moved, all of them or none: from then on they can be read and removed here,
+  /// and nothing else. An attempt that was marked stays marked: repeating it is not an error,
+  /// whatever sessions are named. Without sessions it only says whether the attempt was marked.
+  /// Fails: as `find_owners`; `conflict` if a session has changed since (the subject names it), and
+  /// for an attempt without sessions that was not marked; `invalid_argument` for a bad place.
+  [[nodiscard]] virtual Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
+                                                const std::vector<SessionVersion>& sessions) = 0;
 };
 
 }  // namespace perdure

@@ -1,48 +1,177 @@
-// Looking after a store: what it is, what it did.
+// Looking after a store: forgetting on purpose, checks, backups, salvage.
+//
+// What a kept version, the head, a branch or a fork can see stays as it is, to the byte. None of this
+// needs a lease: it changes nothing an owner relies on. Work goes in slices of at most 50 ms, so that
+// commits and renewals of others go on; only a single body or blob of many megabytes may take longer.
+// Cut off in the middle, by an error or by a death, it leaves a good store, and doing it again does
+// the rest.
+//
+// What is done here to a session that was moved to another store has no effect there. A body that is
+// erased while its session is being moved does not get there.
 
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/doctor.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 
-/// What a finished commit survives.
-enum class Durability : std::uint8_t {
-  full,     ///< The death of the process and of the machine.
-  process,  ///< The death of the process.
+struct Step {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;  ///< As far as known now; it may still rise.
 };
 
-struct StoreInfo {
-  std::string backend{};   ///< "memory", "sqlite" or "postgres".
-  std::string location{};  ///< As it was opened, without a password.
-  std::string engine{};    ///< The database library and its version.
-  std::int64_t format = 0;
-  std::string incarnation{};  ///< New for every store, also for one restored from a backup.
-  Durability durability = Durability::full;
+/// Called between slices of work, on the caller's thread, with nothing locked. Return false to stop: what
+/// was done stays done, and the work returns as if finished. Throwing stops it with `unavailable`.
+using Progress = std::function<bool(const Step&)>;
+
+/// The kind of fact that does not hold.
+enum class Fault : std::uint8_t {
+  file,       ///< The file itself: sums of pages, trees, indexes.
+  chain,      ///< The hash chain over commits, or a body's hash.
+  order,      ///< Positions or versions that are missing, doubled or out of order.
+  reference,  ///< Something named that is not there: a segment, an entry, a blob.
+  ledger,     ///< A call that the log does not bear out.
+  summary,    ///< A summary row that the log does not bear out.
 };
 
-/// Counted since the store object was opened.
-struct StoreCounters {
-  std::uint64_t commits = 0;       ///< Batches committed, repeats not counted.
-  std::uint64_t transactions = 0;  ///< Groups of writes that shared one sync.
-  std::uint64_t rows_read = 0;     ///< Rows that queries handed out, internal ones included.
+[[nodiscard]] std::string_view to_string(Fault fault);
 
-  bool operator==(const StoreCounters&) const = default;
+struct Damage {
+  Fault fault = Fault::file;
+  std::optional<SessionId> session{};  ///< Empty: the store as a whole.
+  Position first = 0;                  ///< Of the positions concerned; 0 if none are.
+  Position last = 0;
+  std::string what{};  ///< A sentence for a person: what, where, how much.
+
+  bool operator==(const Damage&) const = default;
+};
+
+struct CheckReport {
+  std::uint64_t sessions = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t entries = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t blobs = 0;
+  std::uint64_t bytes = 0;  ///< Of bodies and blobs that were hashed.
+  /// The first `damage_max` that were found, by session, then by position.
+  std::vector<Damage> damage{};
+  std::uint64_t found = 0;  ///< All findings, also those not listed.
+  bool is_complete = true;  ///< False if it was told to stop.
+
+  [[nodiscard]] bool is_sound() const { return found == 0 && is_complete; }
+};
+
+enum class Gravity : std::uint8_t {
+  fine,
+  warning,  ///< A promise is narrower than people may think.
+  danger,   ///< What was acknowledged may be lost.
+};
+
+[[nodiscard]] std::string_view to_string(Gravity gravity);
+
+struct Remark {
+  Gravity gravity = Gravity::fine;
+  std::string topic{};   ///< One word: "disk", "replication", "pooler".
+  std::string what{};    ///< A sentence for a person.
+  std::string advice{};  ///< What to do; empty if nothing need be.
+
+  bool operator==(const Remark&) const = default;
+};
+
+/// What a store would rest on at this server, `postgres://…`, before it is there. Makes nothing.
+/// Fails: `invalid_argument` for another location; otherwise as open_store.
+[[nodiscard]] Result<std::vector<Remark>> examine_server(const std::string& location);
+
+/// Which versions stay: those that any of the rules names.
+struct Keep {
+  std::uint64_t last = 1;            ///< The newest so many.
+  std::optional<Timestamp> since{};  ///< Those made then or later.
+  std::uint64_t every = 0;           ///< Those whose number it divides; 0: no such rule.
+  bool labelled = true;              ///< Those with a label.
+};
+
+struct Pruned {
+  std::uint64_t versions = 0;  ///< Names removed.
+  std::uint64_t entries = 0;   ///< Entries that nothing kept could see.
+  std::uint64_t bytes = 0;     ///< Of their bodies.
+
+  bool operator==(const Pruned&) const = default;
+};
+
+struct Freed {
+  std::uint64_t items = 0;
+  std::uint64_t bytes = 0;
+
+  bool operator==(const Freed&) const = default;
 };
 
 class Upkeep {
  public:
   virtual ~Upkeep() = default;
 
-  [[nodiscard]] virtual StoreInfo info() const = 0;
-  [[nodiscard]] virtual StoreCounters counters() const = 0;
+  /// Removes the versions that `keep` does not name, then every entry of the session
+  /// that no kept point can see: replaced on its channel before the next kept point, or
+  /// after the last one of a line that a branch has left. Kept are versions, the head,
+  /// and where a branch or a fork leaves a line. Points that saw a dropped entry are
+  /// gone with it: reading as of one is `not_found`, and so is forking from it; every
+  /// other point reads as before, but for entries that were replaced before it.
+  /// Entries that an unresolved call refers to stay, and so do results of calls that
+  /// hold a key. Totals count what was dropped. Numbers of removed versions are not
+  /// given again. What is committed meanwhile is not looked at.
+  /// Fails: `not_found` for the session.
+  [[nodiscard]] virtual Result<Pruned> prune(const SessionId& session, const Keep& keep,
+                                             const Progress& progress = {}) = 0;
+
+  /// As `prune`, for one version and the entries since the kept point before it.
+  /// Fails: `not_found`.
+  [[nodiscard]] virtual Result<Pruned> forget(const SessionId& session, Version version) = 0;
+
+  /// Empties the bodies of these entries, wherever the session has them and in every
+  /// fork that shares them: they are `erased` and keep their hash. Not even the file
+  /// holds their bytes when it returns, nor those of messages they came from; only blobs
+  /// stay (see `collect_blobs`), and of course backups. That means looking at every page
+  /// of the file, more than once; if others write all the while, the last look makes them
+  /// wait for as long as it takes. An entry erased before is not an error.
+  /// On PostgreSQL the bodies are gone for whoever asks the server; its data files, WAL,
+  /// standbys and backups hold the bytes until they are overwritten (docs/upkeep.md).
+  /// Fails: `not_found` for the session, or for a position where it has no entry, or none
+  /// any more: then nothing is erased. `unavailable` if somebody read for seconds from
+  /// what was before: the bodies are erased, but not yet from the file; erase again.
+  [[nodiscard]] virtual Result<Freed> erase(const SessionId& session,
+                                            const std::vector<Position>& positions) = 0;
+
+  /// Removes the session; `items` counts entries. What forks can see of its log stays
+  /// for them, and goes with the last of them; keys its calls hold stay claimed, without
+  /// any payload. Children and forks stay, and keep its id as their parent. The id may be
+  /// used again, for a session that has nothing to do with it. The session is gone at
+  /// once: what is cut off is space, and `vacuum` finds it.
+  /// Fails: `not_found`; `lease_held` while a live worker owns it; `conflict` while a
+  /// call is intended, dispatched or in doubt (the subject names it), unless the session
+  /// was moved to another store.
+  [[nodiscard]] virtual Result<Freed> remove(const SessionId& session,
+                                             const Progress& progress = {}) = 0;
+
+  /// Removes blobs that no entry and no waiting message names, and that were last
+  /// put longer than `staged_for` ago. An erased entry names none.
+  /// Fails: `invalid_argument` below `blob_grace_min`.
+  [[nodiscard]] virtual Result<Freed> collect_blobs(Duration staged_for,
+                                                    const Progress& progress = {}) = 0;
+
+  /// Gives unused space back to the file system; `items` counts pages. Also does
+  /// what an interrupted `remove` left undone. A file that is read from just then
+  /// shrinks a little later. On PostgreSQL this is a plain VACUUM: where the role may not do it,
+  /// that is not an error, and the server's autovacuum does it in its time.
+  [[nodiscard]] virtual Result<Freed> vacuum(const Progress& progress = {}) = 0;
 
   /// Reads everything and compares it with itself: sums of pages, file structure, hash chains,
   /// order, references, ledger against log, summary rows against log. Changes nothing, and
@@ -60,19 +189,39 @@ class Upkeep {
   /// it was told to stop. Then there is no file.
   [[nodiscard]] virtual Result<void> backup(const std::string& path,
                                             const Progress& progress = {}) = 0;
-
-  /// Looks at what the promises rest on here: syncs, replication, poolers. At least one remark.
-  [[nodiscard]] virtual Result<std::vector<Remark>> doctor() = 0;
-
-  /// Puts on disk whatever `Sync::later` left in memory. Under `Durability::process`
-  /// nothing is ever synced, and this does nothing either.
-  /// Fails: `closed` if the sync failed, now or before.
-  [[nodiscard]] virtual Result<void> sync() = 0;
-
-  /// The same word now as once: of all that was committed since, synced or not, nothing was lost. A
-  /// machine or a server that crashes changes it, and so does a store that becomes another (a restored
-  /// backup, a copy); the death of processes and a proper restart do not. Empty: nobody can tell.
-  [[nodiscard]] virtual Result<std::string> loss_token() = 0;
 };
+
+/// How many of a session's versions Retention::prune would remove now. `versions`: all of them, the
+/// newest first, as Log::checkpoints lists them.
+[[nodiscard]] std::uint64_t count_prunable(const std::vector<Checkpoint>& versions,
+                                           const Keep& keep);
+
+struct SalvageReport {
+  std::uint64_t sessions = 0;  ///< Written to the new store.
+  std::uint64_t whole = 0;     ///< Of them, those of which a check finds nothing.
+  std::uint64_t entries = 0;
+  std::uint64_t entries_lost = 0;     ///< Positions known to have been, but not found.
+  std::uint64_t entries_damaged = 0;  ///< Kept, though their bytes do not match their hash.
+  std::uint64_t pages_unreadable = 0;
+  /// What a check of the new store finds, as CheckReport has it. It is what was lost for good: nothing
+  /// of it is a fault of the new file, and a salvage of that one would find it again.
+  std::vector<Damage> damage{};
+  std::uint64_t found = 0;
+
+  bool operator==(const SalvageReport&) const = default;
+};
+
+/// Reads the file at `from`, which is never changed, page by page where its own
+/// structure does not lead, and writes what it finds to a new store at `to`. The new
+/// store has an incarnation of its own; its sessions come up as those of a restored
+/// backup do (upkeep.hpp). Entries that are lost leave a damaged entry in their place.
+/// No store object of this process may have `from` open. The new store appears under its
+/// name when it is complete and on disk.
+/// Fails: `not_found` if there is no file, nor its WAL; `already_exists` if there is one at `to`,
+/// also one that came there meanwhile, or the log of another store beside its name; `corrupted` if
+/// nothing in it looks like a store; `unsupported` for a newer format; `unavailable`, also if it was
+/// told to stop: then there is none.
+[[nodiscard]] Result<SalvageReport> salvage_store(const std::string& from, const std::string& to,
+                                                  const Progress& progress = {});
 
 }  // namespace perdure

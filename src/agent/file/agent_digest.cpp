@@ -9,16 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/agent_parts.hpp"
-#include "perdure/agent/exec_tool.hpp"
-#include "perdure/agent/file_root.hpp"
-#include "perdure/agent/file_tools.hpp"
-#include "perdure/agent/on_change.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/agent/shell_tool.hpp"
-#include "perdure/core/canonical_json.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/agent_parts.hpp"
-#include "perdure/agent/on_change.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

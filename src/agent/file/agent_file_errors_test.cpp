@@ -21,9 +21,9 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-const std::string least = "name: a\nmodel: {provider: anthropic, id: m}\n";
+const std::string least_file = "name: a\nmodel: {provider: anthropic, id: m}\n";
 
-std::string refusal(const std::string& text) {
+std::string errors_of(const std::string& text) {
   const auto spec = parse_agent(
       text, "/agents/a.yaml", [](const std::filesystem::path& path) -> Result<std::string> {
         return fail(ErrorCode::not_found, "there is no file " + path.string());
@@ -38,8 +38,8 @@ TEST(AgentFileErrorsTest, ASecretInTheWrongPlaceIsNotShown) {
   for (const std::string& text :
        {std::string("name: a\nmodel: {provider: openai, id: m, key: sk-12-34}\n"),
         std::string("name: a\nmodel: {provider: openai, id: m, key: {env: sk-12-34}}\n"),
-        least + "secrets: {S: sk-12-34}\n", least + "secrets: {S: {env: sk-12-34}}\n"}) {
-    EXPECT_THAT(refusal(text), Not(HasSubstr("sk-12-34"))) << text;
+        least_file + "secrets: {S: sk-12-34}\n", least_file + "secrets: {S: {env: sk-12-34}}\n"}) {
+    EXPECT_THAT(errors_of(text), Not(HasSubstr("sk-12-34"))) << text;
   }
 }
 
@@ -53,29 +53,34 @@ TEST(AgentFileErrorsTest, EveryErrorHasItsPlaceAndAHint) {
       {"", "/agents/a.yaml:1:1: ", "empty"},
       {"name: a", "/agents/a.yaml:1:1: ", "lacks the member \"model\""},
       {"- a", "/agents/a.yaml:1:1: ", "must be an object"},
-      {least + "budgt: {dollars: 1}", "/agents/a.yaml:3:1: ", "did you mean \"budget\"?"},
-      {least + "colour: red", "/agents/a.yaml:3:1: ", "there are name, model, system_prompt"},
-      {least + "tools:\n  plan: yes", "/agents/a.yaml:4:9: ", "write true, false"},
-      {least + "tools:\n  plan: \"yes\"", "/agents/a.yaml:4:9: ", "true or false"},
-      {least + "name: b", "/agents/a.yaml:3:1: ", "\"name\" is here twice; it stands in line 1"},
+      {least_file + "budgt: {dollars: 1}", "/agents/a.yaml:3:1: ", "did you mean \"budget\"?"},
+      {least_file + "colour: red", "/agents/a.yaml:3:1: ", "there are name, model, system_prompt"},
+      {least_file + "tools:\n  plan: yes", "/agents/a.yaml:4:9: ", "write true, false"},
+      {least_file + "tools:\n  plan: \"yes\"", "/agents/a.yaml:4:9: ", "true or false"},
+      {least_file + "name: b",
+       "/agents/a.yaml:3:1: ", "\"name\" is here twice; it stands in line 1"},
       {"name: no\nmodel: {provider: anthropic, id: m}",
        "/agents/a.yaml:1:7: ", "in quotes it is a text"},
-      {least + "limits: {iterations: 010}", "/agents/a.yaml:3:22: ", "010 means different things"},
-      {least + "limits: {time: 30}", "/agents/a.yaml:3:16: ", "like 500ms, 30s"},
-      {least + "limits: {time: 30 min}", "/agents/a.yaml:3:16: ", "like 500ms, 30s"},
-      {least + "scratchpad: {folder: notes}", "/agents/a.yaml:3:", "write tools: {notes: true}"},
-      {least + "tools: {notes: true}\nscratchpad: notes",
+      {least_file + "limits: {iterations: 010}",
+       "/agents/a.yaml:3:22: ", "010 means different things"},
+      {least_file + "limits: {time: 30}", "/agents/a.yaml:3:16: ", "like 500ms, 30s"},
+      {least_file + "limits: {time: 30 min}", "/agents/a.yaml:3:16: ", "like 500ms, 30s"},
+      {least_file + "scratchpad: {folder: notes}",
+       "/agents/a.yaml:3:", "write tools: {notes: true}"},
+      {least_file + "tools: {notes: true}\nscratchpad: notes",
        "/agents/a.yaml:4:13: ", "{folder: PATH}"},
-      {least + "on_doubt: guess", "/agents/a.yaml:3:11: ", "must be one of"},
-      {least + "cadence: sometimes", "/agents/a.yaml:3:10: ", "turn, call, or"},
-      {least + "permissions: {write: maybe}", "/agents/a.yaml:3:22: ", "allow, ask or deny"},
-      {least + "budget: {dollars: 0.0000001}", "/agents/a.yaml:3:19: ", "six decimals at most"},
-      {least + "prices: {m: {input: 1, output: 2.50000000000000000001}}",
+      {least_file + "on_doubt: guess", "/agents/a.yaml:3:11: ", "must be one of"},
+      {least_file + "cadence: sometimes", "/agents/a.yaml:3:10: ", "turn, call, or"},
+      {least_file + "permissions: {write: maybe}", "/agents/a.yaml:3:22: ", "allow, ask or deny"},
+      {least_file + "budget: {dollars: 0.0000001}",
+       "/agents/a.yaml:3:19: ", "six decimals at most"},
+      {least_file + "prices: {m: {input: 1, output: 2.50000000000000000001}}",
        "/agents/a.yaml:3:32: ", "output: has more than six decimals"},
-      {least + "tools:\n  plan: true\n  exec:\n    plan_show: {description: d, command: [sh]}",
+      {least_file + "tools:\n  plan: true\n  exec:\n    plan_show: {description: d, command: [sh]}",
        "/agents/a.yaml:6:", "is a tool of this agent already"},
-      {least + "roots: [{path: .}]\ntools:\n  files: {}\n  exec:\n    edit_file: {description: d, "
-               "command: [sh]}",
+      {least_file +
+           "roots: [{path: .}]\ntools:\n  files: {}\n  exec:\n    edit_file: {description: d, "
+           "command: [sh]}",
        "/agents/a.yaml:7:", "is a tool of this agent already"},
       {"name: a\nmodel: {provider: anthropic}", "/agents/a.yaml:2:8: ", "lacks the member \"id\""},
       {"name: a\nmodel: {provider: scripted}", "/agents/a.yaml:2:8: ", "\"script\""},
@@ -111,32 +116,32 @@ TEST(AgentFileErrorsTest, EveryErrorHasItsPlaceAndAHint) {
        "/agents/a.yaml:2:58: ", "write it for the provider anthropic alone"},
       {"name: a\nmodel: {provider: openai, id: m, key: sk-123}",
        "/agents/a.yaml:2:39: ", "never the secret itself"},
-      {least + "system_prompt: {file: none.md}", "/agents/a.yaml:3:23: ", "none.md"},
-      {least + "tools: {files: {}}", "/agents/a.yaml:3:16: ", "needs a root"},
-      {least + "roots: [{path: a}, {path: b}]", "/agents/a.yaml:3:9: ", "each needs a name"},
-      {least + "roots: [{path: a, name: x}, {path: b, name: x}]",
+      {least_file + "system_prompt: {file: none.md}", "/agents/a.yaml:3:23: ", "none.md"},
+      {least_file + "tools: {files: {}}", "/agents/a.yaml:3:16: ", "needs a root"},
+      {least_file + "roots: [{path: a}, {path: b}]", "/agents/a.yaml:3:9: ", "each needs a name"},
+      {least_file + "roots: [{path: a, name: x}, {path: b, name: x}]",
        "/agents/a.yaml:3:45: ", "two named x"},
-      {least + "a: &x 1\nb: *x", "/agents/a.yaml:3:", "anchors and aliases are not read"},
-      {least + "name2: !!str a", "/agents/a.yaml:3:", "a tag"},
-      {least + "<<: {}", "/agents/a.yaml:3:1: ", "write out what it would merge"},
-      {least + "[a]: b", "/agents/a.yaml:3:1: ", "a key must be text"},
-      {least + "---\nname: b", "/agents/a.yaml:", "one file is one agent"},
-      {least + "tools: [", "/agents/a.yaml:", "is not YAML"},
-      {least + "tools:\n\tplan: true", "/agents/a.yaml:4:", "is not YAML"},
+      {least_file + "a: &x 1\nb: *x", "/agents/a.yaml:3:", "anchors and aliases are not read"},
+      {least_file + "name2: !!str a", "/agents/a.yaml:3:", "a tag"},
+      {least_file + "<<: {}", "/agents/a.yaml:3:1: ", "write out what it would merge"},
+      {least_file + "[a]: b", "/agents/a.yaml:3:1: ", "a key must be text"},
+      {least_file + "---\nname: b", "/agents/a.yaml:", "one file is one agent"},
+      {least_file + "tools: [", "/agents/a.yaml:", "is not YAML"},
+      {least_file + "tools:\n\tplan: true", "/agents/a.yaml:4:", "is not YAML"},
       {"name: \xC3\xA4\xFF", "/agents/a.yaml:1:9: ", "is not UTF-8"},
       {std::string("name: a\nmo\0del: 1", 17), "/agents/a.yaml:2:3: ", "a zero byte"},
       {std::string(5'000'000, '#') + std::string(5'000'000, '#'),
        "/agents/a.yaml:1:1: ", "a script) has 1048576 bytes at most"},
   };
   for (const Case& c : cases) {
-    EXPECT_THAT(refusal(c.text), AllOf(StartsWith(c.begins), HasSubstr(c.says)))
+    EXPECT_THAT(errors_of(c.text), AllOf(StartsWith(c.begins), HasSubstr(c.says)))
         << c.text.substr(0, 200);
   }
 }
 
 TEST(AgentFileErrorsTest, WhatIsWrongWithAProgramIsSaidAtIt) {
   const std::string begin =
-      least + "tools:\n  exec:\n    pay:\n      description: d\n      command: [pay]\n";
+      least_file + "tools:\n  exec:\n    pay:\n      description: d\n      command: [pay]\n";
   const std::vector<std::pair<std::string, std::string_view>> cases = {
       {"      honours_key: true", "honours a key, but declares no side effects"},
       {"      side_effects: [read]\n      verify: [x]", "nothing to verify"},
@@ -155,7 +160,7 @@ TEST(AgentFileErrorsTest, WhatIsWrongWithAProgramIsSaidAtIt) {
       {"      comand: [x]", "did you mean \"command\"?"},
   };
   for (const auto& [line, says] : cases) {
-    EXPECT_THAT(refusal(begin + line), AllOf(StartsWith("/agents/a.yaml:"), HasSubstr(says)))
+    EXPECT_THAT(errors_of(begin + line), AllOf(StartsWith("/agents/a.yaml:"), HasSubstr(says)))
         << line;
   }
 }
@@ -163,20 +168,22 @@ TEST(AgentFileErrorsTest, WhatIsWrongWithAProgramIsSaidAtIt) {
 TEST(AgentFileErrorsTest, APatternThatFitsNoPathIsRefused) {
   for (const std::string pattern : {"..", "../secret/**", "a/../b", "/srv/../etc/**", "a/.."}) {
     const std::string says = "\"" + pattern + "\" fits no path";
+    EXPECT_THAT(errors_of(least_file + "permissions:\n  paths:\n    ok: deny\n    \"" + pattern +
+                          "\": deny\n"),
+                AllOf(StartsWith("/agents/a.yaml:6:"), HasSubstr("permissions.paths: " + says),
+                      HasSubstr("relative to a root")));
     EXPECT_THAT(
-        refusal(least + "permissions:\n  paths:\n    ok: deny\n    \"" + pattern + "\": deny\n"),
-        AllOf(StartsWith("/agents/a.yaml:6:"), HasSubstr("permissions.paths: " + says),
-              HasSubstr("relative to a root")));
-    EXPECT_THAT(refusal(least + "roots: [{path: .}]\ntools:\n  files:\n    hidden:\n      - ok\n" +
-                        "      - \"" + pattern + "\"\n"),
-                AllOf(StartsWith("/agents/a.yaml:8:9: "), HasSubstr("files.hidden: " + says)));
+        errors_of(least_file + "roots: [{path: .}]\ntools:\n  files:\n    hidden:\n      - ok\n" +
+                  "      - \"" + pattern + "\"\n"),
+        AllOf(StartsWith("/agents/a.yaml:8:9: "), HasSubstr("files.hidden: " + says)));
   }
-  EXPECT_EQ(refusal(least + "permissions: {paths: {\"a..b/..c/**\": deny, \"./d\": deny}}\n"),
-            "it is read");
+  EXPECT_EQ(
+      errors_of(least_file + "permissions: {paths: {\"a..b/..c/**\": deny, \"./d\": deny}}\n"),
+      "it is read");
 }
 
 TEST(AgentFileErrorsTest, SeveralErrorsAreToldAtOnceInTheirOrder) {
-  const std::string message = refusal(
+  const std::string message = errors_of(
       "name: 7\nmodel:\n  provider: openai\n  id: m\n  idd: yes\nlimits: {time: 5}\non_change: "
       "stop\n");
   std::vector<std::string> lines;
@@ -194,19 +201,19 @@ TEST(AgentFileErrorsTest, SeveralErrorsAreToldAtOnceInTheirOrder) {
 }
 
 TEST(AgentFileErrorsTest, NothingInItMultipliesOrRunsDeep) {
-  std::string laughs = least + "a: &a [x, x]\n";
+  std::string laughs = least_file + "a: &a [x, x]\n";
   for (char c = 'b'; c < 'z'; ++c) {
     laughs += std::string(1, c) + ": &" + c + " [*" + char(c - 1) + ", *" + char(c - 1) + "]\n";
   }
-  EXPECT_THAT(refusal(laughs), HasSubstr("anchors and aliases are not read"));
-  const std::string deep = least + "tools: " + std::string(100, '[') + std::string(100, ']');
-  EXPECT_THAT(refusal(deep), HasSubstr("nested too deeply"));
-  EXPECT_THAT(refusal(least + "tools: " + std::string(100'000, '[')),
+  EXPECT_THAT(errors_of(laughs), HasSubstr("anchors and aliases are not read"));
+  const std::string deep = least_file + "tools: " + std::string(100, '[') + std::string(100, ']');
+  EXPECT_THAT(errors_of(deep), HasSubstr("nested too deeply"));
+  EXPECT_THAT(errors_of(least_file + "tools: " + std::string(100'000, '[')),
               HasSubstr("/agents/a.yaml:3:"));
 }
 
 TEST(AgentFileErrorsTest, ColumnsCountLetters) {
-  EXPECT_THAT(refusal("name: a\nmodel: {id: ää, provider: x}\n"),
+  EXPECT_THAT(errors_of("name: a\nmodel: {id: ää, provider: x}\n"),
               StartsWith("/agents/a.yaml:2:27: "));
 }
 

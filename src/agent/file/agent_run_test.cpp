@@ -16,14 +16,12 @@
 #include "doubles/temp_folder.hpp"
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/agent_observer.hpp"
-#include "perdure/agent/agent_parts.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -107,11 +105,11 @@ TEST_F(AgentRunTest, ItsPermissionsAreThoseOfItsCalls) {
 
 TEST_F(AgentRunTest, AboutACallInDoubtItDoesWhatTheFileSays) {
   script(asking_for({"pay"}) + "," + saying("Done."));
-  const std::string pay = R"(permissions: {mutate: allow}
+  const std::string pay_tool = R"(permissions: {mutate: allow}
 tools: {exec: {pay: {description: d, command: [sh, -c, "exit 9"], side_effects: [mutate]}}}
 )";
-  EXPECT_EQ(run_under(pay).stop, TurnStop::needs_attention);
-  EXPECT_EQ(run_under(pay + "on_doubt: tell_model").stop, TurnStop::completed);
+  EXPECT_EQ(run_under(pay_tool).stop, TurnStop::needs_attention);
+  EXPECT_EQ(run_under(pay_tool + "on_doubt: tell_model").stop, TurnStop::completed);
 }
 
 TEST_F(AgentRunTest, ItsVersionsAreNamedAsTheFileSays) {

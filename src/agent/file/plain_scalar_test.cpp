@@ -1,12 +1,11 @@
 // Words without quotes: what everybody reads alike, and what nobody may rely on.
 
-#include "file/plain_scalar.hpp"
-
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "file/yaml_document.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure::agent_file {

@@ -1,14 +1,82 @@
-// The parts of an agent file, from JSON that the schema has found to be right. What the schema cannot
-// say is checked here.
+// The sections of an agent file, from JSON that the schema has found to be right. What the schema
+// cannot say is checked here.
+//
+// Fields reads the values of one object: each is there as declared, or not at all, and then it stays
+// what it was. A Reading is the file while it is read: what is wrong with it, and files that it refers to.
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "file/reading.hpp"
+#include "file/yaml_document.hpp"
 #include "perdure/agent/agent_file.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
 
 namespace perdure::agent_file {
+
+class Fields {
+ public:
+  explicit Fields(const Json& object) : object_(&object) {}
+
+  [[nodiscard]] bool has(std::string_view key) const { return object_->find(key) != nullptr; }
+  /// The object of that key, or an empty one.
+  [[nodiscard]] Fields object(std::string_view key) const;
+  [[nodiscard]] const Json::Object& members(std::string_view key) const;
+  [[nodiscard]] const Json* find(std::string_view key) const { return object_->find(key); }
+
+  void read(std::string_view key, std::string& to) const;
+  void read(std::string_view key, bool& to) const;
+  void read(std::string_view key, std::int64_t& to) const;
+  void read(std::string_view key, std::size_t& to) const;
+  void read(std::string_view key, Duration& to) const;
+  void read(std::string_view key, std::vector<std::string>& to) const;
+  void read(std::string_view key, std::vector<int>& to) const;
+  void read(std::string_view key, std::map<std::string, std::string>& to) const;
+
+  /// The word of that key; `otherwise` if it is not there.
+  [[nodiscard]] std::string word(std::string_view key, std::string_view otherwise) const;
+
+ private:
+  const Json* object_;
+};
+
+/// A JSON pointer, one member further.
+[[nodiscard]] std::string pointer_to(std::string_view pointer, std::string_view member);
+
+/// All references outlive it.
+class Reading {
+ public:
+  Reading(const YamlDocument& document, std::filesystem::path folder, const FileReader& read)
+      : document_(document), folder_(std::move(folder)), read_(read) {}
+
+  void found(std::string_view pointer, std::string what) {
+    if (findings_.size() == findings_max) return;
+    findings_.push_back({spot_at(document_, pointer).place.at, std::move(what)});
+  }
+
+  /// The file's content; empty, and found to be wrong, if it cannot be had.
+  [[nodiscard]] std::string content(std::string_view pointer, const std::string& path);
+
+  /// The files whose content was asked for.
+  [[nodiscard]] const std::vector<std::string>& sources() const { return sources_; }
+  [[nodiscard]] const Json& value() const { return document_.value; }
+  [[nodiscard]] Findings findings() && { return std::move(findings_); }
+
+ private:
+  const YamlDocument& document_;
+  std::filesystem::path folder_;
+  const FileReader& read_;
+  Findings findings_;
+  std::vector<std::string> sources_;
+};
 
 [[nodiscard]] ModelSpec read_model(Reading& reading);
 

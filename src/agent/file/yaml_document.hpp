@@ -2,17 +2,38 @@
 //
 // The part of YAML that people write by hand: mappings with text for keys, sequences, scalars. One
 // document. No anchors, aliases or tags: so nothing multiplies, and a file says what it says.
+//
+// A Finding says what is wrong with an agent file, and where.
 
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "file/findings.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure::agent_file {
+
+/// From 1, as people count; columns count code points.
+struct Position {
+  std::size_t line = 1;
+  std::size_t column = 1;
+  auto operator<=>(const Position&) const = default;
+};
+
+struct Finding {
+  Position at{};
+  std::string what{};
+  bool operator==(const Finding&) const = default;
+};
+
+using Findings = std::vector<Finding>;
+
+/// More than anybody mends at once.
+inline constexpr std::size_t findings_max = 32;
 
 /// Where a value stands; its children in the order of the Json's members or elements.
 struct Place {
@@ -41,5 +62,12 @@ struct Spot {
 
 /// What is at a JSON pointer, or the last on the way that is there.
 [[nodiscard]] Spot spot_at(const YamlDocument& document, std::string_view pointer);
+
+// What a word without quotes means in YAML: the part on which all its readers agree.
+
+/// null, true, false, a number in plain decimal notation, or else text. Nothing for a word that one
+/// version of YAML takes for text and another for something else, or two for two numbers: `no`,
+/// `010`, `1e3`, `0x1f`, `1_000`, `12:30`, `.5`, `True`.
+[[nodiscard]] std::optional<Json> plain_scalar(std::string_view word);
 
 }  // namespace perdure::agent_file

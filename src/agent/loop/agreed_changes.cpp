@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/on_change.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session_records.hpp"
+#include "perdure/runtime/session_values.hpp"
 
 namespace perdure::loop {
 

@@ -7,7 +7,7 @@
 
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session_records.hpp"
+#include "perdure/runtime/session_values.hpp"
 
 namespace perdure::loop {
 

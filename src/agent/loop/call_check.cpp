@@ -1,7 +1,5 @@
 // The texts are written for a model: what is wrong, where, and what would be right.
 
-#include "perdure/agent/call_check.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
@@ -16,22 +14,23 @@
 #include <variant>
 #include <vector>
 
+#include "agent/api/call_policy.hpp"
+#include "core/api/json_text.hpp"
 #include "loop/marks.hpp"
-#include "perdure/agent/json_schema.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/core/canonical_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "tools/edit_distance.hpp"
-#include "tools/schema/value_text.hpp"
+#include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
+#include "text/edit_distance.hpp"
+#include "tools/schema/value.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure {

@@ -1,7 +1,5 @@
 // The checks before a call: their order, and the words a model gets.
 
-#include "perdure/agent/call_check.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -13,7 +11,7 @@
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 

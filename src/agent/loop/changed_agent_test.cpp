@@ -10,21 +10,18 @@
 #include "doubles/must.hpp"
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_observer.hpp"
-#include "perdure/agent/on_change.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/runtime/session_records.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
@@ -34,14 +31,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr auto first = "model 1\ntools 1\n";
+constexpr auto first_digest = "model 1\ntools 1\n";
 constexpr auto second = "model 1\ntools 2\n";
 
 class ChangedAgentTest : public LoopTest {
  protected:
   /// A session of the first agent: one call was made, another one is left.
   void begin_with_a_call_left() {
-    spec.digest = first;
+    spec.digest = first_digest;
     script(asking_for({"pay", "pay"}) + "," + saying("Done."));
     std::stop_source stop;
     behaviour["pay"] = [&](const CallContext&) -> ToolOutcome {
@@ -200,7 +197,7 @@ TEST_F(ChangedAgentTest, AForkIsOfTheAgentOfItsParent) {
 
 // Another program may have made it, or the entry that said so is damaged.
 TEST_F(ChangedAgentTest, ASessionThatSaysNothingOfItsAgentIsAChangedOne) {
-  spec.digest = first;
+  spec.digest = first_digest;
   start();
   const SessionId bare = mint<SessionTag>(random_ids());
   must(store->sessions().create({.id = bare}));

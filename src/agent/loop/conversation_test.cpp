@@ -16,9 +16,8 @@
 #include "loop/marks.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/history.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {
@@ -32,9 +31,9 @@ struct ToldSoFar {
   bool refuses = false;
 };
 
-class Listener final : public Provider {
+class ConversationListener final : public Provider {
  public:
-  explicit Listener(ToldSoFar& told) : told_(told) {}
+  explicit ConversationListener(ToldSoFar& told) : told_(told) {}
   [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override {
     if (told_.refuses || request.kept > told_.conversation.size()) {
       told_.conversation.clear();
@@ -72,7 +71,7 @@ class ConversationTest : public ::testing::Test {
 
   LogOf log;
   ToldSoFar told;
-  Conversation conversation{std::make_unique<Listener>(told)};
+  Conversation conversation{std::make_unique<ConversationListener>(told)};
 };
 
 TEST_F(ConversationTest, OfALongSessionIsToldInParts) {
@@ -123,7 +122,7 @@ TEST_F(ConversationTest, OfAnotherProcessBeginsWithWhatWasCountedLast) {
   const auto counted_by = [&](const std::string& model) {
     perdure::Setup setup;
     setup.model = model;
-    Conversation fresh{std::make_unique<Listener>(told)};
+    Conversation fresh{std::make_unique<ConversationListener>(told)};
     must(fresh.prepare(setup, log.state(), {}));
     return told.counted;
   };

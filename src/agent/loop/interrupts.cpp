@@ -13,7 +13,6 @@
 
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/mail.hpp"
-#include "perdure/store/changes.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/store.hpp"
 
@@ -63,7 +62,7 @@ Duration Interrupts::until_next_look() const {
 
 // What cannot be read now is read at the next look, or by the turn itself.
 bool Interrupts::has_mail() {
-  const auto now = parts_.store.changes().current();
+  const auto now = parts_.store.change_number();
   if (!now || seen_ == *now) return false;
   const auto mails = parts_.store.inbox().list(parts_.session, mails_max);
   if (!mails) return false;

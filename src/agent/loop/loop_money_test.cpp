@@ -14,14 +14,13 @@
 
 #include "doubles/must.hpp"
 #include "loop/loop_fixture.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/budget.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/sessions.hpp"
 

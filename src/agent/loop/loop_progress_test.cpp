@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "loop/loop_fixture.hpp"
-#include "perdure/agent/agent_observer.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 

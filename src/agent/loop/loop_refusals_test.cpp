@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "loop/loop_fixture.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 

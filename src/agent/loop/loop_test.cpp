@@ -17,12 +17,12 @@
 #include "doubles/must.hpp"
 #include "doubles/was_stopped.hpp"
 #include "loop/loop_fixture.hpp"
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/id_source.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -201,7 +201,7 @@ TEST_F(LoopTest, ReadsRunAtTheSameTime) {
     std::unique_lock lock(mutex);
     ++inside;
     both.notify_all();
-    const bool met = both.wait_for(lock, std::chrono::seconds(20), [&] { return inside == 2; });
+    const bool met = both.wait_for(lock, std::chrono::minutes(5), [&] { return inside == 2; });
     return Succeeded{met ? "met" : "alone"};
   };
   begin();

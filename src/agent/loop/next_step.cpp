@@ -13,16 +13,15 @@
 #include <vector>
 
 #include "loop/marks.hpp"
-#include "perdure/agent/call_check.hpp"
-#include "perdure/agent/limits.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::loop {
 namespace {

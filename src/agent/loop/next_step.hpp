@@ -21,9 +21,9 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/agent/turn_report.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure::loop {

@@ -15,17 +15,17 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/on_behalf.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "tools/text_cut.hpp"
+#include "text/text_cut.hpp"
 
 namespace perdure {
 

@@ -9,12 +9,12 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/agent/agent_observer.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

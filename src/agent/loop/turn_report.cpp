@@ -1,7 +1,5 @@
 // The words for how a turn ended.
 
-#include "perdure/agent/turn_report.hpp"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -9,7 +7,8 @@
 #include <utility>
 
 #include "loop/marks.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/agent/turn.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure {

@@ -9,15 +9,13 @@
 #include <variant>
 #include <vector>
 
-#include "models/anthropic_stream.hpp"
 #include "models/sse.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure {
 namespace {
@@ -45,7 +43,7 @@ std::string stopped(const std::string& members) {
   return R"({"type":"message_delta","delta":{)" + members + R"(},"usage":{"output_tokens":5}})";
 }
 
-constexpr std::string_view stop = R"({"type":"message_stop"})";
+constexpr std::string_view stop_event = R"({"type":"message_stop"})";
 
 // The one block of a response, written back.
 std::string block_again(const std::vector<std::string>& events) {
@@ -67,7 +65,8 @@ TEST(Anthropic, KnowsEveryReasonToStop) {
         Pair{"model_context_window_exceeded", StopReason::length},
         Pair{"pause_turn", StopReason::paused}, Pair{"refusal", StopReason::refusal},
         Pair{"compaction", StopReason::other}}) {
-    const auto response = read({stopped(R"("stop_reason":")" + word + "\""), std::string(stop)});
+    const auto response =
+        read({stopped(R"("stop_reason":")" + word + "\""), std::string(stop_event)});
     EXPECT_EQ(response.stop, reason) << word;
     EXPECT_EQ(response.stop_text, word);
     EXPECT_FALSE(response.message.is_partial);
@@ -78,7 +77,7 @@ TEST(Anthropic, ARefusalIsExplained) {
   const auto response = read(
       {stopped(
            R"("stop_reason":"refusal","stop_details":{"type":"refusal","category":"x","explanation":"Not this."})"),
-       std::string(stop)});
+       std::string(stop_event)});
   EXPECT_EQ(response.stop, StopReason::refusal);
   EXPECT_EQ(response.stop_text, "refusal: Not this.");
 }
@@ -88,7 +87,7 @@ TEST(Anthropic, UsageIsCumulativeAndInputIsAddedUp) {
       {R"({"type":"message_start","message":{"id":"msg_1","model":"c","usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":3000,"output_tokens":1}}})",
        R"({"type":"message_delta","delta":{},"usage":{"output_tokens":40}})",
        R"({"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":11,"output_tokens":55,"output_tokens_details":{"thinking_tokens":30}}})",
-       std::string(stop)});
+       std::string(stop_event)});
   EXPECT_EQ(response.usage, (ModelUsage{.is_known = true,
                                         .tokens_in = 3211,
                                         .tokens_out = 55,
@@ -104,7 +103,7 @@ TEST(Anthropic, WhatIsNotCountedIsNotKnown) {
   const std::string negative =
       R"({"type":"message_delta","delta":{},"usage":{"input_tokens":-1,"output_tokens":-5}})";
   const std::string silent = R"({"type":"message_delta","delta":{"stop_reason":"end_turn"}})";
-  const std::string end(stop);
+  const std::string end(stop_event);
   EXPECT_TRUE(read({counted, stopped(""), end}).usage.is_known);
   EXPECT_FALSE(read({counted, silent, end}).usage.is_known) << "the beginning of the output only";
   EXPECT_FALSE(read({uncounted, stopped(""), end}).usage.is_known);
@@ -149,25 +148,26 @@ TEST(Anthropic, EventsOfOtherNamesAreNotEvenRead) {
 }
 
 TEST(Anthropic, ThinkingGoesBackWithItsSignature) {
-  EXPECT_EQ(block_again({begun(R"({"type":"thinking","thinking":"","signature":""})"),
-                         delta(R"("type":"thinking_delta","thinking":"Hm\n")"),
-                         delta(R"("type":"thinking_delta","thinking":" so.")"),
-                         delta(R"("type":"signature_delta","signature":"Ab+/")"),
-                         delta(R"("type":"signature_delta","signature":"=")"), std::string(stop)}),
-            R"({"type":"thinking","thinking":"Hm\n so.","signature":"Ab+/="})");
+  EXPECT_EQ(
+      block_again({begun(R"({"type":"thinking","thinking":"","signature":""})"),
+                   delta(R"("type":"thinking_delta","thinking":"Hm\n")"),
+                   delta(R"("type":"thinking_delta","thinking":" so.")"),
+                   delta(R"("type":"signature_delta","signature":"Ab+/")"),
+                   delta(R"("type":"signature_delta","signature":"=")"), std::string(stop_event)}),
+      R"({"type":"thinking","thinking":"Hm\n so.","signature":"Ab+/="})");
 }
 
 TEST(Anthropic, PiecesOfASignatureAreJoinedAsTheyAreWritten) {
-  EXPECT_EQ(
-      block_again({begun(R"({"type":"thinking","thinking":"","signature":"\u0041\/"})"),
-                   delta(R"("type":"signature_delta","signature":"\ud83d")"),
-                   delta(R"("type":"signature_delta","signature":"\ude00\n")"), std::string(stop)}),
-      R"({"type":"thinking","thinking":"","signature":"\u0041\/\ud83d\ude00\n"})");
+  EXPECT_EQ(block_again({begun(R"({"type":"thinking","thinking":"","signature":"\u0041\/"})"),
+                         delta(R"("type":"signature_delta","signature":"\ud83d")"),
+                         delta(R"("type":"signature_delta","signature":"\ude00\n")"),
+                         std::string(stop_event)}),
+            R"({"type":"thinking","thinking":"","signature":"\u0041\/\ud83d\ude00\n"})");
 }
 
 TEST(Anthropic, OmittedThinkingGoesBackToo) {
   EXPECT_EQ(block_again({begun(R"({"type":"thinking","thinking":"","signature":"Zz"})"),
-                         std::string(stop)}),
+                         std::string(stop_event)}),
             R"({"type":"thinking","thinking":"","signature":"Zz"})");
 }
 
@@ -176,31 +176,31 @@ TEST(Anthropic, BlocksThatNobodyKnowsGoBackWhole) {
       block_again(
           {begun(R"({"type":"server_tool_use","id":"srv_1","name":"web_search","input":{}})"),
            delta(R"("type":"input_json_delta","partial_json":"{\"query\": ")"),
-           delta(R"("type":"input_json_delta","partial_json":"\"x\"}")"), std::string(stop)}),
+           delta(R"("type":"input_json_delta","partial_json":"\"x\"}")"), std::string(stop_event)}),
       R"({"type":"server_tool_use","id":"srv_1","name":"web_search","input":{"query": "x"}})");
   const std::string result =
       R"({"type":"web_search_tool_result","tool_use_id":"srv_1","content":[{"encrypted_content":"E\/=", "n":1.0}]})";
-  EXPECT_EQ(block_again({begun(result), std::string(stop)}), result);
+  EXPECT_EQ(block_again({begun(result), std::string(stop_event)}), result);
   EXPECT_EQ(
       block_again({begun(R"({"type":"compaction","content":"a"})"),
                    delta(R"("type":"compaction_delta","content":"b","encrypted_content":"c")"),
-                   std::string(stop)}),
+                   std::string(stop_event)}),
       R"({"type":"compaction","content":"ab","encrypted_content":"c"})");
 }
 
 TEST(Anthropic, CitationsStayWithTheirText) {
   EXPECT_EQ(
-      block_again({begun(R"({"type":"text","text":""})"),
-                   delta(R"("type":"text_delta","text":"So.")"),
-                   delta(R"("type":"citations_delta","citation":{"n": 1})"),
-                   delta(R"("type":"citations_delta","citation":{"n": 2})"), std::string(stop)}),
+      block_again(
+          {begun(R"({"type":"text","text":""})"), delta(R"("type":"text_delta","text":"So.")"),
+           delta(R"("type":"citations_delta","citation":{"n": 1})"),
+           delta(R"("type":"citations_delta","citation":{"n": 2})"), std::string(stop_event)}),
       R"({"type":"text","text":"So.","citations":[{"n": 1},{"n": 2}]})");
 }
 
 TEST(Anthropic, ACitationThatIsMissingIsNone) {
   EXPECT_EQ(block_again({begun(R"({"type":"text","text":"So."})"),
                          delta(R"("type":"citations_delta","citation":{"n": 1})"),
-                         delta(R"("type":"citations_delta")"), std::string(stop)}),
+                         delta(R"("type":"citations_delta")"), std::string(stop_event)}),
             R"({"type":"text","text":"So.","citations":[{"n": 1}]})");
 }
 
@@ -218,7 +218,7 @@ TEST(Anthropic, BlocksThatShareAnIndexAreAllKept) {
   const auto blocks =
       read({text, delta(R"("type":"text_delta","text":"one")"), text,
             delta(R"("type":"text_delta","text":"two")"), call, call,
-            delta(R"("type":"input_json_delta","partial_json":"{ }")"), std::string(stop)})
+            delta(R"("type":"input_json_delta","partial_json":"{ }")"), std::string(stop_event)})
           .message.blocks;
   ASSERT_EQ(blocks.size(), 3U) << "a call that is begun again is the same call";
   EXPECT_EQ(std::get<TextBlock>(blocks[0]).text, "one");
@@ -229,7 +229,7 @@ TEST(Anthropic, BlocksThatShareAnIndexAreAllKept) {
 TEST(Anthropic, HalvesOfACharacterInTwoPiecesBecomeOne) {
   const auto response =
       read({begun(R"({"type":"text","text":""})"), delta(R"("type":"text_delta","text":"a\ud83d")"),
-            delta(R"("type":"text_delta","text":"\ude00b")"), std::string(stop)});
+            delta(R"("type":"text_delta","text":"\ude00b")"), std::string(stop_event)});
   EXPECT_EQ(text_of(response.message),
             "a\xF0\x9F\x98\x80"
             "b");
@@ -238,7 +238,7 @@ TEST(Anthropic, HalvesOfACharacterInTwoPiecesBecomeOne) {
 TEST(Anthropic, ABrokenLetterCostsNoResponse) {
   const auto response = read({begun(R"({"type":"text","text":""})"),
                               delta("\"type\":\"text_delta\",\"text\":\"a\xE2\x82\""),
-                              delta(R"("type":"text_delta","text":"é")"), std::string(stop)});
+                              delta(R"("type":"text_delta","text":"é")"), std::string(stop_event)});
   EXPECT_EQ(text_of(response.message), "a\xEF\xBF\xBDé");
   EXPECT_FALSE(response.message.is_partial);
 }

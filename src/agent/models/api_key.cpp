@@ -1,7 +1,5 @@
 // Keys, from where people keep them.
 
-#include "perdure/agent/api_key.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -11,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "perdure/agent/environment.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

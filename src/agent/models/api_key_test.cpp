@@ -1,7 +1,5 @@
 // Keys: where they come from, and that they do not get out.
 
-#include "perdure/agent/api_key.hpp"
-
 #include <concepts>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "doubles/temp_folder.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 

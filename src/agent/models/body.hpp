@@ -12,14 +12,26 @@
 #include <vector>
 
 #include "models/dialect.hpp"
-#include "models/text_pile.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure {
+
+class TextPile {
+ public:
+  void append(std::string_view piece);
+  /// `bytes` is at most size().
+  void cut(std::size_t bytes);
+  [[nodiscard]] std::size_t size() const;
+
+  /// Appends what stands between the two places, in order. Lives until the pile changes.
+  void list(std::size_t begin, std::size_t end, std::vector<std::string_view>& to) const;
+
+ private:
+  std::vector<std::string> blocks_;  ///< All but the last are full.
+};
 
 class RequestBody {
  public:

@@ -2,7 +2,9 @@
 
 #include "models/chat.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
 #include <memory>
@@ -13,16 +15,16 @@
 #include <variant>
 #include <vector>
 
-#include "models/chat_stream.hpp"
+#include "core/api/json_text.hpp"
 #include "models/dialect.hpp"
+#include "models/sse.hpp"
 #include "models/wire.hpp"
-#include "perdure/agent/api_key.hpp"
 #include "perdure/agent/provider.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure {
 namespace {
@@ -209,6 +211,249 @@ std::vector<std::pair<std::string, std::string>> ChatDialect::headers() const {
 
 std::unique_ptr<ResponseStream> ChatDialect::open(ModelObserver& observer) const {
   return std::make_unique<ChatStream>(observer);
+}
+
+namespace {
+
+std::vector<std::string_view> raw_elements(std::string_view array) {
+  auto elements = split_array(array);
+  return elements ? *std::move(elements) : std::vector<std::string_view>();
+}
+
+bool is_error(const Json& json) {
+  const Json* const error = json.find("error");
+  return error != nullptr && !error->is_null();
+}
+
+RawJson chats_own(std::string members) {
+  std::string object;
+  object.reserve(members.size() + 2);
+  object.append("{").append(std::exchange(members, {})).append("}");
+  auto raw = RawJson::from_text(std::move(object));
+  return raw ? *std::move(raw) : RawJson::from_value(Json::Object{});
+}
+
+}  // namespace
+
+Result<void> ChatStream::take(const SseEvent& event) {
+  if (has_ended_) return {};
+  if (event.data == "[DONE]") {
+    has_ended_ = true;
+    return {};
+  }
+  std::string room;
+  return take_chunk(wire::as_text(event.data, room));
+}
+
+Result<void> ChatStream::take_chunk(std::string_view data) {
+  const auto json = parse_foreign_json(data);
+  if (!json) {
+    return fail(ErrorCode::unavailable,
+                "the response's stream has an event that is no JSON: " + json.error().message);
+  }
+  if (is_error(*json)) return refuse(data);
+  return take_object(*json, data, "delta");
+}
+
+Result<void> ChatStream::take_whole(const Json& json, std::string_view raw) {
+  const Json* const choices = json.find("choices");
+  const Json::Array* const list = choices != nullptr ? choices->as_array() : nullptr;
+  const bool is_response =
+      list != nullptr && !list->empty() && list->front().find("message") != nullptr;
+  if (is_response) {
+    if (auto taken = take_object(json, raw, "message"); !taken) return taken;
+  }
+  if (is_error(json)) return refuse(raw);
+  has_ended_ = is_response;
+  return {};
+}
+
+Result<void> ChatStream::refuse(std::string_view raw) {
+  was_refused_ = !has_begun_;
+  return fail(ErrorCode::unavailable, wire::error_words(raw));
+}
+
+Result<void> ChatStream::take_object(const Json& json, std::string_view raw,
+                                     std::string_view part) {
+  has_begun_ = true;
+  if (response_.response_id.empty()) response_.response_id = wire::text_in(json, "id");
+  if (response_.model.empty()) response_.model = wire::text_in(json, "model");
+  if (const Json* const usage = json.find("usage"); usage != nullptr && usage->is_object()) {
+    take_usage(*usage);
+  }
+  const Json* const choices = json.find("choices");
+  if (choices == nullptr || choices->as_array() == nullptr || choices->as_array()->empty())
+    return {};
+  const auto raws = raw_elements(wire::raw_in(raw, "choices"));
+  if (!raws.empty()) take_choice(choices->as_array()->front(), raws.front(), part);
+  if (calls_.size() <= wire::blocks_max) return {};
+  return fail(ErrorCode::unavailable,
+              fmt::format("the response has more than {} calls", wire::blocks_max));
+}
+
+void ChatStream::take_choice(const Json& choice, std::string_view raw, std::string_view part) {
+  if (wire::number_in(choice, "index") != 0) return;
+  if (const Json* const said = choice.find(part)) take_delta(*said, wire::raw_in(raw, part));
+  const std::string word = wire::text_in(choice, "finish_reason");
+  if (!word.empty()) finish_word_ = word;
+}
+
+void ChatStream::take_delta(const Json& delta, std::string_view raw) {
+  take_reasoning(delta, raw);
+  const std::string piece = wire::text_in(delta, "content");
+  wire::append(text_, piece);
+  if (!piece.empty()) observer_.on_text(piece);
+  const std::string refused = wire::text_in(delta, "refusal");
+  wire::append(refusal_, refused);
+  if (!refused.empty()) observer_.on_text(refused);
+  const Json* const calls = delta.find("tool_calls");
+  if (calls == nullptr || calls->as_array() == nullptr) return;
+  const auto raws = raw_elements(wire::raw_in(raw, "tool_calls"));
+  for (std::size_t i = 0; i < raws.size(); ++i) take_call((*calls->as_array())[i], raws[i], i == 0);
+}
+
+void ChatStream::take_reasoning(const Json& delta, std::string_view raw) {
+  for (const std::string_view field : {"reasoning_content", "reasoning"}) {
+    const std::string piece = wire::text_in(delta, field);
+    if (piece.empty()) continue;
+    if (reasoning_field_.empty()) reasoning_field_ = field;
+    // A server that says the same in two fields says it once.
+    if (reasoning_field_ != field) continue;
+    wire::append(reasoning_, piece);
+    observer_.on_reasoning(piece);
+  }
+  for (const std::string_view element : raw_elements(wire::raw_in(raw, "reasoning_details"))) {
+    if (!reasoning_details_.empty()) reasoning_details_ += ',';
+    reasoning_details_ += element;
+  }
+}
+
+// Some servers say 0 of each: another id at the same index is another call, or one of before.
+ChatStream::Place ChatStream::place_by_index(Place index, const std::string& id) {
+  Place& place = by_index_.try_emplace(index, index).first->second;
+  const auto found = calls_.find(place);
+  if (id.empty() || found == calls_.end() || found->second.id.empty() || found->second.id == id) {
+    return place;
+  }
+  const auto known = by_id_.find(id);
+  place = known != by_id_.end() ? known->second : calls_.rbegin()->first + 1;
+  return place;
+}
+
+// By its index; by its id; what has neither goes on with the last one, unless another name says that
+// it begins a call. A list of calls that have neither is one of whole calls.
+ChatStream::Place ChatStream::place_of(const Json& call, bool is_first) {
+  const std::string id = wire::text_in(call, "id");
+  const Json* const index = call.find("index");
+  if (index != nullptr && index->is_number()) {
+    return place_by_index(wire::number_in(call, "index"), id);
+  }
+  const Place next = calls_.empty() ? 0 : calls_.rbegin()->first + 1;
+  const auto known = id.empty() ? by_id_.end() : by_id_.find(id);
+  const bool goes_on = id.empty() ? is_first && !calls_.empty() : known != by_id_.end();
+  if (!goes_on) return next;
+  const Place place = id.empty() ? last_ : known->second;
+  const Json* const function = call.find("function");
+  const std::string name = function != nullptr ? wire::text_in(*function, "name") : std::string();
+  const std::string& before = calls_[place].name;
+  return name.empty() || before.empty() || name == before ? place : next;
+}
+
+void ChatStream::take_call(const Json& call, std::string_view raw, bool is_first) {
+  last_ = place_of(call, is_first);
+  DraftCall& draft = calls_[last_];
+  if (draft.id.empty()) draft.id = wire::text_in(call, "id");
+  if (!draft.id.empty()) by_id_.insert_or_assign(draft.id, last_);
+  if (const Json* const function = call.find("function")) {
+    if (draft.name.empty()) draft.name = wire::text_in(*function, "name");
+    const Json* const args = function->find("arguments");
+    // Some servers give the object itself instead of its text.
+    if (args != nullptr && args->is_object()) {
+      draft.args = wire::raw_in(wire::raw_in(raw, "function"), "arguments");
+    } else {
+      wire::append(draft.args, wire::text_in(*function, "arguments"));
+    }
+  }
+  const auto members = split_object(raw);
+  if (!members) return;
+  constexpr std::array<std::string_view, 4> known = {"index", "id", "type", "function"};
+  for (const RawMember& member : *members) {
+    if (std::ranges::find(known, member.key) != known.end() || member.value == "null") continue;
+    if (!draft.own.empty()) draft.own += ',';
+    draft.own += wire::quoted(member.key) + ":" + std::string(member.value);
+  }
+}
+
+void ChatStream::take_usage(const Json& usage) {
+  ModelUsage& total = response_.usage;
+  // What was not counted was not free.
+  total.is_known =
+      wire::has_count(usage, "prompt_tokens") && wire::has_count(usage, "completion_tokens");
+  total.tokens_in = wire::number_in(usage, "prompt_tokens");
+  total.tokens_out = wire::number_in(usage, "completion_tokens");
+  total.cache_read = wire::number_in(usage, "prompt_cache_hit_tokens");
+  if (const Json* const details = usage.find("prompt_tokens_details")) {
+    total.cache_read = std::max(total.cache_read, wire::number_in(*details, "cached_tokens"));
+    total.cache_write = wire::number_in(*details, "cache_write_tokens");
+  }
+  if (const Json* const details = usage.find("completion_tokens_details")) {
+    total.reasoning = wire::number_in(*details, "reasoning_tokens");
+  }
+}
+
+void ChatStream::add_reasoning() {
+  if (reasoning_.empty() && reasoning_details_.empty()) return;
+  std::string own;
+  if (!reasoning_field_.empty()) own = "\"field\":" + wire::quoted(reasoning_field_);
+  if (!reasoning_details_.empty()) {
+    if (!own.empty()) own += ',';
+    // It may be as large as all of the response: it is held once.
+    constexpr std::string_view name = "\"reasoning_details\":[";
+    own.reserve(own.size() + name.size() + reasoning_details_.size() + 1);
+    own.append(name).append(std::exchange(reasoning_details_, {})).append("]");
+  }
+  ObjectWriter metadata;
+  metadata.add_raw("chat", chats_own(std::exchange(own, {})).text());
+  auto raw = RawJson::from_text(metadata.finish());
+  response_.message.blocks.emplace_back(
+      ReasoningBlock{.text = std::move(reasoning_), .metadata = raw ? *std::move(raw) : RawJson()});
+}
+
+void ChatStream::add_calls() {
+  for (const auto& [index, draft] : calls_) {
+    ToolCallBlock call{.id = draft.id, .name = draft.name, .args = draft.args};
+    if (call.id.empty()) call.id = "call_" + std::to_string(index);
+    while (draft.id.empty() && by_id_.contains(call.id)) call.id += '_';
+    if (call.args.empty()) call.args = "{}";
+    if (!draft.own.empty()) call.unknown = {{"chat", chats_own(draft.own)}};
+    if (is_whole()) observer_.on_call(call);
+    response_.message.blocks.emplace_back(std::move(call));
+  }
+}
+
+StopReason ChatStream::stop_reason() const {
+  if (!refusal_.empty() || finish_word_ == "content_filter") return StopReason::refusal;
+  if (finish_word_ == "length") return StopReason::length;
+  // Some servers say "stop" after calls, too.
+  if (!calls_.empty()) return StopReason::calls;
+  return finish_word_ == "stop" || finish_word_.empty() ? StopReason::end : StopReason::other;
+}
+
+ModelResponse ChatStream::finish() {
+  response_.message.role = Role::assistant;
+  response_.message.is_partial = !is_whole();
+  // Some servers count as they go.
+  response_.usage.is_known = response_.usage.is_known && is_whole();
+  add_reasoning();
+  if (!text_.empty()) response_.message.blocks.emplace_back(TextBlock{.text = std::move(text_)});
+  if (!refusal_.empty()) {
+    response_.message.blocks.emplace_back(
+        TextBlock{.text = refusal_, .unknown = {{"chat", chats_own(R"("refusal":true)")}}});
+  }
+  add_calls();
+  response_.stop = stop_reason();
+  response_.stop_text = refusal_.empty() ? finish_word_ : finish_word_ + ": " + refusal_;
+  return std::move(response_);
 }
 
 }  // namespace perdure

@@ -11,14 +11,12 @@
 
 #include "doubles/must.hpp"
 #include "models/body.hpp"
-#include "models/chat_stream.hpp"
 #include "models/sse.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure {
 namespace {

@@ -1,12 +1,11 @@
 // Patience with a server, piece by piece.
 
-#include "models/exchange.hpp"
-
 #include <chrono>
 #include <gtest/gtest.h>
 #include <string_view>
 
 #include "doubles/fake_clock.hpp"
+#include "models/curl_transport.hpp"
 #include "models/http.hpp"
 #include "perdure/core/error.hpp"
 

@@ -1,7 +1,5 @@
 // What tokens cost: exact sums, a user's table, and models that have no price.
 
-#include "perdure/agent/prices.hpp"
-
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "perdure/agent/provider.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure {
 

@@ -4,25 +4,17 @@ list(
   APPEND
   PERDURE_AGENT_SOURCES
   models/anthropic.cpp
-  models/anthropic_block.cpp
-  models/anthropic_stream.cpp
   models/api_key.cpp
-  models/attempt.cpp
   models/body.cpp
   models/chat.cpp
-  models/chat_stream.cpp
   models/curl_transport.cpp
-  models/exchange.cpp
   models/http_provider.cpp
   models/prices.cpp
-  models/prices_table.cpp
   models/provider.cpp
   models/retry.cpp
-  models/script.cpp
   models/scripted.cpp
   models/sse.cpp
-  models/text_pile.cpp
-  models/url.cpp
+  models/http.cpp
   models/wire.cpp)
 
 list(

@@ -1,13 +1,13 @@
 // Against a plain text that is grown and cut alike.
 
-#include "models/text_pile.hpp"
-
 #include <cstddef>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "models/body.hpp"
 
 namespace perdure {
 namespace {

@@ -1,10 +1,9 @@
 // Where a key may be sent.
 
-#include "models/url.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 
+#include "models/http.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

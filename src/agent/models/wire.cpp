@@ -11,16 +11,15 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/json_text.hpp"
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_text.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/core/text.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/setup.hpp"
-#include "perdure/store/limits.hpp"
-#include "tools/text_cut.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "text/text_cut.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::wire {
 namespace {

@@ -1,7 +1,5 @@
 // What a program's end means for the call.
 
-#include "perdure/agent/exec_tool.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
@@ -12,17 +10,17 @@
 #include <vector>
 
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "tools/process/environment_of.hpp"
+#include "text/text_cut.hpp"
+#include "perdure/store/log.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
-#include "tools/text_cut.hpp"
 
 namespace perdure {
 namespace {

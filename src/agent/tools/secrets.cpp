@@ -3,26 +3,220 @@
 #include "perdure/agent/secrets.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
 #include <fstream>
+#include <functional>
 #include <ios>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "perdure/agent/environment.hpp"
+#include "core/api/text.hpp"
 #include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "tools/scrubbing.hpp"
+#include "tools/process/output.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure {
+
+[[nodiscard]] ToolOutcome scrubbed_outcome(ToolOutcome outcome, const SecretValues& values);
+[[nodiscard]] Verdict scrubbed_verdict(Verdict verdict, const SecretValues& values);
+
+namespace {
+
+constexpr std::size_t scrubbed_bytes_min = 4;
+
+std::string percent_encoded(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                          (c >= 'A' && c <= 'Z') ||
+                          std::string_view("-._~").find(c) != std::string_view::npos;
+    encoded += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return encoded;
+}
+
+// Base64 of a text in the middle of another: three alignments, less what its neighbours decide.
+std::vector<std::string> base64_forms(const std::string& secret) {
+  std::vector<std::string> forms;
+  for (const std::size_t before : {0U, 1U, 2U}) {
+    const std::string padded = std::string(before, '\0') + secret;
+    const std::string encoded = to_base64(padded.substr(0, padded.size() / 3 * 3));
+    const std::size_t skipped = before == 0 ? 0 : 4;
+    if (encoded.size() >= skipped + 8) forms.push_back(encoded.substr(skipped));
+  }
+  return forms;
+}
+
+// The longest first: a secret may be a part of another's form.
+std::vector<std::pair<std::string, std::string>> forms_of(const SecretValues& secrets) {
+  std::vector<std::pair<std::string, std::string>> forms;
+  for (const auto& [name, value] : secrets) {
+    if (value.size() < scrubbed_bytes_min) continue;
+    forms.emplace_back(value, name);
+    forms.emplace_back(percent_encoded(value), name);
+    const std::string escaped = Json(value).text();
+    forms.emplace_back(escaped.substr(1, escaped.size() - 2), name);
+    for (const std::string& form : base64_forms(value)) {
+      forms.emplace_back(form, name);
+      std::string url = form;
+      std::ranges::replace(url, '+', '-');
+      std::ranges::replace(url, '/', '_');
+      forms.emplace_back(std::move(url), name);
+    }
+  }
+  std::ranges::sort(forms,
+                    [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  return forms;
+}
+
+// Of a secret with several: whoever sees one line at a time would not know it. None of any other.
+std::vector<std::string> lines_of(const std::string& secret) {
+  std::vector<std::string> lines;
+  if (secret.find_first_of("\r\n") == std::string::npos) return lines;
+  std::size_t at = 0;
+  while (at < secret.size()) {
+    const std::size_t end = std::min(secret.find_first_of("\r\n", at), secret.size());
+    if (end > at) lines.push_back(secret.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+void replace_all(std::string& text, const std::string& form, const std::string& by) {
+  for (std::size_t at = text.find(form); at != std::string::npos;
+       at = text.find(form, at + by.size())) {
+    text.replace(at, form.size(), by);
+  }
+}
+
+// A secret that was cut: its beginning at the end of a text, or its end after what was left out.
+void replace_cut(std::string& text, const std::string& form, const std::string& by) {
+  const auto cut_at = [&](std::size_t end) {
+    for (std::size_t size = std::min(form.size() - 1, end); size >= scrubbed_bytes_min; --size) {
+      if (std::string_view(text).substr(end - size, size) != std::string_view(form).substr(0, size))
+        continue;
+      text.replace(end - size, size, by);
+      return;
+    }
+  };
+  const auto cut_after = [&](std::size_t begin) {
+    const std::size_t size_max = std::min(form.size() - 1, text.size() - begin);
+    for (std::size_t size = size_max; size >= scrubbed_bytes_min; --size) {
+      if (!std::string_view(form).ends_with(std::string_view(text).substr(begin, size))) continue;
+      text.replace(begin, size, by);
+      return;
+    }
+  };
+  cut_at(text.size());
+  // From the last to the first: what is replaced does not move what is still to be looked at.
+  std::size_t at = text.rfind(cut_end);
+  while (at != std::string::npos) {
+    cut_after(at + cut_end.size());
+    const std::size_t begin = text.rfind(cut_begin, at);
+    if (begin == std::string::npos || begin == 0) return;
+    cut_at(begin);
+    at = text.rfind(cut_end, begin - 1);
+  }
+}
+
+std::string& words_of(Succeeded& done) { return done.content; }
+template <class Said>
+std::string& words_of(Said& said) {
+  return said.why;
+}
+
+constexpr std::string_view withheld =
+    "(withheld: the secrets that must not be in it could not be read)";
+
+}  // namespace
+
+ToolOutcome scrubbed_outcome(ToolOutcome outcome, const SecretValues& values) {
+  std::visit([&](auto& said) { words_of(said) = scrubbed(std::move(words_of(said)), values); },
+             outcome);
+  return outcome;
+}
+
+Verdict scrubbed_verdict(Verdict verdict, const SecretValues& values) {
+  if (auto* landed = std::get_if<Landed>(&verdict)) {
+    landed->content = scrubbed(std::move(landed->content), values);
+  } else if (auto* unclear = std::get_if<CannotTell>(&verdict)) {
+    unclear->why = scrubbed(std::move(unclear->why), values);
+  }
+  return verdict;
+}
+
+namespace {
+
+// Tells `progress` each line without the secrets of that moment, nor a line of one that has several.
+// A line that cannot be searched is told to nobody; the tool goes on.
+ToolProgress scrubbed_progress(const ToolProgress& progress,
+                               std::function<Result<SecretValues>()> values) {
+  if (!progress.is_watched()) return progress;
+  return ToolProgress([progress, values = std::move(values)](std::string_view line) {
+    const auto whole = guarded("the secrets", values);
+    if (!whole) return;
+    std::string text = scrubbed(std::string(line), *whole);
+    for (const auto& [name, value] : *whole) {
+      for (const std::string& part : lines_of(value))
+        text = scrubbed(std::move(text), {{name, part}});
+    }
+    progress(text);
+  });
+}
+
+}  // namespace
+
+std::string scrubbed(std::string text, const SecretValues& secrets) {
+  for (const auto& [form, name] : forms_of(secrets)) {
+    const std::string by = fmt::format("[secret {}]", name);
+    replace_all(text, form, by);
+    replace_cut(text, form, by);
+  }
+  return text;
+}
+
+// What a tool throws is recorded as well, and may hold what it was given. What became of a call stays
+// true where its words cannot be searched.
+ToolSpec without_secrets(ToolSpec spec, std::function<Result<SecretValues>()> values) {
+  if (spec.tool.answer) return spec;
+  spec.tool.run = [run = spec.tool.run, values](const CallContext& context) -> ToolOutcome {
+    CallContext inner = context;
+    inner.progress = scrubbed_progress(context.progress, values);
+    auto ran = guarded("the tool's `run`", [&] { return run(inner); });
+    ToolOutcome outcome = ran ? *std::move(ran) : Doubtful{std::move(ran.error().message)};
+    if (const auto whole = guarded("the secrets", values)) {
+      return scrubbed_outcome(std::move(outcome), *whole);
+    }
+    std::visit([](auto& said) { words_of(said) = withheld; }, outcome);
+    return outcome;
+  };
+  if (!spec.tool.verify) return spec;
+  spec.tool.verify = [verify = spec.tool.verify,
+                      values = std::move(values)](const VerifyContext& context) -> Verdict {
+    auto asked = guarded("the tool's `verify`", [&] { return verify(context); });
+    Verdict verdict = asked ? *std::move(asked) : CannotTell{std::move(asked.error().message)};
+    if (const auto whole = guarded("the secrets", values)) {
+      return scrubbed_verdict(std::move(verdict), *whole);
+    }
+    if (auto* landed = std::get_if<Landed>(&verdict)) landed->content = withheld;
+    if (auto* unclear = std::get_if<CannotTell>(&verdict)) unclear->why = withheld;
+    return verdict;
+  };
+  return spec;
+}
+
 namespace {
 
 using Values = SecretValues;

@@ -13,12 +13,13 @@
 #include <utility>
 #include <variant>
 
+#include "core/api/text.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/agent/toolbox.hpp"
-#include "perdure/core/base64.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "tools/process/capped_text.hpp"
+#include "tools/process/output.hpp"
 
 namespace perdure {
 namespace {
@@ -26,13 +27,13 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string value = "sk-\"planted\"/+secret";
+const std::string planted_value = "sk-\"planted\"/+secret";
 
 Secrets secrets() {
   return Secrets::of(
              {{.name = "TOKEN", .variable = "MY_TOKEN"}, {.name = "GONE", .variable = "NOTHING"}},
              [](const std::string& name) {
-               return name == "MY_TOKEN" ? std::optional(value) : std::nullopt;
+               return name == "MY_TOKEN" ? std::optional(planted_value) : std::nullopt;
              })
       .value();
 }
@@ -70,7 +71,7 @@ TEST(SecretsTest, AreFilledInAnywhereAndTakenOutOfEveryAnswer) {
     return Succeeded{"got " + seen};
   };
   EXPECT_EQ(run(spec, R"({"a": [{"b": {"secret_ref": "TOKEN"}}]})"), "got [secret TOKEN]");
-  EXPECT_EQ(seen, value);
+  EXPECT_EQ(seen, planted_value);
   EXPECT_EQ(run(echoing(), R"({"t": {"secret_ref": "TOKEN"}})"), R"({"t":"[secret TOKEN]"})");
   for (const auto* how : {"fail", "doubt", "throw"}) {
     const std::string args =
@@ -114,13 +115,14 @@ TEST(SecretsTest, AreDeclaredOnceAndInOneWay) {
 }
 
 TEST(SecretsTest, AreKnownInOtherForms) {
-  const std::map<std::string, std::string> all = {{"T", value}, {"SHORT", "abc"}};
+  const std::map<std::string, std::string> all = {{"T", planted_value}, {"SHORT", "abc"}};
   for (const std::string before : {"", "x", "xy", "user:"}) {
-    EXPECT_THAT(scrubbed(to_base64(before + value + "!"), all), HasSubstr("[secret T]")) << before;
+    EXPECT_THAT(scrubbed(to_base64(before + planted_value + "!"), all), HasSubstr("[secret T]"))
+        << before;
   }
   EXPECT_EQ(scrubbed("a=sk-%22planted%22%2F%2Bsecret&b", all), "a=[secret T]&b");
   EXPECT_EQ(scrubbed("abc", all), "abc");
-  EXPECT_EQ(scrubbed(value + value, all), "[secret T][secret T]");
+  EXPECT_EQ(scrubbed(planted_value + planted_value, all), "[secret T][secret T]");
 }
 
 TEST(SecretsTest, AreKnownWhereTheyAreCut) {
@@ -152,11 +154,12 @@ std::string heard_of(const std::string& told, const std::string& secret) {
 }
 
 TEST(SecretsTest, AreTakenOutOfProgressAsOutOfResults) {
-  EXPECT_EQ(heard_of("it is " + value + ".", value), "it is [secret TOKEN].");
-  EXPECT_EQ(heard_of("in base64 " + to_base64(value + " "), value).find(to_base64(value)),
+  EXPECT_EQ(heard_of("it is " + planted_value + ".", planted_value), "it is [secret TOKEN].");
+  EXPECT_EQ(heard_of("in base64 " + to_base64(planted_value + " "), planted_value)
+                .find(to_base64(planted_value)),
             std::string::npos);
-  EXPECT_EQ(heard_of("cut: " + value.substr(0, 9), value), "cut: [secret TOKEN]");
-  EXPECT_EQ(heard_of("nothing", value), "nothing");
+  EXPECT_EQ(heard_of("cut: " + planted_value.substr(0, 9), planted_value), "cut: [secret TOKEN]");
+  EXPECT_EQ(heard_of("nothing", planted_value), "nothing");
 }
 
 TEST(SecretsTest, OfSeveralLinesAreNotToldLineByLine) {
@@ -178,7 +181,7 @@ TEST(SecretsTest, ThatWereFilledInAreTakenOutOfProgress) {
   const ToolProgress progress([&](std::string_view line) { heard += line; });
   with_secrets(spec, secrets()).value().tool.run({.args = given, .progress = progress});
   EXPECT_EQ(heard, "[secret TOKEN]");
-  kept("later: " + value);
+  kept("later: " + planted_value);
   EXPECT_EQ(heard, "[secret TOKEN]later: [secret TOKEN]");
 }
 

@@ -1,33 +1,327 @@
 // Commands, each a program of its own; and whether there can be a sandbox for them.
 
-#include "perdure/agent/shell_tool.hpp"
-
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
+#include <ios>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/file_root.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
-#include "tools/process/environment_of.hpp"
+#include "perdure/store/log.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
-#include "tools/sandbox.hpp"
-#include "tools/stand_ins.hpp"
 
 namespace perdure {
+
+/// bubblewrap and its arguments, then the command. `bubblewrap` is a whole path, and so are the
+/// roots, which no link leads to. A hidden path that is missing now is hidden by MountPlaceholders.
+[[nodiscard]] std::vector<std::string> sandboxed(const ShellSpec& spec,
+                                                 const std::string& bubblewrap,
+                                                 const std::vector<std::string>& command);
+
+// The order of bubblewrap's arguments is the order of its mounts: first all of the machine,
+// read-only, then what is replaced, then the roots (which may lie in what was replaced), then what
+// is hidden or only read.
+//
+// A mount hides a file by its place, and a command that may write a folder may move the file's
+// folder away: the next command would find it elsewhere. So every folder between a writable root and
+// such a file is a mount of its own, and mounts cannot be moved, removed or replaced.
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_beneath(const fs::path& path, const fs::path& folder) {
+  const auto end = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  return end.first == folder.end() && end.second != path.end();
+}
+
+// Links are followed: a mount is on what is there.
+std::vector<fs::path> real_paths(const std::vector<std::string>& paths) {
+  std::vector<fs::path> real;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    fs::path found = fs::canonical(path, error);
+    if (!error) real.push_back(std::move(found));
+  }
+  std::ranges::sort(real);
+  real.erase(std::ranges::unique(real).begin(), real.end());
+  return real;
+}
+
+class Mounts {
+ public:
+  explicit Mounts(const ShellSpec& spec)
+      : spec_(spec), hidden_(real_paths(spec.hidden)), read_only_(real_paths(spec.read_only)) {}
+
+  [[nodiscard]] std::vector<std::string> all() && {
+    for (const FileRoot& root : spec_.roots) add_root(root);
+    for (const fs::path& path : read_only_) {
+      if (!is_hidden(path) && is_writable(path)) add({"--ro-bind", path.string(), path.string()});
+    }
+    for (const fs::path& path : hidden_) hide(path);
+    return std::move(mounts_);
+  }
+
+ private:
+  void add(std::vector<std::string> words) {
+    mounts_.insert(mounts_.end(), words.begin(), words.end());
+  }
+
+  void add_root(const FileRoot& root) {
+    add({root.is_writable ? "--bind" : "--ro-bind", root.path, root.path});
+    if (!root.is_writable) return;
+    std::set<fs::path> between;  // Sorted: a folder comes before what is in it.
+    for (const auto* paths : {&hidden_, &read_only_}) {
+      for (const fs::path& path : *paths) {
+        for (fs::path at = path.parent_path(); is_beneath(at, root.path); at = at.parent_path()) {
+          between.insert(at);
+        }
+      }
+    }
+    for (const fs::path& folder : between) add({"--bind", folder.string(), folder.string()});
+  }
+
+  void hide(const fs::path& path) {
+    const bool is_hidden_already = std::ranges::any_of(
+        hidden_, [&](const fs::path& other) { return is_beneath(path, other); });
+    if (is_hidden_already) return;
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) {
+      add({"--tmpfs", path.string(), "--remount-ro", path.string()});
+    } else {
+      add({"--ro-bind", "/dev/null", path.string()});
+    }
+  }
+
+  [[nodiscard]] bool is_hidden(const fs::path& path) const {
+    return std::ranges::any_of(
+        hidden_, [&](const fs::path& other) { return path == other || is_beneath(path, other); });
+  }
+  [[nodiscard]] bool is_writable(const fs::path& path) const {
+    return std::ranges::any_of(spec_.roots, [&](const FileRoot& root) {
+      return root.is_writable && is_beneath(path, root.path);
+    });
+  }
+
+  const ShellSpec& spec_;
+  std::vector<fs::path> hidden_;
+  std::vector<fs::path> read_only_;
+  std::vector<std::string> mounts_;
+};
+
+}  // namespace
+
+std::vector<std::string> sandboxed(const ShellSpec& spec, const std::string& bubblewrap,
+                                   const std::vector<std::string>& command) {
+  std::vector<std::string> argv = {bubblewrap,
+                                   "--die-with-parent",
+                                   "--new-session",
+                                   "--unshare-pid",
+                                   "--unshare-ipc",
+                                   "--unshare-uts",
+                                   "--unshare-cgroup-try",
+                                   "--cap-drop",
+                                   "ALL",
+                                   "--ro-bind",
+                                   "/",
+                                   "/",
+                                   "--proc",
+                                   "/proc",
+                                   "--dev",
+                                   "/dev",
+                                   "--tmpfs",
+                                   "/tmp",
+                                   "--tmpfs",
+                                   "/run"};
+  if (!spec.has_network) argv.emplace_back("--unshare-net");
+  for (std::string& word : Mounts(spec).all()) argv.push_back(std::move(word));
+  argv.insert(argv.end(), {"--chdir", spec.roots.front().path, "--"});
+  argv.insert(argv.end(), command.begin(), command.end());
+  return argv;
+}
+
+// Something to hide where there is nothing yet.
+//
+// A mount needs a place that is there. A hidden path that is missing would be the command's to make: a
+// journal beside the store that SQLite would obey, a `.perdure` that leads the user's next command
+// elsewhere. So before a command begins something empty is put there, and the mount goes over it.
+//
+// It is taken away once no command runs any more whose mounts need it: a kernel lets go of a mount
+// whose place is removed, in every namespace. A book in the state folder names what was put, so that
+// what a killed process left goes with the end of the next command.
+
+class MountPlaceholders {
+ public:
+  /// For the hidden paths that are missing in writable roots; where nobody may write none is needed.
+  /// Fails: `unavailable` if one cannot be made; then the command must not run.
+  [[nodiscard]] static Result<MountPlaceholders> put(const ShellSpec& spec);
+
+  MountPlaceholders(MountPlaceholders&& other) noexcept = default;
+  MountPlaceholders& operator=(MountPlaceholders&& other) noexcept = delete;
+  MountPlaceholders(const MountPlaceholders&) = delete;
+  MountPlaceholders& operator=(const MountPlaceholders&) = delete;
+  ~MountPlaceholders();
+
+  /// What is there now in the place of what is missing: the path itself, or a folder that it would be in.
+  [[nodiscard]] const std::vector<std::string>& places() const { return places_; }
+
+ private:
+  MountPlaceholders(std::string book, Descriptor shared)
+      : book_(std::move(book)), shared_(std::move(shared)) {}
+
+  std::string book_;
+  std::vector<std::string> places_;
+  Descriptor shared_;  ///< The book, locked as all do whose commands run.
+};
+
+// The book is locked by all who run commands, and alone by whoever clears up. A stand-in is told
+// from a file of somebody by its rights, and by having nothing in it.
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Nobody writes into it by accident, and loses that.
+constexpr mode_t file_rights = 0400;
+constexpr mode_t folder_rights = 0500;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+bool is_folder_of_ours(const fs::path& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return false;
+  std::error_code ignored;
+  return (status.st_mode & 07777U) == folder_rights && fs::is_empty(path, ignored);
+}
+
+bool is_in_writable_root(const fs::path& path, const ShellSpec& spec) {
+  return std::ranges::any_of(spec.roots, [&](const FileRoot& root) {
+    const fs::path folder = root.path;
+    const auto end = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+    return root.is_writable && end.first == folder.end() && end.second != path.end();
+  });
+}
+
+struct Missing {
+  fs::path place{};  ///< The first of its folders that is not there, or it itself.
+  bool is_folder = false;
+};
+
+std::optional<Missing> find_missing(const std::string& hidden, const ShellSpec& spec) {
+  std::error_code error;
+  if (fs::exists(hidden, error)) return std::nullopt;
+  const fs::path whole = fs::weakly_canonical(hidden, error);
+  if (error) return std::nullopt;
+  fs::path place = whole;
+  while (place.has_relative_path() &&
+         (!is_there(place.parent_path()) || is_folder_of_ours(place.parent_path()))) {
+    place = place.parent_path();
+  }
+  if (!is_in_writable_root(place, spec)) return std::nullopt;
+  return Missing{.place = place, .is_folder = place != whole};
+}
+
+int make(const Missing& missing) {
+  if (missing.is_folder) {
+    return ::mkdir(missing.place.c_str(), folder_rights) == 0 ? 0 : errno;
+  }
+  const Descriptor file(::open(missing.place.c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, file_rights));
+  return file.is_open() ? 0 : errno;
+}
+
+Result<void> put_one(const Missing& missing, int book) {
+  const auto cannot = [&](int error) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("{} cannot be hidden: {}", missing.place.string(),
+                            std::generic_category().message(error)));
+  };
+  const std::string line = missing.place.string() + '\0';
+  if (::write(book, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    return cannot(errno);
+  }
+  const int error = make(missing);
+  // Where we may not write, no command may.
+  if (error == 0 || error == EACCES || error == EROFS || error == EPERM) return {};
+  std::error_code ignored;
+  // Another command's, since we looked. A link that leads nowhere cannot be mounted on.
+  if (error == EEXIST && fs::exists(missing.place, ignored)) return {};
+  return cannot(error);
+}
+
+void take_away(const std::string& place) {
+  struct stat status{};
+  if (::lstat(place.c_str(), &status) != 0) return;
+  const mode_t rights = status.st_mode & 07777U;
+  if (S_ISDIR(status.st_mode) && rights == folder_rights) ::rmdir(place.c_str());
+  const bool is_ours = S_ISREG(status.st_mode) && status.st_size == 0 && rights == file_rights;
+  if (is_ours) ::unlink(place.c_str());
+}
+
+Descriptor open_book(const std::string& path, int lock) {
+  Descriptor book(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!book.is_open()) return book;
+  while (::flock(book.get(), lock) != 0) {
+    if (errno != EINTR) return {};
+  }
+  return book;
+}
+
+}  // namespace
+
+Result<MountPlaceholders> MountPlaceholders::put(const ShellSpec& spec) {
+  std::error_code ignored;  // Whoever needs the folder says so.
+  fs::create_directories(spec.state_folder, ignored);
+  const std::string path = spec.state_folder + "/stand-ins";
+  Descriptor book = open_book(path, LOCK_SH);
+  if (!book.is_open()) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot write {}: {}", path, std::generic_category().message(errno)));
+  }
+  MountPlaceholders put(path, std::move(book));
+  for (const std::string& hidden : spec.hidden) {
+    const auto missing = find_missing(hidden, spec);
+    if (!missing) continue;
+    if (auto done = put_one(*missing, put.shared_.get()); !done) return forward(done);
+    put.places_.push_back(missing->place.string());
+  }
+  return put;
+}
+
+MountPlaceholders::~MountPlaceholders() {
+  if (!shared_.is_open()) return;  // Moved from.
+  shared_.close();
+  const Descriptor alone = open_book(book_, LOCK_EX | LOCK_NB);
+  if (!alone.is_open()) return;
+  std::ifstream lines(book_, std::ios::binary);
+  for (std::string place; std::getline(lines, place, '\0');) take_away(place);
+  static_cast<void>(::ftruncate(alone.get(), 0));
+}
+
 namespace {
 
 constexpr std::string_view shell_schema = R"({"type": "object", "additionalProperties": false,
@@ -45,7 +339,7 @@ class ShellTool {
     const std::vector<std::string> line = {"/bin/sh", "-c", *command->as_string()};
     const std::string name = name_of(context.session, context.call);
     if (spec_.sandbox == Sandbox::none) return outcome_of(program_of(line, name), context);
-    const auto stand_ins = StandIns::put(spec_);
+    const auto stand_ins = MountPlaceholders::put(spec_);
     if (!stand_ins) return Failed{"The command was not run: " + stand_ins.error().message};
     return outcome_of(program_of(line, name, stand_ins->places()), context);
   }

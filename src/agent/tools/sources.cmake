@@ -6,47 +6,27 @@ list(
   tools/args.cpp
   tools/check/permissions.cpp
   tools/check/toolbox.cpp
-  tools/edit_distance.cpp
   tools/exec_tool.cpp
   tools/files/file_tools.cpp
-  tools/files/read_tools.cpp
   tools/files/replacement.cpp
   tools/files/roots.cpp
-  tools/files/search_tool.cpp
-  tools/files/write_tools.cpp
-  tools/process/capped_text.cpp
-  tools/process/environment_of.cpp
+  tools/process/output.cpp
   tools/process/leftovers.cpp
-  tools/process/line_teller.cpp
   tools/process/program.cpp
-  tools/process/spawn.cpp
-  tools/sandbox.cpp
-  tools/schema/applicators.cpp
   tools/schema/compiler.cpp
-  tools/schema/ends.cpp
-  tools/schema/evaluator.cpp
-  tools/schema/evaluator_objects.cpp
   tools/schema/json_schema.cpp
-  tools/schema/keywords.cpp
-  tools/schema/number.cpp
-  tools/schema/pattern.cpp
-  tools/schema/value_text.cpp
-  tools/scrubbing.cpp
+  tools/schema/value.cpp
   tools/secrets.cpp
-  tools/session/ask_tool.cpp
-  tools/session/note_tools.cpp
-  tools/session/plan_tools.cpp
-  tools/shell_tool.cpp
-  tools/stand_ins.cpp)
+  tools/session/session_tools.cpp
+  tools/shell_tool.cpp)
 
 list(
   APPEND
   PERDURE_AGENT_TESTS
   tools/check/permissions_test.cpp
   tools/files/file_tools_test.cpp
-  tools/process/line_teller_test.cpp
+  tools/process/output_test.cpp
   tools/schema/json_schema_test.cpp
-  tools/schema/number_test.cpp
-  tools/schema/pattern_test.cpp
+  tools/schema/value_test.cpp
   tools/secrets_test.cpp
   tools/session/session_tools_test.cpp)

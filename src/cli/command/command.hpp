@@ -1,5 +1,6 @@
-// A command as data: parser, help, man pages, completions and the reference are made of this one
-// description, so that none of them can say what the others do not.
+// A command as data: parser, help, man pages, completions and the reference are made from this one
+// description, so that they agree. And how the program ends: scripts and agents branch on exit codes, so
+// the numbers never change.
 
 #pragma once
 
@@ -11,12 +12,32 @@
 #include <string_view>
 #include <vector>
 
-#include "exit.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::cli {
 
-class Desk;
+enum class Exit : std::uint8_t {
+  done = 0,
+  failed = 1,
+  usage = 2,
+  not_found = 3,  ///< Or ambiguous.
+  not_authorised = 4,
+  in_use = 5,  ///< The session or the store.
+  damaged = 6,
+  in_doubt = 7,       ///< Stopped: a call is in doubt.
+  resting = 8,        ///< Stopped: paused or waiting.
+  unconfirmed = 9,    ///< Confirmation needed, or refused.
+  unsupported = 10,   ///< The store's format.
+  interrupted = 130,  ///< By Ctrl-C; resumable, as is:
+  terminated = 143,
+};
+
+[[nodiscard]] Exit exit_for(const Error& error);
+
+/// What the number means, in a few words.
+[[nodiscard]] std::string_view meaning_of(Exit exit);
+
+class CommandContext;
 
 /// What completes a word.
 enum class Completes : std::uint8_t { nothing, session, call, file, session_or_file, command };
@@ -59,7 +80,7 @@ struct Command {
   /// Members of an item, where it prints a list: what --fields chooses from.
   std::vector<std::string_view> fields{};
   bool is_hidden = false;
-  std::function<Result<Exit>(Desk&)> run{};
+  std::function<Result<Exit>(CommandContext&)> run{};
 };
 
 /// Options that every command takes.
@@ -84,5 +105,10 @@ class Invocation {
 /// Fails: `invalid_argument`, with what was meant perhaps.
 [[nodiscard]] Result<Invocation> parse(const std::vector<Command>& table,
                                        const std::vector<std::string>& words);
+
+/// In the order they were asked for; empty: all.
+/// Fails: `invalid_argument` for a member that the command's items do not have, and names those they
+/// have; for a command that prints no list, or not as JSON.
+[[nodiscard]] Result<std::vector<std::string>> fields_of(const Invocation& given);
 
 }  // namespace perdure::cli

@@ -1,12 +1,12 @@
 // Every code of an error has its page, in the program and in the repository.
 
-#include "command/error_pages.hpp"
-
 #include <array>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
 
+#include "command/build_info.hpp"
+#include "doubles/places.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::cli {
@@ -21,7 +21,7 @@ TEST(ErrorPages, EveryCodeHasOne) {
     const std::string name(to_string(code));
     EXPECT_TRUE(find_error_page(name).starts_with("# " + name)) << name;
     EXPECT_TRUE(
-        std::filesystem::exists(std::filesystem::path(PERDURE_SOURCE_ROOT) / page_path(code)));
+        std::filesystem::exists(std::filesystem::path(repository_root()) / page_path(code)));
   }
 }
 

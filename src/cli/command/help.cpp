@@ -1,4 +1,4 @@
-// Help on a terminal.
+// Help on a terminal, the reference in Markdown, and man pages.
 
 #include "command/help.hpp"
 
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "command/command.hpp"
-#include "exit.hpp"
 #include "screen/text.hpp"
 
 namespace perdure::cli {
@@ -44,6 +43,40 @@ std::string exits_text(const Command& command) {
     lines.emplace_back(std::to_string(std::to_underlying(exit)), std::string(meaning_of(exit)));
   }
   return two_columns(lines);
+}
+
+// Whatever man would take for its own. Dashes are made the ASCII ones, so that they can be copied.
+std::string roff(std::string_view text) {
+  std::string made;
+  for (const char letter : text) {
+    if (letter == '\\') {
+      made += "\\e";
+    } else if (letter == '-') {
+      made += "\\-";
+    } else {
+      made += letter;
+    }
+  }
+  for (const std::string_view risky : {"\n.", "\n'"}) {
+    for (auto at = made.find(risky); at != std::string::npos; at = made.find(risky, at + 3)) {
+      made.insert(at + 1, "\\&");
+    }
+  }
+  return made;
+}
+
+std::string man_options(const std::vector<Option>& options) {
+  std::string text;
+  for (const Option& option : options) {
+    text += fmt::format(".TP\n.B {}\n{}.\n", roff(option_text(option)), roff(option.summary));
+  }
+  return text;
+}
+
+std::string man_head(std::string_view name, std::string_view summary, std::string_view usage) {
+  return fmt::format(
+      ".TH {} 1 \"\" \"perdure\" \"Perdure\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}\n", name,
+      roff(name), roff(summary), roff(usage));
 }
 
 }  // namespace
@@ -99,6 +132,80 @@ std::string help_of(const Command& command) {
     lines.emplace_back(std::string(example.line), std::string(example.what));
   }
   return text + fmt::format("\nexamples:\n{}", two_columns(lines));
+}
+
+std::string markdown_of(const Command& command) {
+  std::string text = fmt::format("# perdure {}\n\n{}.\n\n    {}\n", command.name, command.summary,
+                                 usage_of(command));
+  if (!command.details.empty()) text += fmt::format("\n{}\n", command.details);
+  if (!command.arguments.empty()) text += "\n| argument | |\n|---|---|\n";
+  for (const Argument& argument : command.arguments) {
+    text += fmt::format("| `{}` | {} |\n", argument.name, argument.summary);
+  }
+  if (!command.options.empty()) text += "\n| option | |\n|---|---|\n";
+  for (const Option& option : command.options) {
+    text += fmt::format("| `{}` | {} |\n", option_text(option), option.summary);
+  }
+  text += "\n| exit code | |\n|---|---|\n";
+  for (const Exit exit : exits_of(command)) {
+    text += fmt::format("| {} | {} |\n", std::to_underlying(exit), meaning_of(exit));
+  }
+  if (!command.schema.empty()) {
+    text += fmt::format("\n`--json` prints `{}`: [schema](../schemas/{}.json).\n", command.schema,
+                        command.schema.substr(0, command.schema.find('/')));
+  }
+  if (!command.examples.empty()) text += "\nExamples:\n\n";
+  for (const Example& example : command.examples) {
+    text += fmt::format("- `{}`: {}\n", example.line, example.what);
+  }
+  return text;
+}
+
+std::string markdown_index(const std::vector<Command>& table) {
+  std::string text =
+      "# The command line\n\nMade by `perdure reference`; do not edit.\n\n| command | "
+      "|\n|---|---|\n";
+  for (const Command& command : table) {
+    if (command.is_hidden) continue;
+    text += fmt::format("| [`{0}`]({0}.md) | {1} |\n", command.name, command.summary);
+  }
+  text += "\n| option of every command | |\n|---|---|\n";
+  for (const Option& option : global_options()) {
+    text += fmt::format("| `{}` | {} |\n", option_text(option), option.summary);
+  }
+  return text;
+}
+
+std::string man_of(const Command& command) {
+  std::string text =
+      man_head(fmt::format("perdure-{}", command.name), command.summary, usage_of(command));
+  text += fmt::format(".SH DESCRIPTION\n{}.\n", roff(command.summary));
+  if (!command.details.empty()) text += fmt::format(".PP\n{}\n", roff(command.details));
+  if (!command.arguments.empty()) text += ".SH ARGUMENTS\n";
+  for (const Argument& argument : command.arguments) {
+    text += fmt::format(".TP\n.B {}\n{}.\n", roff(argument.name), roff(argument.summary));
+  }
+  text += ".SH OPTIONS\n" + man_options(command.options) + man_options(global_options());
+  text += ".SH EXIT STATUS\n";
+  for (const Exit exit : exits_of(command)) {
+    text += fmt::format(".TP\n.B {}\n{}.\n", std::to_underlying(exit), roff(meaning_of(exit)));
+  }
+  if (!command.examples.empty()) text += ".SH EXAMPLES\n";
+  for (const Example& example : command.examples) {
+    text += fmt::format(".TP\n.B {}\n{}.\n", roff(example.line), roff(example.what));
+  }
+  return text + ".SH SEE ALSO\n.BR perdure (1)\n";
+}
+
+std::string man_index(const std::vector<Command>& table) {
+  std::string text =
+      man_head("perdure", "agents that cannot be lost", "perdure COMMAND [ARGUMENT…] [OPTION…]");
+  text += ".SH COMMANDS\n";
+  for (const Command& command : table) {
+    if (command.is_hidden) continue;
+    text += fmt::format(".TP\n.BR perdure\\-{} (1)\n{}.\n", command.name, roff(command.summary));
+  }
+  return text + ".SH OPTIONS\n" + man_options(global_options());
 }
 
 }  // namespace perdure::cli

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "command/command.hpp"
-#include "exit.hpp"
 
 namespace perdure::cli {
 

@@ -18,10 +18,11 @@
 #include <unistd.h>
 #include <vector>
 
-#include "cli.hpp"
-#include "live/signal_watch.hpp"
-#include "perdure/agent/environment.hpp"
-#include "world.hpp"
+#include "perdure/agent/secrets.hpp"
+#include "context/process_io.hpp"
+#include "context/signal_watch.hpp"
+#include "perdure/core/time.hpp"
+#include "program/cli.hpp"
 
 namespace {
 
@@ -68,7 +69,7 @@ class DescriptorBuffer : public std::streambuf {
 };
 
 /// A stream that was closed leaves its number to the next file that is opened, and what is said would
-/// be written into the store. Standing in for it, /dev/null cannot be written either: that is told.
+/// be written into the store. ShownState in for it, /dev/null cannot be written either: that is told.
 void hold_closed_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) != descriptor) ::_exit(1);
@@ -125,22 +126,22 @@ int main(int count, char** words) {
   std::error_code ignored;
   const passwd* entry =
       ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): before any thread.
-  perdure::cli::World world{.out = out,
-                            .err = err,
-                            .is_out_terminal = ::isatty(STDOUT_FILENO) == 1,
-                            .is_err_terminal = ::isatty(STDERR_FILENO) == 1,
-                            .is_in_terminal = ::isatty(STDIN_FILENO) == 1,
-                            .columns = terminal_columns(),
-                            .measure_columns = terminal_columns,
-                            .environment = environment_of(entry),
-                            .folder = std::filesystem::current_path(ignored).string(),
-                            .user = user_name(entry),
-                            .ask_line = ask_line,
-                            .in = &std::cin,
-                            .signals = &signals};
-  const int exit = perdure::cli::run(world, std::vector<std::string>(words + 1, words + count));
+  perdure::cli::ProcessIo io{.out = out,
+                             .err = err,
+                             .is_out_terminal = ::isatty(STDOUT_FILENO) == 1,
+                             .is_err_terminal = ::isatty(STDERR_FILENO) == 1,
+                             .is_in_terminal = ::isatty(STDIN_FILENO) == 1,
+                             .columns = terminal_columns(),
+                             .measure_columns = terminal_columns,
+                             .environment = environment_of(entry),
+                             .folder = std::filesystem::current_path(ignored).string(),
+                             .user = user_name(entry),
+                             .ask_line = ask_line,
+                             .in = &std::cin,
+                             .signals = &signals};
+  const int exit = perdure::cli::run(io, std::vector<std::string>(words + 1, words + count));
   out.flush();
-  if (out_buffer.error() == 0 || out_buffer.error() == EPIPE || world.is_output_told) return exit;
+  if (out_buffer.error() == 0 || out_buffer.error() == EPIPE || io.is_output_told) return exit;
   err << "perdure: the output cannot be written: "
       << std::generic_category().message(out_buffer.error()) << '\n';
   return 1;

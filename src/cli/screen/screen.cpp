@@ -1,38 +1,26 @@
-// Colours are the eight that every terminal has; meaning never rests on them alone.
+// Colours are the eight that every terminal has; meaning never rests on them alone. Every line of JSON
+// names its schema: a line may be read alone.
 
 #include "screen/screen.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "perdure/core/json.hpp"
 #include "screen/text.hpp"
 
 namespace perdure::cli {
 namespace {
 
-std::string_view code_of(Ink ink) {
-  switch (ink) {
-    case Ink::plain:
-      return "";
-    case Ink::bold:
-      return "\x1b[1m";
-    case Ink::dim:
-      return "\x1b[2m";
-    case Ink::red:
-      return "\x1b[31m";
-    case Ink::green:
-      return "\x1b[32m";
-    case Ink::yellow:
-      return "\x1b[33m";
-    case Ink::cyan:
-      return "\x1b[36m";
-  }
-  return "";
-}
+// In the order of Ink.
+constexpr std::array<std::string_view, 7> ink_codes = {
+    "", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"};
 
 }  // namespace
 
@@ -46,7 +34,7 @@ void Screen::line(const std::vector<Piece>& pieces) {
     Piece piece = *at;
     if (std::next(at) == end) piece.text.erase(piece.text.find_last_not_of(' ') + 1);
     const bool is_coloured = traits_.has_colour && piece.ink != Ink::plain && !piece.text.empty();
-    if (is_coloured) stream_ << code_of(piece.ink);
+    if (is_coloured) stream_ << ink_codes.at(std::to_underlying(piece.ink));
     stream_ << visible(piece.text);
     if (is_coloured) stream_ << "\x1b[0m";
   }
@@ -66,5 +54,69 @@ void Screen::bytes(std::string_view bytes) {
 void Screen::flush() { stream_.flush(); }
 
 bool Screen::is_open() const { return stream_.good(); }
+
+void Output::write(const Json& value, std::string_view after) {
+  screen_.bytes(json_visible(value.text()));
+  screen_.bytes(after);
+}
+
+void Output::begin_list(std::string_view schema) {
+  schema_ = schema;
+  is_begun_ = false;
+}
+
+void Output::begin_printing() {
+  if (std::exchange(is_begun_, true)) return;
+  screen_.bytes("{\"schema\":");
+  write(Json(schema_), ",\"items\":[");
+}
+
+// A member that an item may have and this one has not is left out.
+Json Output::chosen_of(Json item) const {
+  if (fields_.empty()) return item;
+  Json::Object chosen;
+  for (const std::string& field : fields_) {
+    if (const Json* member = item.find(field)) chosen.emplace_back(field, *member);
+  }
+  return chosen;
+}
+
+void Output::item(Json whole) {
+  if (form_ == Form::people) return;
+  Json item = chosen_of(std::move(whole));
+  if (form_ == Form::jsonl) {
+    Json::Object line = {{"schema", schema_}};
+    for (Json::Member& member : *item.as_object()) line.push_back(std::move(member));
+    write(Json(std::move(line)), "\n");
+  } else if (form_ == Form::json) {
+    const bool is_first = !is_begun_;
+    begin_printing();
+    screen_.bytes(is_first ? "\n" : ",\n");
+    write(item, "");
+  }
+}
+
+void Output::end_list(const Json::Object& rest) {
+  if (form_ != Form::json) return;
+  begin_printing();
+  is_begun_ = false;
+  screen_.bytes("]");
+  for (const auto& [name, value] : rest) {
+    screen_.bytes(",");
+    write(Json(name), ":");
+    write(value, "");
+  }
+  screen_.bytes("}\n");
+}
+
+void Output::close_list() {
+  if (is_begun_) end_list();
+}
+
+void Output::document(std::string_view schema, Json::Object members) {
+  if (form_ == Form::people) return;
+  members.insert(members.begin(), {"schema", Json(schema)});
+  write(Json(std::move(members)), "\n");
+}
 
 }  // namespace perdure::cli

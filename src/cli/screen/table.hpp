@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "screen/screen.hpp"

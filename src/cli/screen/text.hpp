@@ -1,9 +1,13 @@
 // Text from a store, made fit for a terminal. A title, a tool's output, a model's words are written
 // by anybody: none of their bytes may act on the terminal.
+//
+// Text that streams in pieces, which may be cut within a character: handed on in whole ones, because
+// half a character cannot be shown, nor be judged harmless.
 
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -34,5 +38,16 @@ enum class Lines : std::uint8_t {
 
 /// With what a terminal may act on, or a person cannot see, written as \uXXXX: for JSON, where it means the same.
 [[nodiscard]] std::string json_visible(std::string_view json);
+
+class WholeText {
+ public:
+  /// All that is whole by now.
+  [[nodiscard]] std::string take(std::string_view piece);
+  /// What was held back, as it is; nothing more follows.
+  [[nodiscard]] std::string rest();
+
+ private:
+  std::string held_;
+};
 
 }  // namespace perdure::cli

@@ -1,13 +1,13 @@
 // No byte of a store acts on a terminal.
 
-#include "perdure/core/text.hpp"
+#include "core/api/text.hpp"
 
 #include <gtest/gtest.h>
 #include <string>
 
 #include "perdure/core/json.hpp"
+#include "screen/display.hpp"
 #include "screen/text.hpp"
-#include "screen/words.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -6,55 +6,49 @@
 #include <variant>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "context/options.hpp"
+#include "context/sessions.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/store.hpp"
-#include "place/reference.hpp"
+#include "screen/as_json.hpp"
 #include "screen/text.hpp"
-#include "verbs/state_json.hpp"
-#include "verbs/values.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
-void print_block(Desk& desk, const Block& block) {
+void print_block(CommandContext& context, const Block& block) {
   if (const auto* text = std::get_if<TextBlock>(&block))
-    desk.screen().text(text->text, Lines::prose);
+    context.screen().text(text->text, Lines::prose);
   if (const auto* call = std::get_if<ToolCallBlock>(&block)) {
-    desk.screen().line({{fmt::format("→ {} {}", call->name, call->args), Ink::cyan}});
+    context.screen().line({{fmt::format("→ {} {}", call->name, call->args), Ink::cyan}});
   }
   if (const auto* result = std::get_if<ToolResultBlock>(&block)) {
-    desk.screen().text(fmt::format("← {}", result->content));
+    context.screen().text(fmt::format("← {}", result->content));
   }
 }
 
-void print_messages(Desk& desk, const State& state) {
+void print_messages(CommandContext& context, const State& state) {
   for (const PlacedMessage& placed : state.transcript) {
-    desk.screen().line(
+    context.screen().line(
         {{fmt::format("{} ({})", to_string(placed.message.role), placed.position), Ink::bold}});
-    for (const Block& block : placed.message.blocks) print_block(desk, block);
-    desk.screen().line("");
+    for (const Block& block : placed.message.blocks) print_block(context, block);
+    context.screen().line("");
   }
 }
 
 // The bytes of the last entry at the point; on a terminal nothing of them acts.
-Result<Exit> print_raw(Desk& desk, Store& store, const PlaceInSession& place) {
+Result<Exit> print_raw(CommandContext& context, Store& store, const PlaceInSession& place) {
   auto last = store.log().read(place.session.id,
                                {.as_of = place.point, .order = Order::newest_first, .limit = 1});
   if (!last) return forward(last);
   if (last->empty()) return fail(ErrorCode::not_found, "the session has no entries");
   const Entry& entry = last->front();
   if (entry.condition == Condition::damaged) {
-    return end_with_damage(desk, place.session.id, {entry.position});
+    return end_with_damage(context, place.session.id, {entry.position});
   }
   if (entry.condition == Condition::erased) {
     return fail(ErrorCode::not_found,
@@ -66,47 +60,47 @@ Result<Exit> print_raw(Desk& desk, Store& store, const PlaceInSession& place) {
     if (!whole) return forward(whole);
     bytes = *std::move(whole);
   }
-  if (desk.is_terminal()) {
-    desk.screen().text(bytes);
+  if (context.is_terminal()) {
+    context.screen().text(bytes);
   } else {
-    desk.screen().bytes(bytes);
+    context.screen().bytes(bytes);
   }
   return Exit::done;
 }
 
 // What cannot be read is missing in what was printed: nobody may take that for the whole.
-Result<Exit> end(Desk& desk, const SessionId& session, const State& state) {
+Result<Exit> end(CommandContext& context, const SessionId& session, const State& state) {
   std::vector<Position> places;
   for (const Skipped& skipped : state.skipped) {
     if (skipped.reason == SkipReason::damaged) places.push_back(skipped.position);
   }
-  return end_with_damage(desk, session, places);
+  return end_with_damage(context, session, places);
 }
 
-Result<Exit> run_cat(Desk& desk) {
-  if (desk.given().has("raw") && desk.output().is_json()) {
+Result<Exit> run_cat(CommandContext& context) {
+  if (context.given().has("raw") && context.output().is_json()) {
     return fail(ErrorCode::invalid_argument,
                 "--raw prints bytes, not JSON: perdure log POINT --json has them as JSON");
   }
-  auto store = desk.open();
+  auto store = context.open();
   if (!store) return forward(store);
-  auto place = find_point(**store, desk.given().arguments.front());
+  auto place = find_point(**store, context.given().arguments.front());
   if (!place) return forward(place);
-  if (desk.given().has("raw")) return print_raw(desk, **store, *place);
+  if (context.given().has("raw")) return print_raw(context, **store, *place);
   auto state = read_state(**store, place->session.id, place->point);
   if (!state) return forward(state);
-  auto value = value_at(state_json(*state), desk.given().find("path").value_or(""));
+  auto value = value_at(state_json(*state), context.given().find("path").value_or(""));
   if (!value) return forward(value);
-  desk.output().document(
+  context.output().document(
       "perdure.state/1",
       {{"session", place->session.id.text()}, {"point", place->name}, {"value", *value}});
-  if (desk.output().is_json()) return end(desk, place->session.id, *state);
-  if (desk.given().has("messages")) {
-    print_messages(desk, *state);
+  if (context.output().is_json()) return end(context, place->session.id, *state);
+  if (context.given().has("messages")) {
+    print_messages(context, *state);
   } else {
-    desk.screen().text(json_visible(indented(*value)));
+    context.screen().text(json_visible(indented(*value)));
   }
-  return end(desk, place->session.id, *state);
+  return end(context, place->session.id, *state);
 }
 
 }  // namespace
@@ -115,9 +109,7 @@ Command cat_command() {
   return {
       .name = "cat",
       .summary = "Print the state of a session at a point",
-      .arguments = {{.name = "POINT",
-                     .summary = "A session, or a point of it",
-                     .by = Completes::session}},
+      .arguments = {point_argument},
       .options = {{.name = "messages", .summary = "The conversation, as text"},
                   {.name = "path",
                    .value = "POINTER",

@@ -1,54 +1,253 @@
-// A chat as a verb: with whom it is.
+// A call that waits keeps its turn: what is said meanwhile is recorded, and told once it is decided.
 
-#include "live/chat.hpp"
-
+#include <csignal>
+#include <expected>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "live/agent_source.hpp"
-#include "live/signal_watch.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/store/store.hpp"
-#include "place/path.hpp"
-#include "place/reference.hpp"
-#include "verbs/live_options.hpp"
-#include "verbs/values.hpp"
+#include "context/agent_source.hpp"
+#include "context/options.hpp"
+#include "context/sessions.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_file.hpp"
+#include "perdure/agent/turn.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
+#include "recovery/chat_lines.hpp"
+#include "recovery/line_editor.hpp"
+#include "recovery/live_agent.hpp"
+#include "recovery/recovery_report.hpp"
+#include "recovery/resume_session.hpp"
+#include "recovery/turn_outcome.hpp"
+#include "screen/text.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
-Result<void> start_chat(Desk& desk, Store& store, Chat& chat) {
-  const auto& words = desk.given().arguments;
-  const bool is_file = !words.empty() && names_agent_file(words.front(), desk.world().folder);
+class Chat {
+ public:
+  Chat(CommandContext& context, Store& store)
+      : context_(context), store_(store), signals_(context.signals()) {
+    if (context.io().signals != nullptr)
+      editor_ = std::make_unique<LineEditor>(signals_.descriptor());
+  }
+
+  /// A session that is there is taken up, and what is left of its last turn is done first.
+  Result<void> resume(const SessionSummary& row) {
+    signals_.hold();
+    auto taken = resume_session(context_, store_, row);
+    if (!taken) return forward(taken);
+    tell_recovery(context_, *taken);
+    agent_ = std::move(taken->agent);
+    session_.emplace(std::move(taken->resumed.session));
+    Session& session = session_->session();
+    remember_lines();
+    const bool is_over = session.status() == Status::completed;
+    if (is_over) return session.reopen(context_.io().user, "the chat goes on");
+    play(std::nullopt);
+    return {};
+  }
+
+  /// One is begun with the first line.
+  Result<void> prepare(AgentSource source) {
+    source_ = std::move(source);
+    auto file = load_agent(source_, context_.io().environment);
+    if (!file) return forward(file);
+    auto agent = start_agent(context_, store_, *file);
+    if (!agent) return forward(agent);
+    agent_ = *std::move(agent);
+    context_.talk().line(
+        {{"Talking with "}, {file->name, Ink::bold}, {". /help says what else there is."}});
+    return {};
+  }
+
+  Result<Exit> talk() {
+    for (;;) {
+      if (is_terminated_) return leave(Exit::terminated);
+      const LineEditor::Line line = read();
+      if (line.ended == LineEditor::Ended::woken) {
+        if (const auto exit = interrupted()) return leave(*exit);
+        continue;
+      }
+      if (line.ended == LineEditor::Ended::input || line.text == "/quit") return leave(Exit::done);
+      is_leaving_ = false;
+      if (line.text.find_first_not_of(" \t") == std::string::npos) continue;
+      if (auto heard = hear(line.text); !heard) return forward(heard);
+    }
+  }
+
+ private:
+  [[nodiscard]] LineEditor::Line read() {
+    if (editor_ != nullptr) return editor_->read("> ");
+    auto line = context_.io().ask_line ? context_.io().ask_line() : std::nullopt;
+    if (!line) return {.ended = LineEditor::Ended::input};
+    return {.ended = LineEditor::Ended::line, .text = *std::move(line)};
+  }
+
+  Result<void> begin(const std::string& line) {
+    auto budget = dollars_option(context_.given(), "budget");
+    if (!budget) return forward(budget);
+    auto begun = agent_->begin({.annotation = {.title = context_.given().find("title").value_or(""),
+                                               .opening = opening_of(line),
+                                               .metadata = with_source("{}", source_)},
+                                .budget_micros = *budget,
+                                .input = user_says(line)});
+    if (!begun) return forward(begun);
+    session_.emplace(*std::move(begun));
+    remember_lines();
+    context_.talk().line({{"Session ", Ink::dim}, {session_->session().id().text(), Ink::dim}});
+    return {};
+  }
+
+  Result<void> say(const std::string& line) {
+    if (!session_) {
+      if (auto begun = begin(line); !begun) return begun;
+      return go_on(std::nullopt);
+    }
+    if (waiting_) context_.talk().line(kept_words(*waiting_));
+    return go_on(user_says(line));
+  }
+
+  Result<void> give(const GivenWord& word) {
+    auto given = give_word(session_->session(), waiting_->call, word, context_.io().user);
+    if (!given && given.error().code == ErrorCode::lease_lost) return given;
+    if (!given) context_.talk().line(given.error().message);
+    if (!given && given.error().subject == "call_denied") return {};
+    return go_on(std::nullopt);
+  }
+
+  Result<void> hear(const std::string& line) {
+    const WordLine read = read_word(line, waiting_);
+    if (read.word) return give(*read.word);
+    if (!read.complaint.empty()) context_.talk().line(read.complaint);
+    return !read.complaint.empty() || command(line) ? Result<void>() : say(line);
+  }
+
+  // Whether the line was one.
+  bool command(const std::string& line) {
+    if (!line.starts_with('/')) return false;
+    if (line == "/cost") {
+      tell_cost();
+    } else if (line == "/help") {
+      context_.talk().text(chat_help);
+    } else {
+      context_.talk().line(fmt::format("There is no {}; /help says what there is.", line));
+    }
+    return true;
+  }
+
+  Result<void> go_on(std::optional<Message> input) {
+    const TurnOutcome end = play(std::move(input));
+    if (end.error && end.error->code == ErrorCode::lease_lost) return std::unexpected(*end.error);
+    return {};
+  }
+
+  TurnOutcome play(std::optional<Message> input) {
+    const LiveSession live{.store = store_, .agent = *session_, .signals = signals_};
+    TurnOutcome end = play_turn(context_, live, std::move(input), false);
+    end.signal = signals_.renew();  // The one that stopped the turn is not the one that leaves.
+    is_leaving_ = end.signal != 0;
+    is_terminated_ = end.signal == SIGTERM;
+    waiting_ = waits_for_a_word(end) ? end.report.waiting : std::nullopt;
+    tell_turn(end);
+    return end;
+  }
+
+  void tell_turn(const TurnOutcome& end) {
+    if (waiting_) {
+      tell_stop(context_, end, session_->session());
+      return context_.talk().line({{"Next: ", Ink::dim}, {std::string(word_advice(*waiting_))}});
+    }
+    if (end.error || end.report.stop != TurnStop::completed) {
+      return tell_end(context_, end, session_->session());
+    }
+    if (!context_.is_terminal()) context_.screen().text(end.report.answer, Lines::prose);
+  }
+
+  void remember_lines() {
+    if (editor_ == nullptr) return;
+    if (!make_state_folder(context_.io())) return;
+    const std::filesystem::path folder = state_folder(context_.io()) + "/history";
+    std::error_code ignored;  // Without a history one can still talk.
+    std::filesystem::create_directories(folder, ignored);
+    editor_->use_history((folder / session_->session().id().text()).string());
+  }
+
+  void tell_cost() {
+    const State none;
+    context_.talk().line(totals_text(session_ ? session_->session().state() : none) + ".");
+  }
+
+  // Ctrl-C while nothing runs; an exit code if it leaves.
+  [[nodiscard]] std::optional<Exit> interrupted() {
+    const int signal = signals_.renew();
+    if (signal == SIGTERM) return Exit::terminated;
+    if (std::exchange(is_leaving_, true)) return Exit::interrupted;
+    context_.talk().line("");
+    context_.talk().line({{"(Ctrl-C again leaves, as does /quit)", Ink::dim}});
+    return std::nullopt;
+  }
+
+  Exit leave(Exit exit) {
+    if (editor_ != nullptr) context_.talk().line("");  // The prompt's line has no end.
+    if (session_) {
+      context_.talk().line(
+          {{"Kept. Go on: ", Ink::dim},
+           {context_.command("chat " + context_.short_id(session_->session().id().text()))}});
+    }
+    return exit;
+  }
+
+  CommandContext& context_;
+  Store& store_;
+  SignalWatch& signals_;
+  std::unique_ptr<LineEditor> editor_;
+  AgentSource source_;
+  std::unique_ptr<Agent> agent_;  ///< Outlives its session.
+  std::optional<AgentSession> session_;
+  std::optional<Waiting> waiting_;  ///< The call that the last turn left without a word.
+  bool is_leaving_ = false;         ///< The next Ctrl-C leaves.
+  bool is_terminated_ = false;      ///< Somebody ended the process while a turn ran.
+};
+
+Result<void> start_chat(CommandContext& context, Store& store, Chat& chat) {
+  const auto& words = context.given().arguments;
+  const bool is_file = !words.empty() && names_agent_file(words.front(), context.io().folder);
   if (is_file || words.empty()) {
-    return chat.prepare(source_of(desk.given(), is_file ? words.front() : "", desk.world().folder));
+    return chat.prepare(
+        source_of(context.given(), is_file ? words.front() : "", context.io().folder));
   }
   auto row = find_session(store, words.front());
   if (!row) return forward(row);
-  return chat.take_up(*row);
+  return chat.resume(*row);
 }
 
-Result<Exit> run_chat(Desk& desk) {
-  if (!desk.world().is_in_terminal || !desk.world().is_err_terminal) {
+Result<Exit> run_chat(CommandContext& context) {
+  if (!context.io().is_in_terminal || !context.io().is_err_terminal) {
     return fail(
         ErrorCode::invalid_argument,
         "a chat needs a terminal; in a script use perdure run AGENT.yaml PROMPT, then perdure "
         "resume SES PROMPT");
   }
-  if (desk.given().arguments.empty() && !desk.given().has("model")) {
+  if (context.given().arguments.empty() && !context.given().has("model")) {
     return fail(ErrorCode::invalid_argument,
                 "with whom? perdure chat AGENT.yaml, perdure chat SES, or perdure chat --model M");
   }
-  auto store = desk.open_or_make();
+  auto store = context.open_or_make();
   if (!store) return forward(store);
-  Chat chat(desk, **store);
-  auto started = start_chat(desk, **store, chat);
-  if (!started && was_left(started.error(), desk.signals())) return exit_by(desk.signals());
+  Chat chat(context, **store);
+  auto started = start_chat(context, **store, chat);
+  if (!started && was_left(started.error(), context.signals())) return exit_by(context.signals());
   if (!started) return forward(started);
-  desk.signals().hold();
+  context.signals().hold();
   return chat.talk();
 }
 

@@ -3,24 +3,20 @@
 #include <cstddef>
 #include <fmt/format.h>
 #include <string>
-#include <utility>
+#include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "perdure/core/error.hpp"
+#include "context/options.hpp"
+#include "context/sessions.hpp"
 #include "perdure/store/log.hpp"
-#include "place/reference.hpp"
+#include "screen/as_json.hpp"
+#include "screen/display.hpp"
 #include "screen/table.hpp"
-#include "screen/words.hpp"
-#include "verbs/as_json.hpp"
-#include "verbs/values.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
-void print_checkpoints(Desk& desk, const std::vector<Checkpoint>& found) {
+void print_checkpoints(CommandContext& context, const std::vector<Checkpoint>& found) {
   Table table({{.heading = "VERSION", .is_right = true},
                {.heading = "POSITION", .is_right = true, .drop = 2},
                {.heading = "TURNS", .is_right = true},
@@ -36,34 +32,34 @@ void print_checkpoints(Desk& desk, const std::vector<Checkpoint>& found) {
                {std::to_string(tally.turns)},
                {std::to_string(tally.steps)},
                {short_count(tally.tokens_in + tally.tokens_out)},
-               {desk.when(checkpoint.at), Ink::dim},
+               {context.when(checkpoint.at), Ink::dim},
                {checkpoint.reason},
                {checkpoint.label}});
   }
   if (table.empty()) {
-    const auto label = desk.given().find("label");
-    desk.talk().line(label ? fmt::format("It has no version with the label {}.", *label)
-                           : "It has no versions.");
+    const auto label = context.given().find("label");
+    context.talk().line(label ? fmt::format("It has no version with the label {}.", *label)
+                              : "It has no versions.");
   } else {
-    table.print(desk.screen());
+    table.print(context.screen());
   }
 }
 
-Result<Exit> run_checkpoints(Desk& desk) {
-  auto store = desk.open();
+Result<Exit> run_checkpoints(CommandContext& context) {
+  auto store = context.open();
   if (!store) return forward(store);
-  auto row = find_session(**store, desk.given().arguments.front());
+  auto row = named_session(context);
   if (!row) return forward(row);
-  auto limit = number_option(desk.given(), "limit", 100);
+  auto limit = number_option(context.given(), "limit", 100);
   if (!limit) return forward(limit);
   auto found =
-      (*store)->log().checkpoints(row->id, {.label = desk.given().find("label").value_or(""),
+      (*store)->log().checkpoints(row->id, {.label = context.given().find("label").value_or(""),
                                             .limit = static_cast<std::size_t>(*limit)});
   if (!found) return forward(found);
-  desk.output().begin_list("perdure.checkpoints/1");
-  for (const Checkpoint& checkpoint : *found) desk.output().item(as_json(checkpoint));
-  desk.output().end_list();
-  if (!desk.output().is_json()) print_checkpoints(desk, *found);
+  context.output().begin_list("perdure.checkpoints/1");
+  for (const Checkpoint& checkpoint : *found) context.output().item(as_json(checkpoint));
+  context.output().end_list();
+  if (!context.output().is_json()) print_checkpoints(context, *found);
   return Exit::done;
 }
 
@@ -73,7 +69,7 @@ Command checkpoints_command() {
   return {
       .name = "checkpoints",
       .summary = "List the versions of a session",
-      .arguments = {{.name = "SES", .summary = "The session", .by = Completes::session}},
+      .arguments = {session_argument},
       .options = {{.name = "label", .value = "TEXT", .summary = "Only those with this label"},
                   {.name = "limit", .value = "N", .summary = "At most so many; 100 by default"}},
       .opens_store = true,

@@ -1,194 +1,106 @@
-// Moving sessions to another store.
+// Copying sessions to another store.
 
 #include "perdure/store/copy.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <expected>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/store/location.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/store.hpp"
-#include "place/reference.hpp"
-#include "place/settings.hpp"
-#include "screen/progress_bar.hpp"
+#include "context/sessions.hpp"
+#include "screen/display.hpp"
+#include "screen/progress.hpp"
+#include "perdure/core/id_source.hpp"
 #include "screen/text.hpp"
-#include "screen/words.hpp"
-#include "verbs/relatives.hpp"
+#include "store/api/location.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
-// As people get to see it.
-std::string place_of(Desk& desk) {
-  return shown_location(location_from(desk.given().arguments.front(), desk.world().folder));
+std::string target_of(CommandContext& context) {
+  return location_from(context.given().arguments.front(), context.io().folder);
 }
 
-Result<CopyOptions> copy_options(Desk& desk, Store& from) {
-  CopyOptions options{.with_relatives = desk.given().has("with-relatives"),
-                      .with_damage = desk.given().has("with-damage")};
-  for (std::size_t i = 1; i < desk.given().arguments.size(); ++i) {
-    auto row = find_session(from, desk.given().arguments[i]);
+// Copied to memory, they would be gone when the command ends.
+Result<void> check_target(CommandContext& context) {
+  if (auto named = check_typed(context.given().arguments.front(), "PLACE"); !named) return named;
+  if (target_of(context) == context.location()) {
+    return fail(ErrorCode::invalid_argument, "both are the same store: use perdure fork");
+  }
+  if (context.given().arguments.front() != "memory:") return {};
+  return fail(ErrorCode::invalid_argument,
+              "memory: is gone when this command ends, and the copies with it: give a path, or "
+              "postgres://…");
+}
+
+// Before the other store is made.
+Result<std::vector<SessionSummary>> named_sessions(CommandContext& context, Store& from) {
+  std::vector<SessionSummary> rows;
+  for (std::size_t i = 1; i < context.given().arguments.size(); ++i) {
+    auto row = find_session(from, context.given().arguments[i]);
     if (!row) return forward(row);
-    options.sessions.push_back(row->id);
+    rows.push_back(*std::move(row));
   }
-  return options;
+  return rows;
 }
 
-void show_copy(Desk& desk, const std::string& place, const CopyReport& report,
-               Json::Object rest = {}) {
-  Json::Object document = {
-      {"to", place},           {"sessions", report.sessions}, {"entries", report.entries},
-      {"calls", report.calls}, {"blobs", report.blobs},       {"damaged", report.damaged}};
-  for (Json::Member& member : rest) document.push_back(std::move(member));
-  desk.output().document("perdure.copy/1", std::move(document));
-}
-
-Result<Exit> abandon(Desk& desk, Store& from, Store& to, const std::string& place) {
-  if (auto abandoned = abandon_copy(from, to); !abandoned) return forward(abandoned);
-  show_copy(desk, place, {}, {{"abandoned", true}});
-  desk.talk().line(
-      "Whatever an unfinished copy had left there is gone; the sessions can run here again.");
+Result<Exit> copy_all(CommandContext& context, Store& from, Store& to, const std::vector<SessionSummary>& rows) {
+  const std::string place = shown_location(target_of(context));
+  Json::Array copies;
+  for (const SessionSummary& row : rows) {
+    const CopyOptions options{.id = mint<SessionTag>(*context.io().ids),
+                              .with_damage = context.given().has("with-damage")};
+    ProgressBar bar(context.talk(), *context.io().clock, "copying");
+    auto report = copy_session(from, row.id, to, options, bar.follow());
+    if (!report) return forward(report);
+    copies.push_back(Json::Object{{"from", row.id.text()},
+                                  {"id", options.id.text()},
+                                  {"entries", report->entries},
+                                  {"blobs", report->blobs}});
+    if (context.output().is_json()) continue;
+    context.screen().line(fmt::format("Copied {} to {} as {}: {} entries; it is paused.",
+                                   row.id.text(), place, options.id.text(), report->entries));
+  }
+  context.output().document("perdure.copy/1", {{"to", place}, {"copies", std::move(copies)}});
+  if (context.output().is_json()) return Exit::done;
+  context.talk().line(fmt::format("Next: perdure sessions --store {}", place));
   return Exit::done;
 }
 
-// What was moved from there is readable there, under its id.
-Error with_what_is_there(Store& to, const std::string& place, Error error) {
-  const auto id = SessionId::parse(error.subject);
-  if (error.code != ErrorCode::already_exists || !id) return error;
-  const auto row = to.sessions().read(*id);
-  if (!row || row->moved_to.empty()) return error;
-  error.message = fmt::format(
-      "{} was moved from {} before, which still has what it was then: delete it there first: "
-      "perdure delete {} --store {}",
-      id->text(), place, id->text(), shell_word(place));
-  return error;
-}
-
-Result<Exit> move_sessions(Desk& desk, Store& from, Store& to, const CopyOptions& options) {
-  const std::string place = place_of(desk);
-  auto report = [&] {
-    ProgressBar bar(desk.talk(), *desk.world().clock, "copying");
-    return copy_store(from, to, options, bar.follow());
-  }();
-  if (!report) {
-    return with_hint_of_relatives(with_what_is_there(to, place, std::move(report).error()),
-                                  options.with_relatives);
-  }
-  show_copy(desk, place, *report);
-  if (desk.output().is_json()) return Exit::done;
-  desk.screen().line(fmt::format("Moved {} to {}: {} entries, {}, compared fact by fact.",
-                                 counted(report->sessions, "session"), place, report->entries,
-                                 counted(report->calls, "call")));
-  desk.talk().line(fmt::format("Next: perdure sessions --store {}", place));
-  return Exit::done;
-}
-
-Result<std::vector<SessionId>> plan(Desk& desk, Store& from, CopyOptions options) {
-  options.place = place_of(desk);
-  auto going = plan_copy(from, options);
-  if (!going) return with_hint_of_relatives(going.error(), options.with_relatives);
-  return going;
-}
-
-Result<Exit> tell_move(Desk& desk, Store& from, const CopyOptions& options) {
-  auto going = plan(desk, from, options);
-  if (!going) return forward(going);
-  const std::string place = place_of(desk);
-  show_copy(desk, place, {.sessions = going->size()}, {{"dry_run", true}});
-  if (desk.output().is_json()) return Exit::done;
-  desk.screen().line(fmt::format("Would move {} to {}; nothing was done.",
-                                 counted(going->size(), "session"), place));
-  return Exit::done;
-}
-
-Result<std::unique_ptr<Store>> open_target(Desk& desk, bool makes) {
-  return open_store(location_from(desk.given().arguments.front(), desk.world().folder),
-                    {.create = makes, .clock = desk.world().clock, .ids = desk.world().ids});
-}
-
-bool is_missing(const Result<std::unique_ptr<Store>>& store) {
-  return !store && store.error().code == ErrorCode::not_found;
-}
-
-// Moved to memory, sessions would be gone when the command ends.
-Result<void> check_place(Desk& desk) {
-  const std::string& place = desk.given().arguments.front();
-  if (auto named = check_typed(place, "PLACE"); !named) return named;
-  if (place == "memory:") {
-    return fail(ErrorCode::invalid_argument,
-                "memory: is gone when this command ends, and the sessions with it: give a path, or "
-                "postgres://…");
-  }
-  if (location_from(place, desk.world().folder) != desk.location()) return {};
-  return fail(ErrorCode::invalid_argument, "both are the same store");
-}
-
-Result<Exit> run_copy(Desk& desk) {
-  if (auto checked = check_place(desk); !checked) return forward(checked);
-  auto from = desk.open();
+Result<Exit> run_copy(CommandContext& context) {
+  if (auto checked = check_target(context); !checked) return forward(checked);
+  auto from = context.open();
   if (!from) return forward(from);
-  auto options = copy_options(desk, **from);
-  if (!options) return forward(options);
-  if (desk.given().has("dry-run")) return tell_move(desk, **from, *options);
-  auto to = open_target(desk, false);
-  if (!to && (desk.given().has("abandon") || !is_missing(to))) return forward(to);
-  const std::string place = place_of(desk);
-  if (desk.given().has("abandon")) return abandon(desk, **from, **to, place);
-  // A store is not made for sessions that cannot go there, nor before somebody has agreed.
-  if (!to) {
-    if (auto going = plan(desk, **from, *options); !going) return forward(going);
-  }
-  const std::string what =
-      options->sessions.empty() ? "all sessions" : counted(options->sessions.size(), "session");
-  if (!desk.confirms(fmt::format("Move {}{} to {}? Here they stay readable, and cannot run.", what,
-                                 options->with_relatives ? " and their relatives" : "", place))) {
-    return Exit::unconfirmed;
-  }
-  if (!to) to = open_target(desk, true);
+  auto rows = named_sessions(context, **from);
+  if (!rows) return forward(rows);
+  auto to = open_store(target_of(context), {.clock = context.io().clock, .ids = context.io().ids});
   if (!to) return forward(to);
-  return move_sessions(desk, **from, **to, *options);
+  return copy_all(context, **from, **to, *rows);
 }
 
 }  // namespace
 
 Command copy_command() {
-  return {
-      .name = "copy",
-      .summary = "Move sessions to another store",
-      .details =
-          "From a file to a server, or back; with everything that belongs to them. Killed in "
-          "between, it is\n"
-          "called again and finishes. Forks, children and their parents go together.",
-      .arguments = {{.name = "PLACE",
-                     .summary = "The other store: a path, or postgres://…",
-                     .by = Completes::file},
-                    {.name = "SES",
-                     .summary = "Only these sessions; all if none is named",
-                     .count = Argument::Count::any,
-                     .by = Completes::session}},
-      .options = {{.name = "dry-run",
-                   .summary = "Only say what would be moved; the other store is not asked"},
-                  {.name = "with-relatives", .summary = "Take whole families along"},
-                  {.name = "with-damage", .summary = "Take damaged sessions along as they are"},
-                  {.name = "abandon", .summary = "Throw away what an unfinished copy left there"}},
-      .opens_store = true,
-      .exits = {Exit::unconfirmed},
-      .examples = {{"perdure copy postgres://db.example/agents --yes", "move in with the others"}},
-      .schema = "perdure.copy/1",
-      .run = run_copy};
+  return {.name = "copy",
+          .summary = "Copy sessions to another store, as paused forks",
+          .details =
+              "A copy has a new id and the session's history. Calls without an outcome stay with "
+              "the session:\n"
+              "the copy never runs them. The session itself is not changed.",
+          .arguments = {{.name = "PLACE",
+                         .summary = "The other store: a path, or postgres://…",
+                         .by = Completes::file},
+                        {.name = "SES",
+                         .summary = "The sessions to copy",
+                         .count = Argument::Count::some,
+                         .by = Completes::session}},
+          .options = {{.name = "with-damage", .summary = "Copy damaged sessions as they are"}},
+          .opens_store = true,
+          .examples = {{"perdure copy try.db ses_7k2m", "try something out elsewhere"}},
+          .schema = "perdure.copy/1",
+          .run = run_copy};
 }
 
 }  // namespace perdure::cli

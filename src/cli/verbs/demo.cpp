@@ -5,16 +5,13 @@
 #include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
+#include <signal.h>
 #include <string>
 #include <system_error>
 #include <unistd.h>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "perdure/core/error.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -25,10 +22,10 @@ constexpr std::array desk_places = {"../lib/perdure/refund-desk", "../examples/r
 Result<std::filesystem::path> find_desk(const std::filesystem::path& program) {
   std::string looked_at;
   for (const char* place : desk_places) {
-    const auto desk = (program.parent_path() / place).lexically_normal();
+    const auto folder = (program.parent_path() / place).lexically_normal();
     std::error_code ignored;
-    if (std::filesystem::exists(desk / "refund_desk", ignored)) return desk;
-    looked_at += fmt::format("{}{}", looked_at.empty() ? "" : " and ", desk.string());
+    if (std::filesystem::exists(folder / "refund_desk", ignored)) return folder;
+    looked_at += fmt::format("{}{}", looked_at.empty() ? "" : " and ", folder.string());
   }
   return fail(ErrorCode::not_found,
               fmt::format("the refund desk is not there, it was looked for at {}: it comes with "
@@ -36,23 +33,23 @@ Result<std::filesystem::path> find_desk(const std::filesystem::path& program) {
                           looked_at));
 }
 
-Result<Exit> run_demo(Desk& desk) {
+Result<Exit> run_demo(CommandContext& context) {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   auto place = find_desk(program);
   if (!place) return forward(place);
   std::vector<std::string> words = {"bash", *place / "demo", program, *place};
-  for (const std::string& word : desk.given().arguments) words.push_back(word);
+  for (const std::string& word : context.given().arguments) words.push_back(word);
   std::vector<char*> given;
   for (std::string& word : words) given.push_back(word.data());
   given.push_back(nullptr);
-  desk.screen().flush();
+  context.screen().flush();
   // What is ignored or blocked here would be so there too.
   std::signal(SIGPIPE, SIG_DFL);
-  desk.signals().unblock();
+  context.signals().unblock();
   ::execvp(given.front(), given.data());
   const std::string why = std::generic_category().message(errno);
-  desk.signals().block_again();
+  context.signals().block_again();
   std::signal(SIGPIPE, SIG_IGN);
   return fail(ErrorCode::unavailable,
               fmt::format("bash, which runs the demonstration, cannot be started: {}", why));

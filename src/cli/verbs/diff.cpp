@@ -4,21 +4,19 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "context/sessions.hpp"
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
-#include "place/reference.hpp"
+#include "perdure/store/log.hpp"
+#include "screen/as_json.hpp"
+#include "screen/display.hpp"
 #include "screen/text.hpp"
-#include "screen/words.hpp"
-#include "verbs/state_json.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -72,13 +70,13 @@ std::vector<Change> changes_of(const Difference& difference, const Json& a, cons
   return changes;
 }
 
-void print_difference(Desk& desk, const State& a, const State& b, const Difference& difference,
-                      const std::vector<Change>& changes) {
+void print_difference(CommandContext& context, const State& a, const State& b,
+                      const Difference& difference, const std::vector<Change>& changes) {
   const auto sign = [](const Change& change) {
     return change.before.is_null() ? "+" : change.after.is_null() ? "-" : "~";
   };
   const auto cut = [&](const std::string& text) {
-    return desk.is_terminal() ? clipped(visible(text), desk.screen().columns()) : text;
+    return context.is_terminal() ? clipped(visible(text), context.screen().columns()) : text;
   };
   for (const Change& change : changes) {
     const auto words = [&](const Json& value) {
@@ -89,22 +87,22 @@ void print_difference(Desk& desk, const State& a, const State& b, const Differen
                          : change.after.is_null()
                              ? words(change.before)
                              : fmt::format("{} → {}", words(change.before), words(change.after));
-    desk.screen().line(
+    context.screen().line(
         {{cut(fmt::format("{} {}  {}", sign(change), change.path, values)), Ink::yellow}});
   }
   for (const Position position : difference.messages_removed) {
-    desk.screen().line(
+    context.screen().line(
         {{cut(fmt::format("- {:>4} {}", position, message_words(a, position))), Ink::red}});
   }
   for (const Position position : difference.messages_added) {
-    desk.screen().line(
+    context.screen().line(
         {{cut(fmt::format("+ {:>4} {}", position, message_words(b, position))), Ink::green}});
   }
   if (difference.is_empty()) {
-    desk.talk().line("No difference.");
+    context.talk().line("No difference.");
     return;
   }
-  desk.screen().line(fmt::format(
+  context.screen().line(fmt::format(
       "messages +{} -{}   turns {:+}   steps {:+}   tokens {:+}", difference.messages_added.size(),
       difference.messages_removed.size(), b.totals.turns - a.totals.turns,
       b.totals.steps - a.totals.steps,
@@ -127,12 +125,12 @@ Json changes_json(const std::vector<Change>& changes) {
   return list;
 }
 
-Result<Exit> run_diff(Desk& desk) {
-  auto store = desk.open();
+Result<Exit> run_diff(CommandContext& context) {
+  auto store = context.open();
   if (!store) return forward(store);
   std::vector<State> states;
   std::vector<std::string> names;
-  for (const std::string& text : desk.given().arguments) {
+  for (const std::string& text : context.given().arguments) {
     auto place = find_point(**store, text);
     if (!place) return forward(place);
     auto state = read_state(**store, place->session.id, place->point);
@@ -142,14 +140,15 @@ Result<Exit> run_diff(Desk& desk) {
   }
   const Difference difference = diff(states[0], states[1]);
   const auto changes = changes_of(difference, state_json(states[0]), state_json(states[1]));
-  desk.output().document("perdure.diff/1",
-                         {{"a", names[0]},
-                          {"b", names[1]},
-                          {"messages_added", positions_json(difference.messages_added)},
-                          {"messages_removed", positions_json(difference.messages_removed)},
-                          {"changes", changes_json(changes)}});
-  if (!desk.output().is_json()) print_difference(desk, states[0], states[1], difference, changes);
-  return desk.given().has("exit-code") && !difference.is_empty() ? Exit::failed : Exit::done;
+  context.output().document("perdure.diff/1",
+                            {{"a", names[0]},
+                             {"b", names[1]},
+                             {"messages_added", positions_json(difference.messages_added)},
+                             {"messages_removed", positions_json(difference.messages_removed)},
+                             {"changes", changes_json(changes)}});
+  if (!context.output().is_json())
+    print_difference(context, states[0], states[1], difference, changes);
+  return context.given().has("exit-code") && !difference.is_empty() ? Exit::failed : Exit::done;
 }
 
 }  // namespace

@@ -9,22 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
+#include "context/options.hpp"
+#include "context/sessions.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/runtime/runtime.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/sessions.hpp"
-#include "perdure/store/store.hpp"
-#include "place/reference.hpp"
-#include "screen/screen.hpp"
-#include "screen/words.hpp"
-#include "verbs/as_json.hpp"
-#include "verbs/values.hpp"
+#include "screen/as_json.hpp"
+#include "screen/display.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -36,9 +27,9 @@ struct Wanted {
   std::optional<std::string> model{};
 };
 
-Result<Wanted> wanted_of(Desk& desk) {
+Result<Wanted> wanted_of(CommandContext& context) {
   Wanted wanted;
-  for (const std::string& setting : desk.given().all("set")) {
+  for (const std::string& setting : context.given().all("set")) {
     const auto equals = setting.find('=');
     const std::string key = setting.substr(0, equals);
     if (equals == std::string::npos || (key != "prompt" && key != "model")) {
@@ -47,7 +38,7 @@ Result<Wanted> wanted_of(Desk& desk) {
           fmt::format("--set {} makes no sense: write prompt=TEXT, prompt=@FILE or model=NAME",
                       setting));
     }
-    auto value = text_or_file(setting.substr(equals + 1), desk.world().folder);
+    auto value = text_or_file(setting.substr(equals + 1), context.io().folder);
     if (!value) return forward(value);
     if (key == "model" && value->empty()) {
       return fail(ErrorCode::invalid_argument, "--set model= names no model: write model=NAME");
@@ -72,7 +63,7 @@ std::string words_for_run(CallState state) {
     case CallState::cancelled:
       return "is made: it was cancelled";
     default:
-      return "is made: it was not yet";
+      return "will run (not started yet)";
   }
 }
 
@@ -91,68 +82,69 @@ std::string words_for(const CarriedCall& carried) {
 }
 
 // What is left out on a screen is said.
-void print_rest(Desk& desk, std::size_t calls, std::size_t shown_most) {
+void print_rest(CommandContext& context, std::size_t calls, std::size_t shown_most) {
   if (calls <= shown_most) return;
-  desk.screen().line(
+  context.screen().line(
       {{fmt::format("  and {}; --json lists them all", counted(calls - shown_most, "more call")),
         Ink::yellow}});
 }
 
-std::size_t most_shown(Desk& desk, std::size_t calls) {
-  return desk.is_terminal() ? effects_on_a_screen : calls;
+std::size_t most_shown(CommandContext& context, std::size_t calls) {
+  return context.is_terminal() ? effects_on_a_screen : calls;
 }
 
 // Under the fork's own names, by which they are allowed, where it has them.
-void print_first(Desk& desk, const Forked& forked) {
+void print_first(CommandContext& context, const Forked& forked) {
   if (forked.calls.empty()) return;
-  desk.screen().line(
+  context.screen().line(
       {{"The response at the point asks for these; the fork begins with them:", Ink::yellow}});
-  const std::size_t shown_most = most_shown(desk, forked.calls.size());
+  const std::size_t shown_most = most_shown(context, forked.calls.size());
   for (const CarriedCall& carried : forked.calls | std::views::take(shown_most)) {
     const Call& call = carried.call;
     const std::string name = carried.position != 0 ? call_name(forked.id, carried.position)
                                                    : call_name(call.session, call.position);
-    desk.screen().line(fmt::format("  {}  {}  {}  {}", name, call.tool, to_string(call.effect),
-                                   words_for(carried)));
+    context.screen().line(fmt::format("  {}  {}  {}  {}", name, call.tool, to_string(call.effect),
+                                      words_for(carried)));
   }
-  print_rest(desk, forked.calls.size(), shown_most);
+  print_rest(context, forked.calls.size(), shown_most);
 }
 
-void print_effects(Desk& desk, const std::vector<Call>& effects) {
+void print_effects(CommandContext& context, const std::vector<Call>& effects) {
   if (effects.empty()) return;
-  desk.screen().line(
+  context.screen().line(
       {{"These took effect after the point, or may have, and the fork may do them again:",
         Ink::yellow}});
-  const std::size_t shown_most = most_shown(desk, effects.size());
+  const std::size_t shown_most = most_shown(context, effects.size());
   for (const Call& call : effects | std::views::take(shown_most)) {
-    const Piece state = shown(call.state, desk.is_terminal());
-    desk.screen().line({{fmt::format("  {}  {}  {}  ", call_name(call.session, call.position),
-                                     call.tool, to_string(call.effect))},
-                        state});
+    const Piece state = shown(call.state, context.is_terminal());
+    context.screen().line({{fmt::format("  {}  {}  {}  ", call_name(call.session, call.position),
+                                        call.tool, to_string(call.effect))},
+                           state});
   }
-  print_rest(desk, effects.size(), shown_most);
+  print_rest(context, effects.size(), shown_most);
 }
 
 // What it is of and how it began is what its parent is of and how that began: it can be resumed and
 // found like any other session.
-Annotation annotation_of(Desk& desk, const SessionSummary& parent) {
+Annotation annotation_of(CommandContext& context, const SessionSummary& parent) {
   const std::string title = parent.title.empty() ? "" : fmt::format("{} (fork)", parent.title);
-  return {.title = desk.given().find("title").value_or(title),
+  return {.title = context.given().find("title").value_or(title),
           .opening = parent.opening,
           .metadata = parent.metadata};
 }
 
-Result<Forked> make_fork(Desk& desk, const PlaceInSession& place, const Wanted& wanted) {
-  auto runtime = desk.worker();
+Result<Forked> make_fork(CommandContext& context, const PlaceInSession& place,
+                         const Wanted& wanted) {
+  auto runtime = context.worker();
   if (!runtime) return forward(runtime);
   return (*runtime)->fork(place.session.id, place.point,
-                          {.annotation = annotation_of(desk, place.session),
-                           .fresh_effects = desk.given().has("fresh-effects"),
+                          {.annotation = annotation_of(context, place.session),
+                           .fresh_effects = context.given().has("fresh-effects"),
                            .system_prompt = wanted.prompt,
                            .model = wanted.model});
 }
 
-void show_fork(Desk& desk, const PlaceInSession& place, const Forked& forked) {
+void show_fork(CommandContext& context, const PlaceInSession& place, const Forked& forked) {
   Json::Array calls;
   for (const CarriedCall& carried : forked.calls) {
     calls.push_back(
@@ -163,34 +155,35 @@ void show_fork(Desk& desk, const PlaceInSession& place, const Forked& forked) {
   Json::Array effects;
   for (const Call& call : forked.effects_after) effects.push_back(as_json(call));
   const bool is_made = !forked.id.empty();
-  desk.output().document("perdure.fork/1",
-                         {{"id", is_made ? Json(forked.id.text()) : Json(nullptr)},
-                          {"from", place.name},
-                          {"position", forked.position},
-                          {"calls", std::move(calls)},
-                          {"effects", std::move(effects)}});
-  if (desk.output().is_json()) return;
+  context.output().document("perdure.fork/1",
+                            {{"id", is_made ? Json(forked.id.text()) : Json(nullptr)},
+                             {"from", place.name},
+                             {"position", forked.position},
+                             {"calls", std::move(calls)},
+                             {"effects", std::move(effects)}});
+  if (context.output().is_json()) return;
   const std::string at = fmt::format("{} at position {}", place.name, forked.position);
-  desk.screen().line(is_made ? fmt::format("Forked {}: {}", at, forked.id.text())
-                             : fmt::format("Would fork {}; nothing was done.", at));
-  print_first(desk, forked);
-  print_effects(desk, forked.effects_after);
+  context.screen().line(is_made ? fmt::format("Forked {}: {}", at, forked.id.text())
+                                : fmt::format("Would fork {}; nothing was done.", at));
+  print_first(context, forked);
+  print_effects(context, forked.effects_after);
   if (is_made)
-    desk.talk().line("Next: " + desk.command("resume " + desk.short_id(forked.id.text())));
+    context.talk().line("Next: " + context.command("resume " + context.short_id(forked.id.text())));
 }
 
-Result<Exit> run_fork(Desk& desk) {
-  auto store = desk.open();
+Result<Exit> run_fork(CommandContext& context) {
+  auto store = context.open();
   if (!store) return forward(store);
-  auto wanted = wanted_of(desk);
+  auto wanted = wanted_of(context);
   if (!wanted) return forward(wanted);
-  auto place = find_point(**store, desk.given().arguments.front());
+  auto place = find_point(**store, context.given().arguments.front());
   if (!place) return forward(place);
-  auto forked = desk.given().has("dry-run") ? foresee_fork(**store, place->session.id, place->point,
-                                                           desk.given().has("fresh-effects"))
-                                            : make_fork(desk, *place, *wanted);
+  auto forked = context.given().has("dry-run")
+                    ? foresee_fork(**store, place->session.id, place->point,
+                                   context.given().has("fresh-effects"))
+                    : make_fork(context, *place, *wanted);
   if (!forked) return forward(forked);
-  show_fork(desk, *place, *forked);
+  show_fork(context, *place, *forked);
   return Exit::done;
 }
 
@@ -213,16 +206,14 @@ Command fork_command() {
               "session goes on under a changed agent file; then all of it goes by the file. "
               "Another model is one of\n"
               "the same provider.",
-          .arguments = {{.name = "POINT",
-                         .summary = "A session, or a point of it",
-                         .by = Completes::session}},
+          .arguments = {point_argument},
           .options = {{.name = "title", .value = "TEXT", .summary = "What the fork is called"},
                       {.name = "set",
                        .value = "KEY=VALUE",
                        .summary = "prompt=TEXT, prompt=@FILE or model=NAME",
                        .repeats = true},
                       {.name = "fresh-effects",
-                       .summary = "Do again also what is done once for the family"},
+                       .summary = "Run once-per-session calls again in the fork"},
                       {.name = "dry-run", .summary = "Only say what it would do"}},
           .opens_store = true,
           .examples = {{"perdure fork ses_7k2m@2.0 --set prompt=@v2.md",

@@ -8,7 +8,7 @@
 #include "doubles/must.hpp"
 #include "fixture.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 

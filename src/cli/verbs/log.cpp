@@ -9,23 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "perdure/core/error.hpp"
+#include "context/options.hpp"
+#include "context/sessions.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/time.hpp"
-#include "perdure/runtime/session_records.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/store.hpp"
-#include "place/reference.hpp"
-#include "screen/screen.hpp"
+#include "perdure/runtime/session_values.hpp"
+#include "runtime/api/records.hpp"
+#include "screen/as_json.hpp"
+#include "screen/display.hpp"
 #include "screen/text.hpp"
-#include "screen/words.hpp"
-#include "verbs/as_json.hpp"
-#include "verbs/values.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -47,37 +39,37 @@ std::string body_words(const Entry& entry) {
   return entry.body.bytes();
 }
 
-void print_entry(Desk& desk, const Entry& entry) {
-  if (desk.output().is_json()) {
-    desk.output().item(as_json(entry));
+void print_entry(CommandContext& context, const Entry& entry) {
+  if (context.output().is_json()) {
+    context.output().item(as_json(entry));
     return;
   }
-  const std::size_t columns = desk.screen().columns();
+  const std::size_t columns = context.screen().columns();
   std::string name = fmt::format("{}/{}", entry.channel, entry.kind);
-  if (desk.is_terminal()) name = clipped(name, columns / 2);
-  const std::size_t name_columns = desk.is_terminal() && columns < wide_terminal ? 18 : 24;
+  if (context.is_terminal()) name = clipped(name, columns / 2);
+  const std::size_t name_columns = context.is_terminal() && columns < wide_terminal ? 18 : 24;
   const std::string head =
-      fmt::format("{:>6}  {}  {:<{}} ", entry.position, desk.when(entry.at), name, name_columns);
+      fmt::format("{:>6}  {}  {:<{}} ", entry.position, context.when(entry.at), name, name_columns);
   std::string words = visible(body_words(entry));
   const Ink ink = entry.condition == Condition::intact ? Ink::plain : Ink::red;
-  if (desk.is_terminal()) {
+  if (context.is_terminal()) {
     words = clipped(words, columns - std::min(columns, width_of(head)));
   }
-  desk.screen().line({{head, Ink::dim}, {words, ink}});
+  context.screen().line({{head, Ink::dim}, {words, ink}});
 }
 
 // All there is from the query's place on; leaves the query after it.
-Result<void> print_rest(Desk& desk, Store& store, const SessionId& id, LogQuery& query,
+Result<void> print_rest(CommandContext& context, Store& store, const SessionId& id, LogQuery& query,
                         std::vector<Position>& damaged) {
   for (;;) {
     auto page = store.log().read(id, query);
     if (!page) return forward(page);
     for (const Entry& entry : *page) {
-      print_entry(desk, entry);
+      print_entry(context, entry);
       if (entry.condition == Condition::damaged) damaged.push_back(entry.position);
     }
     if (!page->empty()) query.from = page->back().position + 1;
-    if (page->size() < log_page || !desk.screen().is_open()) return {};
+    if (page->size() < log_page || !context.screen().is_open()) return {};
   }
 }
 
@@ -87,15 +79,15 @@ std::string nothing_words(const LogQuery& query) {
                      query.from > 1 ? fmt::format(" from position {} on", query.from) : "");
 }
 
-Result<Exit> run_log(Desk& desk) {
-  auto store = desk.open();
+Result<Exit> run_log(CommandContext& context) {
+  auto store = context.open();
   if (!store) return forward(store);
-  auto place = find_point(**store, desk.given().arguments.front());
+  auto place = find_point(**store, context.given().arguments.front());
   if (!place) return forward(place);
-  auto from = number_option(desk.given(), "from", 1);
+  auto from = number_option(context.given(), "from", 1);
   if (!from) return forward(from);
-  const bool follows = desk.given().has("follow");
-  if (follows && desk.given().has("json")) {
+  const bool follows = context.given().has("follow");
+  if (follows && context.given().has("json")) {
     return fail(ErrorCode::invalid_argument,
                 "what is followed never ends, and a document must: say --jsonl");
   }
@@ -104,24 +96,25 @@ Result<Exit> run_log(Desk& desk) {
   }
   LogQuery query{.as_of = place->point,
                  .from = static_cast<Position>(*from),
-                 .channel = desk.given().find("channel").value_or(""),
+                 .channel = context.given().find("channel").value_or(""),
                  .limit = log_page};
   const Position first = query.from;
   std::vector<Position> damaged;
-  desk.output().begin_list("perdure.log/1");
+  context.output().begin_list("perdure.log/1");
   for (;;) {
-    auto seen = (*store)->changes().current();
+    auto seen = (*store)->change_number();
     if (!seen) return forward(seen);
-    auto printed = print_rest(desk, **store, place->session.id, query, damaged);
+    auto printed = print_rest(context, **store, place->session.id, query, damaged);
     if (!printed) return forward(printed);
-    desk.screen().flush();
-    if (!follows || !desk.screen().is_open()) break;
-    if (auto waited = (*store)->changes().wait(*seen, follow_wait); !waited) return forward(waited);
+    context.screen().flush();
+    if (!follows || !context.screen().is_open()) break;
+    if (auto waited = (*store)->wait_for_change(*seen, follow_wait); !waited)
+      return forward(waited);
   }
-  desk.output().end_list();
-  const bool is_empty = query.from == first && desk.screen().is_open();
-  if (is_empty && !desk.output().is_json()) desk.talk().line(nothing_words(query));
-  return end_with_damage(desk, place->session.id, damaged);
+  context.output().end_list();
+  const bool is_empty = query.from == first && context.screen().is_open();
+  if (is_empty && !context.output().is_json()) context.talk().line(nothing_words(query));
+  return end_with_damage(context, place->session.id, damaged);
 }
 
 }  // namespace
@@ -130,9 +123,7 @@ Command log_command() {
   return {
       .name = "log",
       .summary = "Show the entries of a session's log",
-      .arguments = {{.name = "POINT",
-                     .summary = "A session, or a point of it",
-                     .by = Completes::session}},
+      .arguments = {point_argument},
       .options = {{.name = "follow",
                    .summary = "Go on with what is appended, until it is interrupted"},
                   {.name = "channel", .value = "NAME", .summary = "Only entries of this channel"},

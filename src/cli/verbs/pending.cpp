@@ -2,7 +2,6 @@
 // calls that nobody has allowed yet, questions.
 
 #include <algorithm>
-#include <cstddef>
 #include <fmt/format.h>
 #include <functional>
 #include <optional>
@@ -10,24 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "live/call_words.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
+#include "context/call_phrases.hpp"
+#include "context/pending_calls.hpp"
+#include "context/sessions.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/sessions.hpp"
-#include "perdure/store/store.hpp"
-#include "place/pending_calls.hpp"
-#include "place/reference.hpp"
+#include "perdure/store/log.hpp"
+#include "screen/as_json.hpp"
+#include "screen/display.hpp"
 #include "screen/table.hpp"
-#include "screen/words.hpp"
-#include "verbs/as_json.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -99,7 +92,7 @@ class PendingReader {
   std::optional<State> state_;  ///< Of that session, once it was needed.
 };
 
-void print_pending(Desk& desk, const std::vector<PendingRow>& pending) {
+void print_pending(CommandContext& context, const std::vector<PendingRow>& pending) {
   Table table({{.heading = "CALL"},
                {.heading = "TOOL"},
                {.heading = "EFFECT", .drop = 2},
@@ -109,48 +102,48 @@ void print_pending(Desk& desk, const std::vector<PendingRow>& pending) {
                {.heading = "TITLE", .least = 8, .drop = 3},
                {.heading = "ARGUMENTS", .least = 8, .drop = 4}});
   for (const PendingRow& each : pending) {
-    table.add({{shown_call(desk, each.call), Ink::bold},
+    table.add({{shown_call(context, each.call), Ink::bold},
                {each.call.tool},
                {std::string(to_string(each.call.effect))},
-               shown(each.call.state, desk.is_terminal()),
+               shown(each.call.state, context.is_terminal()),
                {std::string(to_string(each.need))},
-               {desk.when(each.call.dispatched_at.value_or(each.call.intended_at)), Ink::dim},
+               {context.when(each.call.dispatched_at.value_or(each.call.intended_at)), Ink::dim},
                {each.title.empty() ? each.opening : each.title},
                {each.args}});
   }
-  table.print(desk.screen());
+  table.print(context.screen());
 }
 
-std::string advice_for(const Desk& desk, Need need) {
+std::string advice_for(const CommandContext& context, Need need) {
   switch (need) {
     case Need::decision:
-      return "Settle: " + settle_command(desk, "CALL");
+      return "Settle: " + settle_command(context, "CALL");
     case Need::approval:
-      return fmt::format("Allow:  {}, or {}", desk.command("approve CALL"),
-                         desk.command("deny CALL --reason …"));
+      return fmt::format("Allow:  {}, or {}", context.command("approve CALL"),
+                         context.command("deny CALL --reason …"));
     case Need::answer:
-      return "Answer: " + desk.command("answer CALL TEXT");
+      return "Answer: " + context.command("answer CALL TEXT");
     case Need::resume:
-      return "Left by a process that is gone; resuming the session finds out: " +
-             desk.command("resume SES");
+      return "Owner process died; resume the session to determine the outcome: " +
+             context.command("resume SES");
   }
   return "";
 }
 
-void print_advice(Desk& desk, const std::vector<PendingRow>& pending) {
+void print_advice(CommandContext& context, const std::vector<PendingRow>& pending) {
   for (const Need need : {Need::decision, Need::resume, Need::approval, Need::answer}) {
     if (std::ranges::find(pending, need, &PendingRow::need) != pending.end()) {
-      desk.talk().line(advice_for(desk, need));
+      context.talk().line(advice_for(context, need));
     }
   }
 }
 
-Result<Exit> run_pending(Desk& desk) {
-  auto store = desk.open();
+Result<Exit> run_pending(CommandContext& context) {
+  auto store = context.open();
   if (!store) return forward(store);
   std::optional<SessionId> only;
-  if (!desk.given().arguments.empty()) {
-    auto row = find_session(**store, desk.given().arguments.front());
+  if (!context.given().arguments.empty()) {
+    auto row = find_session(**store, context.given().arguments.front());
     if (!row) return forward(row);
     only = row->id;
   }
@@ -158,27 +151,28 @@ Result<Exit> run_pending(Desk& desk) {
   auto read = PendingReader(**store).read(
       only, [&](PendingRow call) { pending.push_back(std::move(call)); });
   if (!read) return forward(read);
-  desk.output().begin_list("perdure.pending/1");
+  context.output().begin_list("perdure.pending/1");
   for (const PendingRow& each : pending) {
     Json item = as_json(each.call);
     item.set("title", each.title);
     item.set("args", each.args);
     item.set("why", each.why);
     item.set("waits_for", to_string(each.need));
-    desk.output().item(std::move(item));
+    context.output().item(std::move(item));
   }
-  desk.output().end_list();
-  if (desk.output().is_json()) return Exit::done;
+  context.output().end_list();
+  if (context.output().is_json()) return Exit::done;
   if (pending.empty()) {
-    desk.talk().line("Nothing is pending.");
+    context.talk().line("Nothing is pending.");
     return Exit::done;
   }
-  print_pending(desk, pending);
+  print_pending(context, pending);
   for (const PendingRow& each : pending) {
     const bool is_claimed = each.call.state == CallState::intended && each.need == Need::decision;
-    if (is_claimed) desk.talk().line(fmt::format("{}: {}", shown_call(desk, each.call), each.why));
+    if (is_claimed)
+      context.talk().line(fmt::format("{}: {}", shown_call(context, each.call), each.why));
   }
-  print_advice(desk, pending);
+  print_advice(context, pending);
   return Exit::done;
 }
 
@@ -186,7 +180,7 @@ Result<Exit> run_pending(Desk& desk) {
 
 Command pending_command() {
   return {.name = "pending",
-          .summary = "List calls that wait for somebody",
+          .summary = "List calls that wait for a person",
           .details =
               "Calls in doubt, calls left by a process that is gone, calls that nobody has allowed "
               "yet, and\n"

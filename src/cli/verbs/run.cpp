@@ -8,24 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "live/agent_source.hpp"
-#include "live/live_agent.hpp"
-#include "live/turn_end.hpp"
-#include "live/turn_events.hpp"
+#include "context/agent_source.hpp"
+#include "context/options.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/store/location.hpp"
-#include "perdure/store/sessions.hpp"
-#include "place/path.hpp"
-#include "screen/screen.hpp"
-#include "verbs/live_options.hpp"
-#include "verbs/values.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "store/api/location.hpp"
+#include "recovery/live_agent.hpp"
+#include "recovery/turn_outcome.hpp"
+#include "recovery/turn_watchers.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -36,73 +27,75 @@ struct Task {
 };
 
 // With --model alone the first word may be the prompt already.
-Task task_of(Desk& desk) {
-  const std::vector<std::string>& words = desk.given().arguments;
+Task task_of(CommandContext& context) {
+  const std::vector<std::string>& words = context.given().arguments;
   Task task;
   std::size_t next = 0;
-  const bool needs_file = !desk.given().has("model");
+  const bool needs_file = !context.given().has("model");
   if (!words.empty() &&
-      (needs_file || words.size() == 2 || names_agent_file(words[0], desk.world().folder))) {
+      (needs_file || words.size() == 2 || names_agent_file(words[0], context.io().folder))) {
     task.file = words[next++];
   }
   if (next < words.size()) task.prompt = words[next];
   return task;
 }
 
-Result<std::string> prompt_of(Desk& desk, const Task& task) {
-  const World& world = desk.world();
-  const bool reads = task.prompt ? *task.prompt == "-" : !world.is_in_terminal;
-  auto prompt = reads ? text_of_stdin(world) : task.prompt.value_or("");
+Result<std::string> prompt_of(CommandContext& context, const Task& task) {
+  const ProcessIo& io = context.io();
+  const bool reads = task.prompt ? *task.prompt == "-" : !io.is_in_terminal;
+  auto prompt = reads ? text_of_stdin(io) : task.prompt.value_or("");
   if (!prompt || prompt->find_first_not_of(" \t\r\n") != std::string::npos) return prompt;
   return fail(ErrorCode::invalid_argument,
-              "nobody says what it is to do: perdure run AGENT.yaml \"…\", or - to read it from "
+              "no prompt given: perdure run AGENT.yaml \"…\", or - to read it from "
               "stdin; to talk with it: perdure chat AGENT.yaml");
 }
 
-Annotation annotation_of(Desk& desk, const AgentSource& source, const std::string& prompt) {
-  return {.title = desk.given().find("title").value_or(""),
+Annotation annotation_of(CommandContext& context, const AgentSource& source,
+                         const std::string& prompt) {
+  return {.title = context.given().find("title").value_or(""),
           .opening = opening_of(prompt),
-          .tags = desk.given().all("tag"),
+          .tags = context.given().all("tag"),
           .metadata = with_source("{}", source)};
 }
 
-void tell_session(Desk& desk, const AgentSession& begun, const std::string& title) {
+void tell_session(CommandContext& context, const AgentSession& begun, const std::string& title) {
   const std::string id = begun.session().id().text();
-  if (desk.given().has("jsonl")) {
-    write_event(desk, "session", {{"session", id}, {"title", title}});
+  if (context.given().has("jsonl")) {
+    write_event(context, "session", {{"session", id}, {"title", title}});
   }
-  desk.talk().line({{"Session "},
-                    {id, Ink::bold},
-                    {title.empty() ? "" : "  " + title},
-                    {fmt::format("  (store: {})", shown_location(desk.location())), Ink::dim}});
+  context.talk().line(
+      {{"Session "},
+       {id, Ink::bold},
+       {title.empty() ? "" : "  " + title},
+       {fmt::format("  (store: {})", shown_location(context.location())), Ink::dim}});
 }
 
-Result<Exit> run_run(Desk& desk) {
-  const Task task = task_of(desk);
-  if (task.file.empty() && !desk.given().has("model")) {
+Result<Exit> run_run(CommandContext& context) {
+  const Task task = task_of(context);
+  if (task.file.empty() && !context.given().has("model")) {
     return fail(ErrorCode::invalid_argument,
                 "which agent? perdure run AGENT.yaml \"…\", or perdure run --model M \"…\"");
   }
-  AgentSource source = source_of(desk.given(), task.file, desk.world().folder);
-  auto file = load_agent(source, desk.world().environment);
+  AgentSource source = source_of(context.given(), task.file, context.io().folder);
+  auto file = load_agent(source, context.io().environment);
   if (!file) return forward(file);
-  auto budget = dollars_option(desk.given(), "budget");
+  auto budget = dollars_option(context.given(), "budget");
   if (!budget) return forward(budget);
-  auto prompt = prompt_of(desk, task);
+  auto prompt = prompt_of(context, task);
   if (!prompt) return forward(prompt);
-  auto store = desk.open_or_make();
+  auto store = context.open_or_make();
   if (!store) return forward(store);
-  auto agent = start_agent(desk, **store, *file);
+  auto agent = start_agent(context, **store, *file);
   if (!agent) return forward(agent);
-  const Annotation annotation = annotation_of(desk, source, *prompt);
+  const Annotation annotation = annotation_of(context, source, *prompt);
   auto begun = (*agent)->begin(
       {.annotation = annotation, .budget_micros = *budget, .input = user_says(*std::move(prompt))});
   if (!begun) return forward(begun);
-  desk.signals().hold();
-  tell_session(desk, *begun, *annotation.title);
-  const LiveSession live{.store = **store, .agent = *begun, .signals = desk.signals()};
-  const TurnEnd end = play_turn(desk, live, std::nullopt, true);
-  return close_turn(desk, live, end, {{"recovered", Json()}});
+  context.signals().hold();
+  tell_session(context, *begun, *annotation.title);
+  const LiveSession live{.store = **store, .agent = *begun, .signals = context.signals()};
+  const TurnOutcome end = play_turn(context, live, std::nullopt, true);
+  return close_turn(context, live, end, {{"recovered", Json()}});
 }
 
 }  // namespace
@@ -112,7 +105,8 @@ Command run_command() {
       .name = "run",
       .summary = "Begin a session: run an agent until it answers or has to wait",
       .details =
-          "The session's id is told on stderr, once it and the prompt are on disk. On a terminal "
+          "The session's id is printed on stderr, once it and the prompt are on disk. On a "
+          "terminal "
           "the model's words come as they "
           "are said, with a line for each step; elsewhere stdout gets the answer alone. Whatever "
           "ends the process, perdure resume SES goes on where it stopped. Ctrl-C asks the turn to "
@@ -132,7 +126,7 @@ Command run_command() {
       .exits = {Exit::in_doubt, Exit::resting, Exit::interrupted, Exit::terminated},
       .examples = {{"perdure run refunds.yaml \"Refund order 4711\"", "an agent of a file"},
                    {"perdure run --model claude-sonnet-5-5 \"Say hello\"", "a model alone"},
-                   {"git diff | perdure run reviewer.yaml", "what it is told comes from a pipe"}},
+                   {"git diff | perdure run reviewer.yaml", "the prompt comes from a pipe"}},
       .schema = "perdure.run/1",
       .run = run_run};
   for (Option& option : model_options()) command.options.push_back(std::move(option));

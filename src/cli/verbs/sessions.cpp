@@ -1,7 +1,7 @@
 // The list of sessions. It reads rows that carry no payload, a page at a time, and stops at the
 // limit: the first screen takes as long for ten sessions as for ten thousand.
 
-#include "perdure/store/sessions.hpp"
+#include "context/sessions.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,21 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/store.hpp"
-#include "place/filter.hpp"
-#include "screen/output.hpp"
-#include "screen/screen.hpp"
+#include "perdure/store/log.hpp"
+#include "context/options.hpp"
+#include "screen/as_json.hpp"
+#include "screen/display.hpp"
 #include "screen/table.hpp"
-#include "screen/words.hpp"
-#include "verbs/as_json.hpp"
-#include "verbs/values.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -102,10 +93,10 @@ SessionSort sort_named(const std::string& name) {
   return name == "cost" ? SessionSort::cost : SessionSort::updated;
 }
 
-Result<Wish> wish_of(Desk& desk) {
-  const Invocation& given = desk.given();
+Result<Wish> wish_of(CommandContext& context) {
+  const Invocation& given = context.given();
   Wish wish{.all = given.has("all")};
-  auto fits = filter_from(given.arguments, desk.world().clock->now());
+  auto fits = filter_from(given.arguments, context.io().clock->now());
   if (!fits) return forward(fits);
   wish.fits = *std::move(fits);
   auto limit = number_option(given, "limit", 50);
@@ -118,32 +109,32 @@ Result<Wish> wish_of(Desk& desk) {
   return wish;
 }
 
-std::vector<Piece> cells_of(Desk& desk, const SessionSummary& row) {
+std::vector<Piece> cells_of(CommandContext& context, const SessionSummary& row) {
   const Tally& tally = row.tally;
-  return {shown(standing_of(row), desk.is_terminal()),
-          {desk.short_id(row.id.text())},
+  return {shown(shown_state(row), context.is_terminal()),
+          {context.short_id(row.id.text())},
           {row.title.empty() ? row.opening : row.title},
           {std::to_string(tally.turns)},
           {std::to_string(tally.steps)},
           row.attention > 0 ? Piece{std::to_string(row.attention), Ink::red} : Piece{"-", Ink::dim},
           {short_count(tally.tokens_in + tally.tokens_out)},
-          {desk.when(row.updated_at), Ink::dim}};
+          {context.when(row.updated_at), Ink::dim}};
 }
 
 // All that makes a list look as it does.
-std::string look_of(Desk& desk, const Listing& listing) {
-  std::string look = fmt::format("{} {} {} {}\n", desk.screen().columns(), listing.hidden,
+std::string look_of(CommandContext& context, const Listing& listing) {
+  std::string look = fmt::format("{} {} {} {}\n", context.screen().columns(), listing.hidden,
                                  listing.next, listing.is_damaged);
   for (const SessionSummary& row : listing.rows) {
-    if (desk.output().is_json())
+    if (context.output().is_json())
       look += as_json(row).text() + '\n';
     else
-      for (const Piece& cell : cells_of(desk, row)) look += cell.text + '\n';
+      for (const Piece& cell : cells_of(context, row)) look += cell.text + '\n';
   }
   return look;
 }
 
-void print_table(Desk& desk, const Listing& listing) {
+void print_table(CommandContext& context, const Listing& listing) {
   Table table({{.heading = "STATE"},
                {.heading = "ID"},
                {.heading = "TITLE", .least = 12},
@@ -152,12 +143,12 @@ void print_table(Desk& desk, const Listing& listing) {
                {.heading = "DOUBT", .is_right = true, .drop = 2},
                {.heading = "TOKENS", .is_right = true, .drop = 4},
                {.heading = "CHANGED"}});
-  for (const SessionSummary& row : listing.rows) table.add(cells_of(desk, row));
-  table.print(desk.screen());
+  for (const SessionSummary& row : listing.rows) table.add(cells_of(context, row));
+  table.print(context.screen());
 }
 
 // A call in doubt is settled; a session that came out of a backup or a bundle only wants to be looked at.
-void say_what_helps(Desk& desk, const Listing& listing) {
+void say_what_helps(CommandContext& context, const Listing& listing) {
   const auto with_doubt = std::ranges::find_if(listing.rows, [](const SessionSummary& row) {
     return row.needs_attention() && row.attention > 0;
   });
@@ -165,33 +156,33 @@ void say_what_helps(Desk& desk, const Listing& listing) {
     return row.needs_attention() && row.attention == 0;
   });
   if (with_doubt != listing.rows.end()) {
-    desk.talk().line("What needs attention: " + desk.command("pending"));
+    context.talk().line("What needs attention: " + context.command("pending"));
   }
   if (restored != listing.rows.end()) {
-    desk.talk().line(
-        "What came out of a backup or a bundle is paused until somebody goes on with it: " +
-        desk.command("show " + desk.short_id(restored->id.text())));
+    context.talk().line("What came out of a backup or a bundle is paused until it is resumed: " +
+                        context.command("show " + context.short_id(restored->id.text())));
   }
 }
 
-void say_what_is_missing(Desk& desk, const Listing& listing) {
+void say_what_is_missing(CommandContext& context, const Listing& listing) {
   if (listing.rows.empty()) {
-    desk.talk().line(listing.hidden > 0   ? "No session fits but hidden ones."
-                     : listing.is_damaged ? "No session that can be read fits."
-                                          : "No session fits.");
+    context.talk().line(listing.hidden > 0   ? "No session fits but hidden ones."
+                        : listing.is_damaged ? "No session that can be read fits."
+                                             : "No session fits.");
   }
   if (listing.hidden > 0) {
-    desk.talk().line(fmt::format(
+    context.talk().line(fmt::format(
         "{} hidden: sub-agents, or finished over 30 days ago; --all shows them.", listing.hidden));
   }
   if (!listing.next.empty()) {
-    desk.talk().line(fmt::format("There are more: --limit, a filter, or --after {}", listing.next));
+    context.talk().line(
+        fmt::format("There are more: --limit, a filter, or --after {}", listing.next));
   }
-  say_what_helps(desk, listing);
+  say_what_helps(context, listing);
 }
 
-Exit print_once(Desk& desk, const Listing& listing) {
-  Output& output = desk.output();
+Exit print_once(CommandContext& context, const Listing& listing) {
+  Output& output = context.output();
   output.begin_list("perdure.sessions/1");
   for (const SessionSummary& row : listing.rows) output.item(as_json(row));
   Json::Object rest = {{"hidden", listing.hidden},
@@ -199,53 +190,53 @@ Exit print_once(Desk& desk, const Listing& listing) {
                        {"next_cursor", listing.next.empty() ? Json(nullptr) : Json(listing.next)}};
   if (listing.is_damaged) rest.push_back({"damaged", true});
   output.end_list(rest);
-  if (!output.is_json() && !listing.rows.empty()) print_table(desk, listing);
-  if (!output.is_json()) say_what_is_missing(desk, listing);
+  if (!output.is_json() && !listing.rows.empty()) print_table(context, listing);
+  if (!output.is_json()) say_what_is_missing(context, listing);
   if (!listing.is_damaged) return Exit::done;
-  desk.talk().line(
+  context.talk().line(
       "! The list of sessions is damaged: there may be more than can be read. perdure check says "
       "where, perdure salvage FROM TO saves what is left.");
   return Exit::damaged;
 }
 
 // Until it is to be shown again: something or the terminal changed, or relative times grew old.
-Result<void> await_reason(Desk& desk, Store& store, std::uint64_t seen) {
+Result<void> await_reason(CommandContext& context, Store& store, std::uint64_t seen) {
   for (Duration waited{0}; waited < look_again; waited += look_at_terminal) {
-    auto now = store.changes().wait(seen, look_at_terminal);
+    auto now = store.wait_for_change(seen, look_at_terminal);
     if (!now) return forward(now);
-    desk.screen().flush();  // Also without a word: whoever reads may be gone.
-    if (*now > seen || desk.follows_resize() || !desk.screen().is_open()) return {};
+    context.screen().flush();  // Also without a word: whoever reads may be gone.
+    if (*now > seen || context.follows_resize() || !context.screen().is_open()) return {};
   }
   return {};
 }
 
-Result<Exit> run_sessions(Desk& desk) {
-  auto wish = wish_of(desk);
+Result<Exit> run_sessions(CommandContext& context) {
+  auto wish = wish_of(context);
   if (!wish) return forward(wish);
-  auto store = desk.open();
+  auto store = context.open();
   if (!store) return forward(store);
-  const bool watches = desk.given().has("watch");
-  if (watches && desk.given().has("json")) {
+  const bool watches = context.given().has("watch");
+  if (watches && context.given().has("json")) {
     return fail(ErrorCode::invalid_argument,
                 "what is watched never ends, and a document must: say --jsonl");
   }
   Exit exit = Exit::done;
   std::optional<std::string> last_look;
   do {
-    auto seen = (*store)->changes().current();
+    auto seen = (*store)->change_number();
     if (!seen) return forward(seen);
-    auto listing = read_listing(**store, *wish, desk.world().clock->now());
+    auto listing = read_listing(**store, *wish, context.io().clock->now());
     if (!listing) return forward(listing);
-    std::string look = look_of(desk, *listing);
+    std::string look = look_of(context, *listing);
     if (look != last_look) {
-      if (watches && desk.screen().can_redraw()) desk.screen().bytes("\x1b[H\x1b[2J");
-      exit = print_once(desk, *listing);
-      desk.screen().flush();
+      if (watches && context.screen().can_redraw()) context.screen().bytes("\x1b[H\x1b[2J");
+      exit = print_once(context, *listing);
+      context.screen().flush();
       last_look = std::move(look);
     }
     if (!watches) break;
-    if (auto waited = await_reason(desk, **store, *seen); !waited) return forward(waited);
-  } while (desk.screen().is_open());
+    if (auto waited = await_reason(context, **store, *seen); !waited) return forward(waited);
+  } while (context.screen().is_open());
   return exit;
 }
 

@@ -9,27 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "live/agent_source.hpp"
-#include "perdure/agent/turn_report.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/call_records.hpp"
+#include "perdure/agent/turn.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "context/agent_source.hpp"
+#include "context/pending_calls.hpp"
+#include "context/sessions.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/sessions.hpp"
-#include "perdure/store/store.hpp"
-#include "place/pending_calls.hpp"
-#include "place/reference.hpp"
-#include "screen/screen.hpp"
-#include "screen/words.hpp"
-#include "verbs/as_json.hpp"
+#include "runtime/api/records.hpp"
+#include "screen/as_json.hpp"
+#include "screen/display.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -38,22 +29,22 @@ constexpr std::size_t mails_shown = 1000;
 
 class Card {
  public:
-  explicit Card(Desk& desk) : desk_(desk) {}
+  explicit Card(CommandContext& context) : context_(context) {}
 
   void fact(std::string_view name, Piece piece) {
     if (piece.text.empty()) return;
-    desk_.screen().line({{fmt::format("{:<10}", name), Ink::dim}, std::move(piece)});
+    context_.screen().line({{fmt::format("{:<10}", name), Ink::dim}, std::move(piece)});
   }
   void fact(std::string_view name, const std::string& text) { fact(name, Piece{text}); }
 
  private:
-  Desk& desk_;
+  CommandContext& context_;
 };
 
-std::string owner_text(Desk& desk, const SessionSummary& row) {
+std::string owner_text(CommandContext& context, const SessionSummary& row) {
   if (!row.holder) return {};
   return fmt::format("{} on {}, process {}, since {}{}", row.holder->worker.text(),
-                     row.holder->host, row.holder->pid, desk.when(row.holder->since),
+                     row.holder->host, row.holder->pid, context.when(row.holder->since),
                      row.holder->alive ? "" : " (gone)");
 }
 
@@ -85,15 +76,15 @@ struct Standings {
 };
 
 // A fork may lie before the first message.
-std::string next_command(const Desk& desk, const Standings& standings) {
+std::string next_command(const CommandContext& context, const Standings& standings) {
   const SessionSummary& row = standings.row;
-  if (!standings.pending.empty()) return desk.command("pending " + row.id.text());
-  const Standing standing = standing_of(row);
-  const bool can_go_on = standing == Standing::ready || standing == Standing::interrupted ||
-                         standing == Standing::paused || standing == Standing::waiting ||
-                         standing == Standing::needs_attention;
-  if (!can_go_on) return desk.command("timeline " + row.id.text());
-  return desk.command(
+  if (!standings.pending.empty()) return context.command("pending " + row.id.text());
+  const ShownState standing = shown_state(row);
+  const bool can_go_on = standing == ShownState::ready || standing == ShownState::interrupted ||
+                         standing == ShownState::paused || standing == ShownState::waiting ||
+                         standing == ShownState::needs_attention;
+  if (!can_go_on) return context.command("timeline " + row.id.text());
+  return context.command(
       fmt::format("resume {}{}", row.id.text(), standings.has_messages ? "" : " \"…\""));
 }
 
@@ -142,29 +133,29 @@ std::string because_text(const Standings& standings) {
 }
 
 // What has ended may still have a call that nobody knows the end of.
-Piece state_piece(const Desk& desk, const SessionSummary& row) {
-  const Standing standing = standing_of(row);
-  Piece piece = shown(standing, desk.is_terminal());
-  if (standing == Standing::needs_attention && has_ended(row.status)) {
+Piece state_piece(const CommandContext& context, const SessionSummary& row) {
+  const ShownState standing = shown_state(row);
+  Piece piece = shown(standing, context.is_terminal());
+  if (standing == ShownState::needs_attention && has_ended(row.status)) {
     piece.text += fmt::format("; the session is {}", to_string(row.status));
   }
   return piece;
 }
 
-void print_card(Desk& desk, const Standings& standings) {
+void print_card(CommandContext& context, const Standings& standings) {
   const SessionSummary& row = standings.row;
-  Card card(desk);
+  Card card(context);
   card.fact("session", {row.id.text(), Ink::bold});
   card.fact("title", row.title);
   card.fact("opening", row.opening);
-  card.fact("state", state_piece(desk, row));
+  card.fact("state", state_piece(context, row));
   card.fact("because", because_text(standings));
-  if (row.wake_at) card.fact("wakes", desk.when(*row.wake_at));
+  if (row.wake_at) card.fact("wakes", context.when(*row.wake_at));
   if (row.restored)
-    card.fact("restored", "from a backup or a bundle: nobody knows what the original did since");
+    card.fact("restored", "from a backup or a bundle: the original may have run since");
   card.fact("agent", imported_agent_text(row));
   card.fact("moved to", row.moved_to);
-  card.fact("owner", owner_text(desk, row));
+  card.fact("owner", owner_text(context, row));
   card.fact("lineage", lineage_text(row));
   card.fact("tags", joined_tags(row));
   card.fact("work", fmt::format("{}, {}, version {}, head {}",
@@ -175,35 +166,35 @@ void print_card(Desk& desk, const Standings& standings) {
                                   grouped(row.tally.tokens_out),
                                   cost_words(row.tally.cost_micros, standings.is_cost_known),
                                   unconfirmed_words(standings.unconfirmed)));
-  card.fact("created", desk.when(row.created_at));
-  card.fact("changed", desk.when(row.updated_at));
+  card.fact("created", context.when(row.created_at));
+  card.fact("changed", context.when(row.updated_at));
   if (standings.mails > 0)
     card.fact("inbox", counted(standings.mails, "message") + " not taken up yet");
   for (const PendingCall& each : standings.pending) {
     const Call& call = each.call;
-    Piece piece = shown(call.state, desk.is_terminal());
+    Piece piece = shown(call.state, context.is_terminal());
     piece.text = fmt::format("{}: {} {} ({})", piece.text, call_name(call.session, call.position),
                              call.tool, to_string(call.effect));
     card.fact("call", std::move(piece));
   }
-  card.fact("next", next_command(desk, standings));
+  card.fact("next", next_command(context, standings));
 }
 
-void write_document(Desk& desk, const Standings& standings) {
+void write_document(CommandContext& context, const Standings& standings) {
   Json::Array calls;
   for (const PendingCall& each : standings.pending) calls.push_back(as_json(each.call));
   Json session = as_json(standings.row);
   session.set("totals", as_json(standings.row.tally, standings.is_cost_known));
-  desk.output().document("perdure.session/1", {{"session", std::move(session)},
-                                               {"pending", std::move(calls)},
-                                               {"inbox", standings.mails},
-                                               {"unconfirmed_micros", standings.unconfirmed}});
+  context.output().document("perdure.session/1", {{"session", std::move(session)},
+                                                  {"pending", std::move(calls)},
+                                                  {"inbox", standings.mails},
+                                                  {"unconfirmed_micros", standings.unconfirmed}});
 }
 
-Result<Exit> run_show(Desk& desk) {
-  auto store = desk.open();
+Result<Exit> run_show(CommandContext& context) {
+  auto store = context.open();
   if (!store) return forward(store);
-  auto row = find_session(**store, desk.given().arguments.front());
+  auto row = find_session(**store, context.given().arguments.front());
   if (!row) return forward(row);
   auto pending = read_pending(**store, *row);
   if (!pending) return forward(pending);
@@ -214,8 +205,8 @@ Result<Exit> run_show(Desk& desk) {
   const std::int64_t unconfirmed = unconfirmed_of(**store, *row);
   const Standings standings{*std::move(row), *std::move(pending), mails->size(),
                             is_cost_known,   unconfirmed,         is_begun};
-  write_document(desk, standings);
-  if (!desk.output().is_json()) print_card(desk, standings);
+  write_document(context, standings);
+  if (!context.output().is_json()) print_card(context, standings);
   return Exit::done;
 }
 
@@ -223,8 +214,8 @@ Result<Exit> run_show(Desk& desk) {
 
 Command show_command() {
   return {.name = "show",
-          .summary = "Show how a session stands",
-          .arguments = {{.name = "SES", .summary = "The session", .by = Completes::session}},
+          .summary = "Show a session's status",
+          .arguments = {session_argument},
           .opens_store = true,
           .examples = {{"perdure show @last", "the session that changed last"}},
           .schema = "perdure.session/1",

@@ -7,26 +7,23 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "perdure/core/error.hpp"
+#include "context/options.hpp"
+#include "context/sessions.hpp"
+#include "context/timeline_walk.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "place/reference.hpp"
+#include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
+#include "screen/as_json.hpp"
+#include "screen/display.hpp"
 #include "screen/text.hpp"
-#include "screen/words.hpp"
-#include "verbs/as_json.hpp"
-#include "verbs/timeline_walk.hpp"
-#include "verbs/values.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -48,11 +45,11 @@ struct LedgerWords {
 
 class TimelinePrinter {
  public:
-  TimelinePrinter(Desk& desk, Store& store, PlaceInSession place)
-      : desk_(desk), store_(store), place_(std::move(place)) {}
+  TimelinePrinter(CommandContext& context, Store& store, PlaceInSession place)
+      : context_(context), store_(store), place_(std::move(place)) {}
 
   Result<void> run() {
-    auto turn = number_option(desk_.given(), "turn", 0);
+    auto turn = number_option(context_.given(), "turn", 0);
     if (!turn) return forward(turn);
     turn_ = *turn;
     if (auto laid = lay_out(); !laid) return laid;
@@ -61,13 +58,13 @@ class TimelinePrinter {
         read_line(store_, place_.session.id, place_.point, [&](Entry& entry) -> Result<void> {
           if (entry.condition == Condition::damaged) damaged_.push_back(entry.position);
           if (const auto row = walk.take(entry)) print(*row);
-          if (desk_.screen().is_open()) return {};
-          return fail(ErrorCode::closed, "nobody reads any more");
+          if (context_.screen().is_open()) return {};
+          return fail(ErrorCode::closed, "stdout was closed");
         });
-    if (!read && desk_.screen().is_open()) return read;
+    if (!read && context_.screen().is_open()) return read;
     for (const TimelineRow& row : walk.open_rows()) print(row);
     if (!is_begun_) return show_nothing();
-    desk_.output().end_list();
+    context_.output().end_list();
     return {};
   }
 
@@ -77,8 +74,8 @@ class TimelinePrinter {
  private:
   void begin() {
     if (std::exchange(is_begun_, true)) return;
-    desk_.output().begin_list("perdure.timeline/1");
-    if (!desk_.output().is_json()) print_heading();
+    context_.output().begin_list("perdure.timeline/1");
+    if (!context_.output().is_json()) print_heading();
   }
 
   Result<void> show_nothing() {
@@ -86,18 +83,19 @@ class TimelinePrinter {
       return fail(ErrorCode::not_found,
                   fmt::format("there is no turn {}: the last is turn {}", turn_, last_turn_));
     }
-    desk_.output().begin_list("perdure.timeline/1");
-    desk_.output().end_list();
-    if (desk_.output().is_json()) return {};
-    desk_.talk().line(desk_.given().has("problems") ? "Nothing went wrong." : "Nothing was done.");
+    context_.output().begin_list("perdure.timeline/1");
+    context_.output().end_list();
+    if (context_.output().is_json()) return {};
+    context_.talk().line(context_.given().has("problems") ? "Nothing went wrong."
+                                                          : "Nothing was done.");
     return {};
   }
 
   Result<void> lay_out() {
-    if (!desk_.is_terminal() || desk_.output().is_json()) return {};
+    if (!context_.is_terminal() || context_.output().is_json()) return {};
     constexpr std::size_t fixed = 48;
     const std::size_t room =
-        desk_.screen().columns() > fixed ? desk_.screen().columns() - fixed : 0;
+        context_.screen().columns() > fixed ? context_.screen().columns() - fixed : 0;
     layout_.what = std::max<std::size_t>(12, std::min<std::size_t>(40, room * 3 / 5));
     if (room <= layout_.what + 10 || place_.session.head > waterfall_entries_max) return {};
     layout_.bar = room - layout_.what;
@@ -113,19 +111,19 @@ class TimelinePrinter {
 
   [[nodiscard]] bool is_wanted(const TimelineRow& row) const {
     if (turn_ != 0 && row.number.turn != turn_) return false;
-    return !desk_.given().has("problems") || row.is_problem();
+    return !context_.given().has("problems") || row.is_problem();
   }
 
   void print_heading() {
     const std::string state = fmt::format("{:<6} {:<7} ", "STEP", "KIND");
     const std::string rest = fmt::format("{:<11} {:>3} {:>7}", "STATE", "ATT", "TOOK");
-    if (desk_.is_terminal()) {
+    if (context_.is_terminal()) {
       const std::string room(layout_.what - 4, ' ');
       const std::string time =
           layout_.bar > 0 ? fmt::format("  0s … {}", exact_span(layout_.total)) : "";
-      desk_.screen().line({{fmt::format("{}WHAT{} {}{}", state, room, rest, time), Ink::bold}});
+      context_.screen().line({{fmt::format("{}WHAT{} {}{}", state, room, rest, time), Ink::bold}});
     } else {
-      desk_.screen().line(fmt::format("{}{} {:<24} WHAT", state, rest, "START"));
+      context_.screen().line(fmt::format("{}{} {:<24} WHAT", state, rest, "START"));
     }
   }
 
@@ -141,8 +139,8 @@ class TimelinePrinter {
     if (!is_wanted(row)) return;
     begin();
     const LedgerWords words = look_up(row);
-    if (desk_.output().is_json()) {
-      desk_.output().item(json_of(row, words));
+    if (context_.output().is_json()) {
+      context_.output().item(json_of(row, words));
       return;
     }
     const std::string attempts = row.attempts.empty() ? "" : std::to_string(row.attempts.size());
@@ -156,27 +154,27 @@ class TimelinePrinter {
     if (!words.who.empty()) what += fmt::format(", settled by {}", words.who);
     const std::string head = fmt::format("{:<6} {:<7} ", row.number_text(), row.kind);
     const std::string rest = fmt::format(" {:>3} {:>7}", attempts, took);
-    if (desk_.is_terminal()) {
+    if (context_.is_terminal()) {
       what = clipped(visible(what), layout_.what);
       const std::string room(layout_.what - width_of(what) + 1, ' ');
-      desk_.screen().line({{head},
-                           {what},
-                           {room},
-                           {fmt::format("{:<11}", state), ink},
-                           {rest},
-                           {bar_of(row), ink}});
+      context_.screen().line({{head},
+                              {what},
+                              {room},
+                              {fmt::format("{:<11}", state), ink},
+                              {rest},
+                              {bar_of(row), ink}});
     } else {
-      desk_.screen().line({{head},
-                           {fmt::format("{:<11}", state), ink},
-                           {rest},
-                           {fmt::format(" {:<24} {}", to_iso8601(row.start), what)}});
+      context_.screen().line({{head},
+                              {fmt::format("{:<11}", state), ink},
+                              {rest},
+                              {fmt::format(" {:<24} {}", to_iso8601(row.start), what)}});
     }
-    if (desk_.given().has("attempts")) print_attempts(row);
+    if (context_.given().has("attempts")) print_attempts(row);
   }
 
   void print_attempts(const TimelineRow& row) {
     for (const Attempted& attempt : row.attempts) {
-      desk_.screen().line(
+      context_.screen().line(
           {{fmt::format("         attempt {} by {}", attempt.number, attempt.worker), Ink::dim}});
     }
   }
@@ -218,7 +216,7 @@ class TimelinePrinter {
         {"position", row.position}};
   }
 
-  Desk& desk_;
+  CommandContext& context_;
   Store& store_;
   PlaceInSession place_;
   Layout layout_;
@@ -228,15 +226,15 @@ class TimelinePrinter {
   std::vector<Position> damaged_;
 };
 
-Result<Exit> run_timeline(Desk& desk) {
-  auto store = desk.open();
+Result<Exit> run_timeline(CommandContext& context) {
+  auto store = context.open();
   if (!store) return forward(store);
-  auto place = find_point(**store, desk.given().arguments.front());
+  auto place = find_point(**store, context.given().arguments.front());
   if (!place) return forward(place);
   const SessionId session = place->session.id;
-  TimelinePrinter printer(desk, **store, *std::move(place));
+  TimelinePrinter printer(context, **store, *std::move(place));
   if (auto printed = printer.run(); !printed) return forward(printed);
-  return end_with_damage(desk, session, printer.damaged());
+  return end_with_damage(context, session, printer.damaged());
 }
 
 }  // namespace
@@ -248,9 +246,7 @@ Command timeline_command() {
               "On a terminal bars show when each step ran; time in which nothing was under way is "
               "left out. A\n"
               "bar that ends in ? has no outcome.",
-          .arguments = {{.name = "POINT",
-                         .summary = "A session, or a point of it",
-                         .by = Completes::session}},
+          .arguments = {point_argument},
           .options = {{.name = "turn", .value = "N", .summary = "Only this turn"},
                       {.name = "problems",
                        .summary = "Only what failed, is in doubt, was lost or damaged"},

@@ -3,24 +3,16 @@
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 
-#include "command/command.hpp"
-#include "command/table.hpp"
-#include "desk.hpp"
-#include "exit.hpp"
-#include "live/call_words.hpp"
-#include "live/resume_session.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
+#include "context/call_phrases.hpp"
+#include "context/options.hpp"
+#include "context/pending_calls.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/store.hpp"
-#include "place/pending_calls.hpp"
-#include "screen/screen.hpp"
-#include "verbs/live_options.hpp"
+#include "recovery/resume_session.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -32,69 +24,71 @@ struct Heard {
   Exit exit = Exit::done;
 };
 
-Heard heard_of(const Desk& desk, const Verdict& verdict, const std::string& session,
+Heard heard_of(const CommandContext& context, const Verdict& verdict, const std::string& session,
                const std::string& call) {
   if (const auto* landed = std::get_if<Landed>(&verdict)) {
     return {
-        .verdict = "landed", .text = landed->content, .next = desk.command("resume " + session)};
+        .verdict = "landed", .text = landed->content, .next = context.command("resume " + session)};
   }
   if (const auto* unknown = std::get_if<CannotTell>(&verdict)) {
     return {.verdict = "cannot_tell",
             .text = unknown->why,
-            .next = settle_command(desk, call),
+            .next = settle_command(context, call),
             .exit = Exit::in_doubt};
   }
-  return {.verdict = "not_landed", .next = desk.command("resume " + session)};
+  return {.verdict = "not_landed", .next = context.command("resume " + session)};
 }
 
-void print_heard(Desk& desk, const Call& call, const Heard& heard) {
+void print_heard(CommandContext& context, const Call& call, const Heard& heard) {
   if (heard.verdict == "landed") {
-    desk.screen().line(
+    context.screen().line(
         {{fmt::format("{} took effect, and is recorded as succeeded.", call.tool), Ink::green}});
-    desk.screen().text(heard.text);
+    context.screen().text(heard.text);
   } else if (heard.verdict == "not_landed") {
-    desk.screen().line(
+    context.screen().line(
         fmt::format("{} did not take effect. On resume it is run again, once no earlier attempt of "
                     "it can land any more.",
                     call.tool));
   } else if (heard.verdict == "cannot_tell") {
-    desk.screen().line({{fmt::format("{} cannot tell: {}", call.tool, heard.text), Ink::yellow}});
+    context.screen().line(
+        {{fmt::format("{} cannot tell: {}", call.tool, heard.text), Ink::yellow}});
   } else {
-    desk.screen().line({{fmt::format("Nobody can be asked: {}.", heard.text), Ink::yellow}});
+    context.screen().line(
+        {{fmt::format("The tool cannot be asked: {}.", heard.text), Ink::yellow}});
   }
-  desk.talk().line({{"Next: ", Ink::dim}, {heard.next}});
+  context.talk().line({{"Next: ", Ink::dim}, {heard.next}});
 }
 
-Result<Heard> ask(Desk& desk, Store& store, const Call& call) {
+Result<Heard> ask(CommandContext& context, Store& store, const Call& call) {
   auto row = store.sessions().read(call.session);
   if (!row) return forward(row);
-  const std::string session = desk.short_id(row->id.text());
-  const std::string name = shown_call(desk, call);
-  auto taken = resume_session(desk, store, *row);
+  const std::string session = context.short_id(row->id.text());
+  const std::string name = shown_call(context, call);
+  auto taken = resume_session(context, store, *row);
   if (!taken) return forward(taken);
   auto verdict = verify_call(taken->resumed.session.session(), call.position);
-  if (verdict) return heard_of(desk, *verdict, session, name);
+  if (verdict) return heard_of(context, *verdict, session, name);
   if (verdict.error().code != ErrorCode::unsupported) return forward(verdict);
   return Heard{.verdict = "cannot_be_asked",
                .text = verdict.error().message,
-               .next = settle_command(desk, name),
+               .next = settle_command(context, name),
                .exit = Exit::in_doubt};
 }
 
-Result<Exit> run_verify(Desk& desk) {
-  auto store = desk.open();
+Result<Exit> run_verify(CommandContext& context) {
+  auto store = context.open();
   if (!store) return forward(store);
-  auto call = find_call(**store, desk.given().arguments.front(), {Need::decision, Need::resume});
+  auto call = find_call(**store, context.given().arguments.front(), {Need::decision, Need::resume});
   if (!call) return forward(call);
-  auto heard = ask(desk, **store, *call);
+  auto heard = ask(context, **store, *call);
   if (!heard) return forward(heard);
-  desk.output().document("perdure.verify/1", {{"session", call->session.text()},
-                                              {"call", call_name(call->session, call->position)},
-                                              {"tool", call->tool},
-                                              {"verdict", heard->verdict},
-                                              {"text", heard->text},
-                                              {"next", heard->next}});
-  if (!desk.output().is_json()) print_heard(desk, *call, *heard);
+  context.output().document("perdure.verify/1", {{"session", call->session.text()},
+                                                 {"call", call_name(call->session, call->position)},
+                                                 {"tool", call->tool},
+                                                 {"verdict", heard->verdict},
+                                                 {"text", heard->text},
+                                                 {"next", heard->next}});
+  if (!context.output().is_json()) print_heard(context, *call, *heard);
   return heard->exit;
 }
 

@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "dispatch/calls.hpp"
-#include "dispatch/key.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/on_behalf.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/key.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {

@@ -1,6 +1,6 @@
 // The ledger has a row for a call only in the session that issued it. Entries are looked up one by
 // one: a call is read this way only when another one has its key. The kinds of channel `calls` are
-// those of call_records.hpp.
+// those of calls.hpp.
 
 #include "dispatch/calls.hpp"
 
@@ -21,19 +21,17 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/scratchpad.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 #include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 

@@ -13,12 +13,13 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/recorded.hpp"
 #include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
@@ -64,29 +65,6 @@ struct CallView {
 /// Whether a commit failed only because another call holds the key of one that it dispatches: not a
 /// mistake, but the race that keys are for.
 [[nodiscard]] bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched);
-
-inline constexpr const char* book_channel = "tool_calls";
-inline constexpr const char* book_error_kind = "error";
-/// Follows the arguments of a call whose operation failed before: how often.
-inline constexpr const char* book_generation_kind = "generation";
-
-struct Recorded {
-  std::string text{};
-  bool is_error = false;
-};
-
-/// Both are empty where it was never written, or is erased, damaged, pruned, gone with its session.
-/// Fails: as Log::read.
-[[nodiscard]] Result<std::optional<std::string>> recorded_args(Store& store, const Call& call);
-[[nodiscard]] Result<std::optional<Recorded>> recorded_result(Store& store, const Call& call);
-/// The generation of the vendor's key under which a checkpointer issued the call. It is written down,
-/// because calls that failed before it may be deleted with their sessions. Empty for a call that is not
-/// a checkpointer's, or whose record is gone.
-/// Fails: as Log::read.
-[[nodiscard]] Result<std::optional<std::int64_t>> recorded_generation(Store& store,
-                                                                      const Call& call);
-/// What a model is told of a call that has come to an end: its result, or that it is no longer kept.
-[[nodiscard]] Result<Recorded> told_result(Store& store, const Call& call);
 
 /// What the model is told of a call.
 struct Told {

@@ -10,7 +10,7 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/tool.hpp"

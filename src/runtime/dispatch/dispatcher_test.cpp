@@ -10,7 +10,6 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/checkpointer.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
@@ -184,27 +183,6 @@ TEST_P(DispatcherTest, TellsTheModelIfPolicySaysSoAndBlocksTheTool) {
   EXPECT_EQ(report.refused, 1U);
   EXPECT_EQ(runs["one"], 1);
   EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
-}
-
-TEST_P(DispatcherTest, ReplaysWhatACheckpointerRecorded) {
-  Tool once = tool("one");
-  once.repeat = Repeat::once_per_session;
-  begin({once});
-  session.reset();
-  {
-    Checkpointer book(*store);
-    must(book.start_session(id));
-    const auto issued = must(book.record_tool_call_issued(id, {.tool_name = "one"}));
-    const Position call = std::get<Checkpointer::MayRun>(issued).call;
-    must(book.record_tool_call_result(id, call, Succeeded{.content = "by the book"}));
-  }
-  session = must(runtime->resume(id)).session;
-  must(session->record_request());
-  must(session->record_response(asks_for({{"one", "{}"}})));
-
-  EXPECT_EQ(must(session->run_calls()).replayed, 1U);
-  EXPECT_EQ(runs["one"], 0);
-  EXPECT_EQ(result_of(2), "by the book");
 }
 
 TEST_P(DispatcherTest, EndsADoubtAsSomebodyDecides) {

@@ -18,23 +18,21 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
@@ -73,7 +71,7 @@ class ForeignClaims : public TurnsTest {
     must(their_session.run_calls());
     must(their_session.set_status({.status = Status::paused}));
     must(their_session.close());
-    if (removes) must(strange->retention().remove(stranger));
+    if (removes) must(strange->upkeep().remove(stranger));
     is_stranger = false;
     runs.clear();
   }
@@ -204,7 +202,7 @@ TEST_P(ForeignClaims, ThatWereAcceptedAreReplayed) {
 TEST_P(ForeignClaims, OfAMoveBetweenOnesOwnStoresAreOnesOwn) {
   begin({pay()});
   make_strange();
-  must(copy_store(*strange, *store));
+  must(move_sessions(*strange, *store));
   EXPECT_EQ(pay_here().replayed, 1U);
   EXPECT_EQ(runs["pay"], 0);
 }
@@ -216,10 +214,10 @@ TEST_P(ForeignClaims, AreNotAcceptedByAMoveOrByAnotherBundle) {
   const auto between = must(open_store("memory:", {.clock = &clock, .ids = &ids}));
   must(import_bundle(*between, bundle));
   must(export_sessions(*between, folder.file("again")));
-  must(copy_store(*between, *store));
+  must(move_sessions(*between, *store));
   EXPECT_TRUE(pay_here().waiting) << "after a move";
 
-  must(store->retention().remove(stranger));
+  must(store->upkeep().remove(stranger));
   must(import_bundle(*store, folder.file("again"), {.accept_claims = true}));
   must(session->resolve(last_call(), {.as = Decision::As::failed, .who = "ann", .why = "no"}));
   must(session->run_calls());
@@ -372,7 +370,7 @@ TEST_P(ForeignDecisions, AnApprovalIsNotBroughtBackByAPrune) {
   must(session->set_status({.status = Status::paused}, "ben", "for now"));
   must(session->checkpoint());
   must(session->close());
-  must(store->retention().prune(id, {.last = 1}));
+  must(store->upkeep().prune(id, {.last = 1}));
   session = must(runtime->open(id));
   EXPECT_EQ(go_on()->what, Waiting::For::approval);
   EXPECT_EQ(runs["pay"], 0);

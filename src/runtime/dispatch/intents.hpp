@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "dispatch/calls.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/store/log.hpp"
 #include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 

@@ -1,7 +1,7 @@
 // A call that left a default out and one that wrote it down are the same operation;
 // 1 and 1.0 are; two 64-bit numbers that one double would stand for are not.
 
-#include "dispatch/key.hpp"
+#include "runtime/api/key.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "perdure/core/canonical_json.hpp"
+#include "core/api/json_text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
@@ -35,26 +35,13 @@ namespace {
 
 constexpr std::uint64_t key_version = 3;
 
-std::string unescape_token(std::string_view token) {
-  std::string text;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    const bool is_escape = token[i] == '~' && i + 1 < token.size();
-    if (is_escape && (token[i + 1] == '0' || token[i + 1] == '1')) {
-      text.push_back(token[++i] == '0' ? '~' : '/');
-    } else {
-      text.push_back(token[i]);
-    }
-  }
-  return text;
-}
-
 // RFC 6901, through objects: an index into a list names no operation.
-const Json* find_by_pointer(const Json& json, std::string_view pointer) {
+const Json* find_in_objects(const Json& json, std::string_view pointer) {
   const Json* at = &json;
   while (at != nullptr && !pointer.empty()) {
     pointer.remove_prefix(1);
     const auto end = std::min(pointer.find('/'), pointer.size());
-    at = at->find(unescape_token(pointer.substr(0, end)));
+    at = at->find(pointer_name(pointer.substr(0, end)));
     pointer.remove_prefix(end);
   }
   return at;
@@ -101,7 +88,7 @@ Result<Operation> operation_of(const Tool& tool, const Json& args, const Place& 
   if (!all) return forward(all);
   Operation operation{.args = sha256(*all), .scope = scope_of(tool.repeat, place)};
   if (!tool.business_key.empty()) {
-    const Json* named = find_by_pointer(complete, tool.business_key);
+    const Json* named = find_in_objects(complete, tool.business_key);
     if (named == nullptr || named->is_null()) {
       return fail(ErrorCode::invalid_argument,
                   fmt::format("the arguments of {} lack {}, which names the operation", tool.name,

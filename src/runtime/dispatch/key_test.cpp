@@ -1,6 +1,6 @@
 // Keys: which calls are one operation, and which are not.
 
-#include "dispatch/key.hpp"
+#include "runtime/api/key.hpp"
 
 #include <gtest/gtest.h>
 #include <string>

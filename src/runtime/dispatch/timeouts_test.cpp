@@ -12,6 +12,7 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/state.hpp"
@@ -23,7 +24,7 @@ namespace perdure {
 namespace {
 
 // As a program does that is ended: it says nothing before it is asked to stop.
-ToolOutcome until_stopped(const CallContext& call) {
+ToolOutcome until_asked_to_stop(const CallContext& call) {
   std::mutex mutex;
   std::condition_variable_any asked;
   std::unique_lock lock(mutex);
@@ -41,7 +42,7 @@ class TimeoutsTest : public TurnsTest {
 
 TEST_P(TimeoutsTest, AreWaitedForAndAskedAbout) {
   begin({hasty(tool("pay"))});
-  behaviour["pay"] = until_stopped;
+  behaviour["pay"] = until_asked_to_stop;
   must(session->record_response(asks_for({{"pay", "{}"}})));
 
   const CallsReport report = must(session->run_calls());
@@ -56,7 +57,7 @@ TEST_P(TimeoutsTest, AreWaitedForAndAskedAbout) {
 
 TEST_P(TimeoutsTest, SayHowLongSomebodyWaited) {
   begin({hasty(tool("pay"))}, {.on_doubt = OnDoubt::tell_model});
-  behaviour["pay"] = until_stopped;
+  behaviour["pay"] = until_asked_to_stop;
   must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
   EXPECT_EQ(session->state().open_calls.begin()->second.doubt,
@@ -68,7 +69,7 @@ TEST_P(TimeoutsTest, AreVerifiedAndRunAgainAtOnce) {
   pay.verify = [](const VerifyContext&) -> Verdict { return NotLanded{}; };
   begin({pay});
   behaviour["pay"] = [](const CallContext& call) -> ToolOutcome {
-    return call.attempt == 1 ? until_stopped(call) : ToolOutcome(Succeeded{"paid"});
+    return call.attempt == 1 ? until_asked_to_stop(call) : ToolOutcome(Succeeded{"paid"});
   };
   must(session->record_response(asks_for({{"pay", "{}"}})));
 
@@ -93,7 +94,7 @@ TEST_P(TimeoutsTest, WhoeverIsAskedToStopWaitsForNoVerifyAndTheNextAsksAgain) {
     return CannotTell{"it was ended"};
   };
   begin({pay});
-  behaviour["pay"] = until_stopped;
+  behaviour["pay"] = until_asked_to_stop;
   must(session->record_response(asks_for({{"pay", "{}"}})));
 
   EXPECT_FALSE(must(session->run_calls(stop.get_token())).waiting);
@@ -117,7 +118,7 @@ TEST_P(TimeoutsTest, EndEachAtItsOwnTime) {
   };
   behaviour["quick"] = [&](const CallContext& call) -> ToolOutcome {
     if (call.attempt > 1) return Succeeded{"quick"};
-    const ToolOutcome outcome = until_stopped(call);
+    const ToolOutcome outcome = until_asked_to_stop(call);
     over.set_value();
     return outcome;
   };

@@ -14,7 +14,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

@@ -25,17 +25,17 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
@@ -335,7 +335,7 @@ TEST_P(UnresolvedTest, AllAttemptsHaveOneKeyOfTheVendorThoughASessionIsRemovedMe
   begin({pay});
   behaviour["pay"] = [&](const CallContext& call) -> ToolOutcome {
     if (call.attempt > 1) return Succeeded{"paid"};
-    must(store->retention().remove(first));
+    must(store->upkeep().remove(first));
     return Doubtful{"line cut"};
   };
   must(session->record_response(asks_for({{"pay", "{}"}})));

@@ -9,7 +9,7 @@
 #include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/log.hpp"

@@ -20,9 +20,8 @@
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_records.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -31,7 +30,8 @@ namespace {
 /// A process that dies at its Nth commit or post: that one is made or not, and nothing after it.
 class MortalStore final : public WatchedStore, private Inbox {
  public:
-  explicit MortalStore(Store& behind) : WatchedStore(behind), store_(behind) {
+  explicit MortalStore(Store& behind)
+      : WatchedStore(behind, with_inbox(behind, *this)), store_(behind) {
     on_commit([this](const Lease& lease, const Batch& batch) -> Result<Receipt> {
       if (!lives()) return gone();
       auto receipt = store_.commit(lease, batch);
@@ -53,7 +53,6 @@ class MortalStore final : public WatchedStore, private Inbox {
     if (is_dead_) return gone();
     return created;
   }
-  [[nodiscard]] Inbox& inbox() override { return *this; }
   [[nodiscard]] Result<void> post(const NewInboxMessage& message) override {
     if (!lives()) return gone();
     auto posted = store_.inbox().post(message);

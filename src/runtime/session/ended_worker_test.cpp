@@ -12,10 +12,11 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "session/parts.hpp"
 
 namespace perdure {
@@ -106,7 +107,7 @@ TEST_P(EndedWorkerTest, NorCouldALateAttemptSendAfterItCameBack) {
   must(runtime->renew());
   gate.set_value();
   CallsReport report = must(session->run_calls());
-  const auto patience = system_clock().uptime() + std::chrono::seconds(10);
+  const auto patience = system_clock().uptime() + std::chrono::minutes(5);
   while (report.waiting && !report.waiting->until && system_clock().uptime() < patience) {
     report = must(session->run_calls());
   }

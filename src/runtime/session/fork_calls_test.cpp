@@ -12,17 +12,16 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/history.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/check.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 
@@ -396,7 +395,7 @@ TEST_P(ForkCallsTest, ACallOfASessionThatIsGoneIsToldOf) {
        .origin = NewSession::Origin{
            .session = id, .at = Point::position(response + 1), .lineage = Lineage::fork}}));
   session.reset();
-  must(store->retention().remove(id));
+  must(store->upkeep().remove(id));
 
   const Forked forked = must(runtime->fork(heir, Point::head()));
   Session fork = must(runtime->resume(forked.id)).session;

@@ -10,11 +10,11 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

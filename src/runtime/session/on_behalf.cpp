@@ -1,12 +1,11 @@
 // A list through the stack of each thread.
 
-#include "perdure/runtime/on_behalf.hpp"
-
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/store/ownership.hpp"
 
 namespace perdure {

@@ -20,11 +20,10 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 

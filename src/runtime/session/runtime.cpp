@@ -25,27 +25,24 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/on_behalf.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_records.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
+#include "runtime/api/worker.hpp"
 #include "session/parts.hpp"
 #include "state/read_log.hpp"
 #include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
-#include "writer/worker.hpp"
 
 namespace perdure {
 namespace {
@@ -170,7 +167,7 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
 Result<Session> Runtime::open(const SessionId& id, Duration wait, const std::stop_token& stop) {
   const Uptime deadline = options_.clock->uptime() + wait;
   for (;;) {
-    auto seen = store_.changes().current();
+    auto seen = store_.change_number();
     if (!seen) return forward(seen);
     // Who held it is not known any more once it is ours.
     auto row = store_.sessions().read(id);
@@ -183,7 +180,7 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait, const std::sto
     const bool is_its_own = OnBehalf::is_of(id, writer.error().subject);
     if (left <= Duration(0) || is_its_own || stop.stop_requested()) return forward(writer);
     // An owner that dies writes nothing that could be waited for.
-    auto waited = store_.changes().wait(*seen, std::min(left, look_again));
+    auto waited = store_.wait_for_change(*seen, std::min(left, look_again));
     if (!waited) return forward(waited);
   }
 }
@@ -192,7 +189,7 @@ Result<Session> Runtime::open_or_create(const SessionId& id, SessionSpec spec, D
   spec.id = id;
   const Uptime deadline = options_.clock->uptime() + wait;
   for (bool is_first = true;; is_first = false) {
-    auto seen = store_.changes().current();
+    auto seen = store_.change_number();
     if (!seen) return forward(seen);
     auto resumed = resume(id, {.wait = deadline - options_.clock->uptime(), .runs_calls = false});
     if (resumed) return std::move(resumed->session);
@@ -204,7 +201,7 @@ Result<Session> Runtime::open_or_create(const SessionId& id, SessionSpec spec, D
     if (is_first) continue;
     const Duration left = deadline - options_.clock->uptime();
     if (left <= Duration(0)) return being_created(id);
-    auto waited = store_.changes().wait(*seen, std::min(left, look_again));
+    auto waited = store_.wait_for_change(*seen, std::min(left, look_again));
     if (!waited) return forward(waited);
   }
 }

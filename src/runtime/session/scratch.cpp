@@ -24,19 +24,17 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/core/text.hpp"
-#include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 #include "session/parts.hpp"
 #include "session/scratch_folder.hpp"
 #include "state/read_log.hpp"

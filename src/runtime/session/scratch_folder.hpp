@@ -1,5 +1,5 @@
 // A session's notes as files of a folder: `<root>/<session id>/<key>.txt`. The rule is in
-// perdure/runtime/scratchpad.hpp.
+// perdure/runtime/session_values.hpp.
 //
 // The root is the user's choice, and may lie behind links; it must be ours, and closed to others.
 // Beneath it every name is looked up in the open folder, never by path, and no link is followed:
@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

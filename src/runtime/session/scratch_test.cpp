@@ -21,10 +21,10 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/scratchpad.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
@@ -63,7 +63,7 @@ class ScratchTest : public testing::TestWithParam<Backend> {
   std::vector<Entry> pad_entries(const SessionId& id) {
     return must(store->log().read(id, {.channel = "scratchpad"}));
   }
-  std::uint64_t commits() { return store->upkeep().counters().commits; }
+  std::uint64_t commits() { return store->info().counters.commits; }
 
   TempFolder folder;
   StorePlace home{GetParam()};

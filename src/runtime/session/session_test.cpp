@@ -17,15 +17,15 @@
 #include "doubles/must.hpp"
 #include "doubles/watched_store.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session_records.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
@@ -210,7 +210,7 @@ TEST_P(SessionTest, CanBeWaitedFor) {
   const SessionId id = session->id();
   const auto other = start();
   session.reset();
-  EXPECT_TRUE(other->open(id, std::chrono::seconds(10)));
+  EXPECT_TRUE(other->open(id, std::chrono::minutes(5)));
 }
 
 TEST_P(SessionTest, ThatWasTakenOverWritesNothing) {
@@ -345,12 +345,12 @@ TEST_P(SessionTest, BeginsWithAllThatIsKnownOfItInOneCommit) {
                          .budget_micros = 5'000'000,
                          .agent_digest = "digest",
                          .input = user_says("Hello")};
-  const auto before = store->upkeep().counters().commits;
+  const auto before = store->info().counters.commits;
 
   const auto session = runtime->create(spec);
 
   ASSERT_TRUE(session) << session.error().message;
-  EXPECT_EQ(store->upkeep().counters().commits, before + 1);
+  EXPECT_EQ(store->info().counters.commits, before + 1);
   EXPECT_EQ(session->state().setup->model, "m");
   EXPECT_EQ(session->state().budget.available(), 5'000'000);
   EXPECT_EQ(session->state().origin->agent_digest, "digest");

@@ -15,11 +15,11 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/runtime/session_records.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

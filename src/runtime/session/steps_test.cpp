@@ -10,7 +10,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 namespace {

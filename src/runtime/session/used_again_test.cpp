@@ -15,19 +15,18 @@
 #include "doubles/watched_store.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/checkpointer.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/history.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_records.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/open.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -76,7 +75,7 @@ class UsedAgain : public TurnsTest {
   void remove(Session held) {
     const SessionId gone = held.id();
     must(held.close());
-    must(store->retention().remove(gone));
+    must(store->upkeep().remove(gone));
   }
 
   bool has_new_key(const std::string& name) { return keys[name].at(0) != keys[name].at(1); }
@@ -139,23 +138,6 @@ TEST_P(UsedAgain, ByAChildEachOfItsCallsIsNew) {
 
   EXPECT_TRUE(has_new_key("each_call"));
   EXPECT_TRUE(has_new_key("once_per_session")) << "another tree";
-}
-
-// Its fences begin again, too.
-TEST_P(UsedAgain, ByAnotherProcessACheckpointerIsNotToldOfTheOneThatItHad) {
-  start();
-  Checkpointer book(*store, {.lease_time = std::chrono::hours(1), .clock = &clock});
-  must(book.start_session(named("order-1")));
-  must(book.save_checkpoint(named("order-1"), {.spent_micros = 7}));
-  clock.advance(std::chrono::hours(2));
-  must(store->retention().remove(named("order-1")));
-  must(runtime->renew());
-  const Session again = create("order-1");
-
-  const auto loaded = book.load_latest(named("order-1"));
-
-  ASSERT_FALSE(loaded);
-  EXPECT_EQ(loaded.error().code, ErrorCode::lease_held);
 }
 
 TEST_P(UsedAgain, ItsChildrenAreOthersToo) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "perdure/runtime/read.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure {

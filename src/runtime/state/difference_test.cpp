@@ -4,14 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/runtime/scratchpad.hpp"
-#include "perdure/runtime/session_records.hpp"
-#include "perdure/runtime/setup.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

@@ -17,11 +17,12 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace history {
@@ -31,7 +32,7 @@ using DoubtsTold = std::map<Position, std::string>;
 
 // Which result answers which call of a message.
 //
-// A result that is marked with its call (call_records.hpp) belongs to it by that mark: the state knows
+// A result that is marked with its call (calls.hpp) belongs to it by that mark: the state knows
 // which block an open call stands for, and the call of a message is intended after the message, so a
 // mark before it means an earlier turn. The provider's id decides only among what is left.
 class Answers {

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/history.hpp"
-#include "perdure/runtime/message.hpp"
 #include "perdure/runtime/state.hpp"
 #include "state/log_of.hpp"
 #include "state/random_log.hpp"

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

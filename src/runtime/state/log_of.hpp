@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/records.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

@@ -10,8 +10,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -6,9 +6,9 @@
 #include <rapidcheck/gtest.h>
 #include <vector>
 
-#include "perdure/runtime/plan.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "state/log_of.hpp"
 #include "state/random_log.hpp"
 

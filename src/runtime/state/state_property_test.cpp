@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "state/log_of.hpp"
 #include "state/random_log.hpp"
 

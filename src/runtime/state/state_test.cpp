@@ -10,16 +10,12 @@
 #include <vector>
 
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/message.hpp"
-#include "perdure/runtime/plan.hpp"
-#include "perdure/runtime/scratchpad.hpp"
-#include "perdure/runtime/session_records.hpp"
-#include "perdure/runtime/setup.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

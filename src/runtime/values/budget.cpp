@@ -1,7 +1,5 @@
-// The rules of a budget. Every change is computed on the side and taken over when all of
-// it fits, so that a refusal leaves nothing half done.
-
-#include "perdure/runtime/budget.hpp"
+// The rules of a budget, and the fields of its entries in JSON. A change is computed beside the
+// budget, and replaces it only when all of it fits, so that a refusal leaves nothing half done.
 
 #include <algorithm>
 #include <array>
@@ -16,10 +14,44 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
-#include "values/fields.hpp"
+#include "perdure/runtime/session_values.hpp"
+#include "runtime/api/fields.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
+namespace values {
+
+template <>
+struct Shape<BudgetTotals> {
+  static constexpr std::string_view name = "budget's totals";
+  static void fields(auto& archive, auto& totals) {
+    archive("limit", totals.limit);
+    archive("spent", totals.spent);
+    archive("unconfirmed", totals.unconfirmed);
+    archive("reserved", totals.reserved);
+    archive("granted", totals.granted);
+    const std::int64_t least = std::min({totals.limit.value_or(0), totals.spent, totals.unconfirmed,
+                                         totals.reserved, totals.granted});
+    archive.expect(least >= 0, "totals", "numbers that are not below zero");
+    // A sum that saturates fits nothing.
+    archive.expect(totals.recorded() != std::numeric_limits<std::int64_t>::max(), "totals",
+                   "a sum within 64 bits");
+  }
+};
+
+template <>
+struct Shape<BudgetEntry> {
+  static constexpr std::string_view name = "budget entry";
+  static void fields(auto& archive, auto& entry) {
+    archive("subject", entry.subject);
+    archive("micros", entry.micros);
+    archive("what", entry.what);
+    archive("after", entry.after);
+  }
+};
+
+}  // namespace values
+
 namespace {
 
 constexpr std::array budget_changes = {
@@ -164,6 +196,25 @@ Result<void> give_back(Budget& budget, const BudgetEntry& entry) {
   return {};
 }
 
+// To the micro: what is wanted may be a little more than what is left.
+std::string dollars(std::int64_t micros) {
+  constexpr std::int64_t in_a_dollar = 1'000'000;
+  return fmt::format("{}${}.{:06}", micros < 0 ? "-" : "", std::abs(micros / in_a_dollar),
+                     std::abs(micros % in_a_dollar));
+}
+
+// What a reservation has already is its own. One that is lowered fits, even beyond the limit.
+std::optional<std::int64_t> available_to(const Budget& budget, const BudgetEntry& wanted) {
+  auto available = budget.available();
+  const auto open = budget.reservations.find(wanted.subject);
+  if (!available || wanted.change != BudgetChange::reserve || open == budget.reservations.end()) {
+    return available;
+  }
+  BudgetTotals without = budget.totals;
+  take_off(without.reserved, open->second.micros);
+  return std::max(*without.available(), open->second.micros);
+}
+
 }  // namespace
 
 std::int64_t BudgetTotals::recorded() const {
@@ -183,18 +234,19 @@ std::optional<std::int64_t> BudgetTotals::available() const {
   return *limit > recorded() ? *limit - recorded() : 0;
 }
 
-std::string_view to_string(BudgetChange change) {
-  for (const auto& [known, word] : budget_changes) {
-    if (known == change) return word;
-  }
-  return "";
+std::string_view to_string(BudgetChange change) { return values::word_of(budget_changes, change); }
+std::optional<BudgetChange> budget_change_from(std::string_view text) {
+  return values::value_of(budget_changes, text);
 }
 
-std::optional<BudgetChange> budget_change_from(std::string_view text) {
-  for (const auto& [change, word] : budget_changes) {
-    if (word == text) return change;
+std::string to_json(const BudgetEntry& entry) { return values::write(entry); }
+
+Result<BudgetEntry> budget_entry_from_json(std::string_view kind, std::string_view text) {
+  const auto change = budget_change_from(kind);
+  if (!change) {
+    return fail(ErrorCode::invalid_argument, fmt::format("\"{}\" changes no budget", kind));
   }
-  return std::nullopt;
+  return values::read(text, BudgetEntry{.change = *change});
 }
 
 Result<void> apply(Budget& budget, const BudgetEntry& entry) {
@@ -216,29 +268,6 @@ Result<void> apply(Budget& budget, const BudgetEntry& entry) {
   }
   return fail(ErrorCode::invalid_argument, "no change of a budget");
 }
-
-namespace {
-
-// To the micro: what is wanted may be a little more than what is left.
-std::string dollars(std::int64_t micros) {
-  constexpr std::int64_t in_a_dollar = 1'000'000;
-  return fmt::format("{}${}.{:06}", micros < 0 ? "-" : "", std::abs(micros / in_a_dollar),
-                     std::abs(micros % in_a_dollar));
-}
-
-// What a reservation has already is its own. One that is lowered fits, even beyond the limit.
-std::optional<std::int64_t> available_to(const Budget& budget, const BudgetEntry& wanted) {
-  auto available = budget.available();
-  const auto open = budget.reservations.find(wanted.subject);
-  if (!available || wanted.change != BudgetChange::reserve || open == budget.reservations.end()) {
-    return available;
-  }
-  BudgetTotals without = budget.totals;
-  take_off(without.reserved, open->second.micros);
-  return std::max(*without.available(), open->second.micros);
-}
-
-}  // namespace
 
 Result<BudgetEntry> enter(Budget& budget, BudgetEntry wanted) {
   const bool is_to_come =
@@ -263,79 +292,6 @@ Result<void> replay(Budget& budget, const BudgetEntry& entry) {
   budget.totals = *entry.after;
   budget.totals.unknown.clear();
   return {};
-}
-
-namespace {
-
-using values::Fields;
-
-void add_amount(ObjectWriter& writer, std::string_view key, std::optional<std::int64_t> micros) {
-  if (micros) writer.add(key, *micros);
-}
-
-std::string totals_to_json(const BudgetTotals& totals) {
-  ObjectWriter writer;
-  add_amount(writer, "limit", totals.limit);
-  writer.add("spent", totals.spent);
-  writer.add("unconfirmed", totals.unconfirmed);
-  writer.add("reserved", totals.reserved);
-  writer.add("granted", totals.granted);
-  values::add_unknown(writer, totals.unknown);
-  return writer.finish();
-}
-
-Result<BudgetTotals> totals_from_json(std::string_view text) {
-  return values::read_value<BudgetTotals>(
-      text, "budget's totals", [](Fields& fields, BudgetTotals& totals) {
-        fields.take("limit", totals.limit);
-        fields.take("spent", totals.spent);
-        fields.take("unconfirmed", totals.unconfirmed);
-        fields.take("reserved", totals.reserved);
-        fields.take("granted", totals.granted);
-        const std::int64_t least = std::min({totals.limit.value_or(0), totals.spent,
-                                             totals.unconfirmed, totals.reserved, totals.granted});
-        if (least < 0) fields.refuse("totals", "numbers that are not below zero");
-        // A sum that saturates fits nothing.
-        if (totals.recorded() == std::numeric_limits<std::int64_t>::max()) {
-          fields.refuse("totals", "a sum within 64 bits");
-        }
-      });
-}
-
-void take_totals(Fields& fields, std::optional<BudgetTotals>& out) {
-  fields.take_part("after", [&](std::string_view text) -> Result<void> {
-    auto totals = totals_from_json(text);
-    if (!totals) return forward(totals);
-    out = *std::move(totals);
-    return {};
-  });
-}
-
-}  // namespace
-
-std::string to_json(const BudgetEntry& entry) {
-  ObjectWriter writer;
-  values::add_bytes(writer, "subject", entry.subject);
-  add_amount(writer, "micros", entry.micros);
-  values::add_bytes(writer, "what", entry.what);
-  if (entry.after) writer.add_raw("after", totals_to_json(*entry.after));
-  values::add_unknown(writer, entry.unknown);
-  return writer.finish();
-}
-
-Result<BudgetEntry> budget_entry_from_json(std::string_view kind, std::string_view text) {
-  const auto change = budget_change_from(kind);
-  if (!change) {
-    return fail(ErrorCode::invalid_argument, fmt::format("\"{}\" changes no budget", kind));
-  }
-  return values::read_value<BudgetEntry>(text, "budget entry",
-                                         [&](Fields& fields, BudgetEntry& entry) {
-                                           entry.change = *change;
-                                           fields.take_bytes("subject", entry.subject);
-                                           fields.take("micros", entry.micros);
-                                           fields.take_bytes("what", entry.what);
-                                           take_totals(fields, entry.after);
-                                         });
 }
 
 }  // namespace perdure

@@ -1,7 +1,5 @@
 // Budgets: what is recorded, what is refused, what a reader makes of a log with holes, JSON.
 
-#include "perdure/runtime/budget.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <gtest/gtest.h>
@@ -14,6 +12,8 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/session_values.hpp"
+#include "runtime/api/records.hpp"
 #include "values/codec_rules.hpp"
 
 namespace perdure {

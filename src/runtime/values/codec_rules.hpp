@@ -12,7 +12,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure::values {
 

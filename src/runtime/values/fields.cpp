@@ -1,7 +1,7 @@
 // Members are few: each is looked for among all of them. One that was taken stays where it is, without
 // its value: no value is empty text.
 
-#include "values/fields.hpp"
+#include "runtime/api/fields.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <expected>
 #include <fmt/format.h>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,13 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/core/base64.hpp"
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 
 namespace perdure::values {
 namespace {
@@ -69,6 +68,11 @@ std::optional<std::int64_t> plain_integer(std::string_view raw) {
   return number;
 }
 
+std::optional<std::int64_t> integer(std::string_view raw) {
+  const auto plain = plain_integer(raw);
+  return plain ? plain : parse_json(raw)->as_int64();
+}
+
 // JSON that is found again without a byte more or less: a reader takes the space around a
 // value for its own.
 bool is_slice(std::string_view text) {
@@ -78,7 +82,39 @@ bool is_slice(std::string_view text) {
 
 }  // namespace
 
-Fields::Fields(std::string_view text, std::string_view what) : what_(what) {
+void Writer::operator()(std::string_view key, const std::string& bytes) {
+  object_.add(key, Json(bytes));
+  if (fits_json(bytes)) return;
+  object_.add(std::string(key) + std::string(base64_suffix), Json(to_base64(bytes)));
+}
+
+void Writer::operator()(std::string_view key, const Digest& digest) { text(key, to_hex(digest)); }
+
+void Writer::operator()(std::string_view key, Timestamp time) { text(key, to_iso8601(time)); }
+
+void Writer::operator()(std::string_view key, const std::vector<std::string>& texts) {
+  object_.add(key, Json(Json::Array(texts.begin(), texts.end())));
+}
+
+void Writer::operator()(std::string_view key, const Numbers& numbers) {
+  ObjectWriter members;
+  for (const auto& [name, number] : numbers) members.add(name, number);
+  object_.add_raw(key, members.finish());
+}
+
+void Writer::json(std::string_view key, const std::string& text) {
+  if (is_slice(text) && depth_of(text) + levels_around <= json_depth_max) {
+    object_.add_raw(key, text);
+  } else {
+    (*this)(std::string(key) + std::string(text_suffix), text);
+  }
+}
+
+void Writer::unknown(const Unknown& members) {
+  for (const auto& [key, json] : members) object_.add_raw(key, json.text());
+}
+
+Reader::Reader(std::string_view text, std::string_view what) : what_(what) {
   auto members = split_object(text);
   if (!members) {
     fail_with({ErrorCode::invalid_argument,
@@ -93,7 +129,7 @@ Fields::Fields(std::string_view text, std::string_view what) : what_(what) {
     has_exact_ = has_exact_ || key.ends_with(base64_suffix) || key.ends_with(text_suffix);
   }
   std::int64_t version = version_known;
-  take(version_key, version);
+  (*this)(version_key, version);
   if (version > version_known) {
     fail_with({ErrorCode::unsupported,
                fmt::format("this {} is of version {}; this build knows {}. Upgrade it.", what_,
@@ -102,19 +138,19 @@ Fields::Fields(std::string_view text, std::string_view what) : what_(what) {
   }
 }
 
-bool Fields::has(std::string_view key) const {
+bool Reader::has(std::string_view key) const {
   return (sizes_ & size_bit(key)) != 0 &&
          std::ranges::any_of(members_, [&](const RawMember& member) {
            return !member.value.empty() && member.key == key;
          });
 }
 
-void Fields::require(std::string_view key) {
-  if (!has(key)) refuse(key, "to be there");
+void Reader::require_json(std::string_view key) {
+  expect(has(key) || has(std::string(key) + std::string(text_suffix)), key, "to be there");
 }
 
 // Of several members of one key the last counts, as for Json::find.
-std::optional<std::string_view> Fields::take_raw(std::string_view key) {
+std::optional<std::string_view> Reader::take(std::string_view key) {
   std::optional<std::string_view> found;
   if (failed_ || (sizes_ & size_bit(key)) == 0) return found;
   for (RawMember& member : members_) {
@@ -124,20 +160,29 @@ std::optional<std::string_view> Fields::take_raw(std::string_view key) {
   return found;
 }
 
-void Fields::refuse(std::string_view key, std::string_view expected) {
+std::vector<std::string_view> Reader::take_array(std::string_view key, std::string_view expected) {
+  const auto raw = take(key);
+  if (!raw) return {};
+  auto elements = split_array(*raw);
+  expect(elements.has_value(), key, expected);
+  return elements ? *std::move(elements) : std::vector<std::string_view>();
+}
+
+void Reader::expect(bool fits, std::string_view key, std::string_view expected) {
+  if (fits || failed_) return;
   fail_with({ErrorCode::invalid_argument,
              fmt::format("not a {}: \"{}\": expected {}", what_, key, expected),
              {}});
 }
 
-void Fields::fail_with(Error error) {
+void Reader::fail_with(Error error) {
   if (!failed_) failed_ = std::move(error);
 }
 
-void Fields::take(std::string_view key, std::string& out) {
-  const auto raw = take_raw(key);
+void Reader::text(std::string_view key, std::string& out) {
+  const auto raw = take(key);
   if (!raw) return;
-  if (raw->front() != '"') return refuse(key, "a string");
+  if (raw->front() != '"') return expect(false, key, "a string");
   if (!raw->contains('\\')) {
     out = raw->substr(1, raw->size() - 2);  // Nearly all of a log is such strings.
   } else {
@@ -145,140 +190,116 @@ void Fields::take(std::string_view key, std::string& out) {
   }
 }
 
-void Fields::take(std::string_view key, bool& out) {
-  const auto raw = take_raw(key);
-  if (!raw) return;
-  if (*raw != "true" && *raw != "false") return refuse(key, "true or false");
-  out = *raw == "true";
-}
-
-void Fields::take(std::string_view key, std::int64_t& out) {
-  const auto raw = take_raw(key);
-  if (!raw) return;
-  auto number = plain_integer(*raw);
-  if (!number) number = parse_json(*raw)->as_int64();
-  if (!number) return refuse(key, "an integer");
-  out = *number;
-}
-
-void Fields::take(std::string_view key, std::uint64_t& out) {
-  const auto raw = take_raw(key);
-  if (!raw) return;
-  const auto plain = plain_integer(*raw);
-  const auto number =
-      plain ? std::optional(static_cast<std::uint64_t>(*plain)) : parse_json(*raw)->as_uint64();
-  if (!number) return refuse(key, "an integer that is not below zero");
-  out = *number;
-}
-
-void Fields::take(std::string_view key, Digest& out) {
-  if (!has(key)) return;
-  std::string text;
-  take(key, text);
-  if (failed_) return;
-  const auto digest = digest_from_hex(text);
-  if (!digest) return refuse(key, "64 hexadecimal digits");
-  out = *digest;
-}
-
-void Fields::take(std::string_view key, RawJson& out) {
-  if (const auto raw = take_raw(key)) out = RawJson::from_text(std::string(*raw)).value();
-}
-
-void Fields::take(std::string_view key, Timestamp& out) {
-  if (!has(key)) return;
-  std::string text;
-  take(key, text);
-  if (failed_) return;
-  const auto time = timestamp_from_iso8601(text);
-  if (!time) return refuse(key, "a time such as 2026-11-15T16:13:55Z");
-  out = *time;
-}
-
-void Fields::take(std::string_view key, std::optional<std::string>& out) {
-  if (!has(key)) return;
-  std::string text;
-  take(key, text);
-  out = std::move(text);
-}
-
-void Fields::take(std::string_view key, std::optional<std::int64_t>& out) {
-  if (!has(key)) return;
-  std::int64_t number = 0;
-  take(key, number);
-  out = number;
-}
-
-void Fields::take_bytes(std::string_view key, std::string& out) {
-  take(key, out);
+void Reader::operator()(std::string_view key, std::string& out) {
+  text(key, out);
   if (!has_exact_) return;
   const std::string exact_key = std::string(key) + std::string(base64_suffix);
   if (!has(exact_key)) return;
   std::string exact;
-  take(exact_key, exact);
+  text(exact_key, exact);
   if (failed_) return;
   auto bytes = from_base64(exact);
-  if (!bytes) return refuse(exact_key, "base64");
+  if (!bytes) return expect(false, exact_key, "base64");
   out = *std::move(bytes);
 }
 
-void Fields::take_bytes(std::string_view key, std::optional<std::string>& out) {
+void Reader::operator()(std::string_view key, std::optional<std::string>& out) {
   if (!has(key)) return;
-  // Others write what is missing as null.
   const auto member = std::ranges::find(members_, key, &RawMember::key);
   if (member->value == "null") {
-    take_raw(key);
+    take(key);
   } else {
-    take_bytes(key, out.emplace());
+    (*this)(key, out.emplace());
   }
 }
 
-void Fields::take_json(std::string_view key, std::string& out) {
-  if (const auto raw = take_raw(key)) out = *raw;
-  if (has_exact_) take_bytes(std::string(key) + std::string(text_suffix), out);
-}
-
-void Fields::take_json(std::string_view key, RawJson& out) {
-  std::string text = out.text();
-  take_json(key, text);
-  if (failed_) return;
-  auto json = RawJson::from_text(std::move(text));
-  if (!json) return refuse(key, "JSON");
-  out = *std::move(json);
-}
-
-void Fields::take_part(std::string_view key,
-                       const std::function<Result<void>(std::string_view)>& read) {
-  const auto raw = take_raw(key);
+void Reader::operator()(std::string_view key, bool& out) {
+  const auto raw = take(key);
   if (!raw) return;
-  if (auto done = read(*raw); !done) fail_with(std::move(done).error());
+  expect(*raw == "true" || *raw == "false", key, "true or false");
+  out = *raw == "true";
 }
 
-void Fields::take_each(std::string_view key,
-                       const std::function<Result<void>(std::string_view)>& read) {
-  const auto raw = take_raw(key);
+void Reader::operator()(std::string_view key, std::int64_t& out) {
+  const auto raw = take(key);
   if (!raw) return;
-  const auto elements = split_array(*raw);
-  if (!elements) return refuse(key, "an array");
-  for (const std::string_view element : *elements) {
-    auto done = read(element);
-    if (!done) return fail_with(std::move(done).error());
+  const auto number = integer(*raw);
+  if (!number) return expect(false, key, "an integer");
+  out = *number;
+}
+
+void Reader::operator()(std::string_view key, std::uint64_t& out) {
+  const auto raw = take(key);
+  if (!raw) return;
+  const auto plain = plain_integer(*raw);
+  const auto number =
+      plain ? std::optional(static_cast<std::uint64_t>(*plain)) : parse_json(*raw)->as_uint64();
+  if (!number) return expect(false, key, "an integer that is not below zero");
+  out = *number;
+}
+
+void Reader::operator()(std::string_view key, Digest& out) {
+  if (!has(key)) return;
+  std::string digits;
+  text(key, digits);
+  const auto digest = digest_from_hex(digits);
+  if (!digest) return expect(false, key, "64 hexadecimal digits");
+  out = *digest;
+}
+
+void Reader::operator()(std::string_view key, Timestamp& out) {
+  if (!has(key)) return;
+  std::string written;
+  text(key, written);
+  const auto time = timestamp_from_iso8601(written);
+  if (!time) return expect(false, key, "a time such as 2026-11-15T16:13:55Z");
+  out = *time;
+}
+
+void Reader::operator()(std::string_view key, std::vector<std::string>& out) {
+  constexpr std::string_view expected = "an array of strings";
+  for (const std::string_view element : take_array(key, expected)) {
+    const auto json = parse_json(element);
+    if (json->as_string() == nullptr) return expect(false, key, expected);
+    out.push_back(*json->as_string());
   }
 }
 
-void Fields::take_members(std::string_view key,
-                          const std::function<Result<void>(const RawMember&)>& read) {
-  const auto raw = take_raw(key);
+void Reader::operator()(std::string_view key, Numbers& out) {
+  const auto raw = take(key);
   if (!raw) return;
   const auto members = split_object(*raw);
-  if (!members) return refuse(key, "an object");
+  if (!members) return expect(false, key, "an object");
   for (const RawMember& member : *members) {
-    auto done = read(member);
-    if (!done) return fail_with(std::move(done).error());
+    const auto number = integer(member.value);
+    if (!number) return expect(false, member.key, "an integer");
+    out.insert_or_assign(member.key, *number);
   }
 }
 
-Result<Unknown> Fields::finish() {
+void Reader::raw(std::string_view key, RawJson& out) {
+  if (const auto found = take(key)) out = RawJson::from_text(std::string(*found)).value();
+}
+
+void Reader::json(std::string_view key, std::string& out) {
+  if (const auto found = take(key)) out = *found;
+  if (has_exact_) (*this)(std::string(key) + std::string(text_suffix), out);
+}
+
+void Reader::json(std::string_view key, std::optional<std::string>& out) {
+  if (has(key) || has(std::string(key) + std::string(text_suffix))) json(key, out.emplace());
+}
+
+void Reader::operator()(std::string_view key, RawJson& out) {
+  std::string text = out.text();
+  json(key, text);
+  if (failed_) return;
+  auto value = RawJson::from_text(std::move(text));
+  if (!value) return expect(false, key, "JSON");
+  out = *std::move(value);
+}
+
+Result<Unknown> Reader::finish() {
   if (failed_) return std::unexpected(*std::move(failed_));
   Unknown unknown;
   for (const RawMember& member : members_) {
@@ -286,29 +307,6 @@ Result<Unknown> Fields::finish() {
     unknown.emplace_back(member.key, RawJson::from_text(std::string(member.value)).value());
   }
   return unknown;
-}
-
-void add_bytes(ObjectWriter& writer, std::string_view key, const std::string& bytes) {
-  writer.add(key, Json(bytes));
-  if (fits_json(bytes)) return;
-  writer.add(std::string(key) + std::string(base64_suffix), Json(to_base64(bytes)));
-}
-
-void add_bytes(ObjectWriter& writer, std::string_view key,
-               const std::optional<std::string>& bytes) {
-  if (bytes) add_bytes(writer, key, *bytes);
-}
-
-void add_json(ObjectWriter& writer, std::string_view key, const std::string& text) {
-  if (is_slice(text) && depth_of(text) + levels_around <= json_depth_max) {
-    writer.add_raw(key, text);
-  } else {
-    add_bytes(writer, std::string(key) + std::string(text_suffix), text);
-  }
-}
-
-void add_unknown(ObjectWriter& writer, const Unknown& unknown) {
-  for (const auto& [key, json] : unknown) writer.add_raw(key, json.text());
 }
 
 }  // namespace perdure::values

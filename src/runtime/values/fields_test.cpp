@@ -1,6 +1,6 @@
 // Members of objects as fields: what is taken, refused, and left over.
 
-#include "values/fields.hpp"
+#include "runtime/api/fields.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,40 +17,40 @@ namespace perdure::values {
 namespace {
 
 TEST(Fields, OfSeveralMembersOfOneKeyTheLastCounts) {
-  Fields fields(R"({"a":1,"a":2})", "thing");
+  Reader fields(R"({"a":1,"a":2})", "thing");
   std::int64_t a = 0;
-  fields.take("a", a);
+  fields("a", a);
   EXPECT_EQ(a, 2);
   EXPECT_TRUE(fields.finish().value().empty());
 }
 
 TEST(Fields, TheFirstThingThatDoesNotFitIsSaid) {
-  Fields fields(R"({"a":"x","b":"y"})", "thing");
+  Reader fields(R"({"a":"x","b":"y"})", "thing");
   std::int64_t number = 5;
-  fields.take("a", number);
-  fields.take("b", number);
+  fields("a", number);
+  fields("b", number);
   fields.require("c");
   EXPECT_EQ(fields.finish().error().message, "not a thing: \"a\": expected an integer");
   EXPECT_EQ(number, 5);
 }
 
 TEST(Fields, AVersionThatIsNoNumberIsRefused) {
-  Fields fields(R"({"v":"2"})", "thing");
+  Reader fields(R"({"v":"2"})", "thing");
   EXPECT_EQ(fields.finish().error().code, ErrorCode::invalid_argument);
 }
 
 TEST(Fields, NullIsAMissingOptional) {
-  Fields fields(R"({"a":null})", "thing");
+  Reader fields(R"({"a":null})", "thing");
   std::optional<std::string> a = "before";
-  fields.take_bytes("a", a);
+  fields("a", a);
   EXPECT_TRUE(fields.finish());
 }
 
 TEST(AddJson, PutsJsonAsItIsAndOtherTextAsAString) {
-  ObjectWriter writer;
-  add_json(writer, "a", "{ }");
-  add_json(writer, "b", "{");
-  add_json(writer, "c", "1 ");
+  Writer writer;
+  writer.json("a", std::string("{ }"));
+  writer.json("b", std::string("{"));
+  writer.json("c", std::string("1 "));
   EXPECT_EQ(writer.finish(), R"({"a":{ },"b_text":"{","c_text":"1 "})");
 }
 
@@ -59,25 +59,25 @@ TEST(AddJson, NeverMakesATextTooDeepToRead) {
                                   json_depth_max - 7, json_depth_max}) {
     const std::string text = std::string(depth, '[') + "\"]\\\"[\"" + std::string(depth, ']');
     ASSERT_TRUE(is_json(text));
-    ObjectWriter writer;
-    add_json(writer, "a", text);
+    Writer writer;
+    writer.json("a", text);
     const std::string object = writer.finish();
     EXPECT_TRUE(is_json("[[[[[[[" + object + "]]]]]]]")) << depth;
-    Fields fields(object, "thing");
+    Reader fields(object, "thing");
     RawJson back;
-    fields.take_json("a", back);
+    fields("a", back);
     EXPECT_TRUE(fields.finish());
     EXPECT_EQ(back.text(), text);
   }
 }
 
 RC_GTEST_PROP(AddBytes, ComesBackWithAnyBytes, (const std::string& bytes)) {
-  ObjectWriter writer;
-  add_bytes(writer, "a", bytes);
+  Writer writer;
+  writer("a", bytes);
   const std::string object = writer.finish();
-  Fields fields(object, "thing");
+  Reader fields(object, "thing");
   std::string back;
-  fields.take_bytes("a", back);
+  fields("a", back);
   RC_ASSERT(fields.finish().value().empty());
   RC_ASSERT(back == bytes);
 }

@@ -11,19 +11,17 @@
 #include <utility>
 #include <variant>
 
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/text.hpp"
-#include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/call_records.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/read.hpp"
-#include "perdure/runtime/session_records.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 Status status_in_log(const std::optional<StatusNote>& last, Position inherited) {
@@ -133,7 +131,7 @@ Result<void> add_end_of_request(Draft& draft, const Request& request, Budget& bu
 // The log is read before the store is asked: what could be lost in between was not read either.
 Result<bool> is_known_unsent(Store& store, const Request& request) {
   if (!request.is_ahead || request.loss_token.empty()) return false;
-  auto now = store.upkeep().loss_token();
+  auto now = store.loss_token();
   if (!now) return forward(now);
   return *now == request.loss_token;
 }

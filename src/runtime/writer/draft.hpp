@@ -16,41 +16,16 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id_source.hpp"
-#include "perdure/runtime/budget.hpp"
-#include "perdure/runtime/call_records.hpp"
-#include "perdure/runtime/session_records.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
+#include "runtime/api/status_entry.hpp"
 
 namespace perdure {
-/// Who changes a status, and why. Empty: the worker; the reason that the row gets.
-struct StatusReason {
-  std::string who{};
-  std::string why{};
-};
-
-/// A session's status, as its row has it, and as its log does.
-struct StatusKnown {
-  Status status = Status::active;
-  std::string wait_reason{};
-  Status in_log = Status::active;
-  bool restored = false;  ///< From a bundle or a backup, and nobody has taken it up since.
-  bool has_open_calls = false;
-};
-
-/// What a line says of the session's status; entries up to `inherited` speak of the fork's parent.
-[[nodiscard]] Status status_in_log(const std::optional<StatusNote>& last, Position inherited);
-
-[[nodiscard]] NewEntry status_entry(const StatusNote& note);
-
-/// Adds the entry of the batch's change of status, if it is one: another status, or another reason.
-/// A status that the row has and the log does not know yet is noted first. Where the session was restored
-/// or imported, or had ended with open calls, an entry `voided` of channel `approvals` says that what people decided about
-/// its calls before counts no more. It is no `replace` entry, so no prune drops it.
-void note_status(Batch& batch, const StatusKnown& before, StatusReason reason);
-
 /// A request about to be made, and the most it may cost.
 struct NewRequest {
   Request request{};

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "core/api/text.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/text.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "writer/draft.hpp"
 
 namespace perdure {

@@ -15,17 +15,16 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/commit_surely.hpp"
 #include "state/read_log.hpp"
-#include "writer/commit_surely.hpp"
 #include "writer/draft.hpp"
 
 namespace perdure {
@@ -253,7 +252,7 @@ Result<Receipt> SessionWriter::send_surely(const Batch& batch) {
 }
 
 const std::string& SessionWriter::loss_token() {
-  if (loss_token_.empty()) loss_token_ = deps_.store.upkeep().loss_token().value_or("");
+  if (loss_token_.empty()) loss_token_ = deps_.store.loss_token().value_or("");
   return loss_token_;
 }
 

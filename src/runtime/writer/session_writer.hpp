@@ -14,15 +14,15 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/message.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/worker.hpp"
 #include "writer/draft.hpp"
-#include "writer/worker.hpp"
 
 namespace perdure {
 

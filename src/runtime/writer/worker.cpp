@@ -1,6 +1,6 @@
 // The thread sleeps in real time; what counts as too late is the injected clock's.
 
-#include "writer/worker.hpp"
+#include "runtime/api/worker.hpp"
 
 #include <algorithm>
 #include <array>
@@ -79,7 +79,7 @@ Worker::Place::~Place() {
 
 Result<Worker::Place> Worker::take_place(const SessionId& session) {
   if (auto here = process_.check(); !here) return forward(here);
-  Place::Key key(store_.upkeep().info().incarnation, options_.pid, session);
+  Place::Key key(store_.info().incarnation, options_.pid, session);
   Place::Taken& taken = Place::taken_here();
   const std::lock_guard lock(taken.mutex);
   const auto [found, is_ours] = taken.workers.try_emplace(key, options_.id);

@@ -1,6 +1,6 @@
 // A worker's lease: kept by renewing, given up early, never taken back.
 
-#include "writer/worker.hpp"
+#include "runtime/api/worker.hpp"
 
 #include <chrono>
 #include <gtest/gtest.h>
@@ -12,7 +12,6 @@
 #include "doubles/fake_clock.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -121,7 +120,7 @@ TEST_F(WorkerTest, EndsWhatItRunsAtItsEnd) {
 }
 
 TEST_F(WorkerTest, RenewsByItself) {
-  const auto before = store->changes().current().value();
+  const auto before = store->change_number().value();
   const auto worker = Worker::enroll(*store, clock,
                                      {.id = WorkerId::parse("w").value(),
                                       .host = "here",
@@ -130,9 +129,9 @@ TEST_F(WorkerTest, RenewsByItself) {
                           .value();
   clock.advance(Duration(200));
   // Enrolling is one change; when the thread renews a second time, the first one has counted.
-  auto seen = store->changes().wait(before, seconds(10)).value();
+  auto seen = store->wait_for_change(before, seconds(10)).value();
   for (int renewals = 0; renewals < 2; ++renewals) {
-    const auto next = store->changes().wait(seen, seconds(10)).value();
+    const auto next = store->wait_for_change(seen, seconds(10)).value();
     ASSERT_GT(next, seen);
     seen = next;
   }

@@ -18,17 +18,14 @@
 
 #include "bundle/told_calls.hpp"
 #include "copy/fact_stream.hpp"
+#include "core/api/json_text.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_text.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/check_run.hpp"
-#include "rules/history.hpp"
 #include "rules/session_check.hpp"
 #include "rules/soundness.hpp"
 #include "rules/stored_session.hpp"
@@ -204,8 +201,8 @@ struct Notes {
 template <class OneFact>
 class Ordered {
  public:
-  Ordered(Store& store, const Passage& passage, FactKind kind, std::optional<Error>& failed)
-      : facts_(store.transfer(), passage, {.kind = kind, .group = 0, .number = 0, .name = {}}),
+  Ordered(Store& store, const FactSource& source, FactKind kind, std::optional<Error>& failed)
+      : facts_(store.transfer(), source, {.kind = kind, .group = 0, .number = 0, .name = {}}),
         failed_(failed) {}
 
   /// The next one; null behind the last, and once the store failed.
@@ -236,11 +233,11 @@ class Ordered {
 
 /// All sessions' facts, as the check of one session after the other asks for them.
 struct Streams {
-  Streams(Store& store, const Passage& passage)
-      : entries(store, passage, FactKind::entry, failed),
-        receipts(store, passage, FactKind::receipt, failed),
-        checkpoints(store, passage, FactKind::checkpoint, failed),
-        calls(store, passage, FactKind::call, failed) {}
+  Streams(Store& store, const FactSource& source)
+      : entries(store, source, FactKind::entry, failed),
+        receipts(store, source, FactKind::receipt, failed),
+        checkpoints(store, source, FactKind::checkpoint, failed),
+        calls(store, source, FactKind::call, failed) {}
 
   std::optional<Error> failed{};
   Ordered<Entry> entries;
@@ -414,9 +411,9 @@ class ArrivalRun final : public rules::CheckRun {
   }
 };
 
-Result<bool> take_notes(Store& store, const Passage& arriving, const std::function<bool()>& go_on,
+Result<bool> take_notes(Store& store, const Arrival& arrival, const std::function<bool()>& go_on,
                         Notes& notes) {
-  FactStream facts(store.transfer(), arriving);
+  FactStream facts(store.transfer(), FactSource{.owners = {}, .arrival = arrival});
   while (true) {
     if (facts.is_slice_done() && !go_on()) return false;
     auto fact = facts.next();
@@ -458,12 +455,12 @@ rules::StoredSummary summary_of(OwnerNumber number, const SessionFact::Row& row)
 
 }  // namespace
 
-Result<bool> check_arrival(Store& store, const Passage& arriving,
+Result<bool> check_arrival(Store& store, const Arrival& arrival,
                            const std::function<bool()>& go_on) {
   Notes notes;
-  auto noted = take_notes(store, arriving, go_on, notes);
+  auto noted = take_notes(store, arrival, go_on, notes);
   if (!noted || !*noted) return noted;
-  Streams streams(store, arriving);
+  Streams streams(store, FactSource{.owners = {}, .arrival = arrival});
   const Progress progress = [&go_on](const Step&) { return go_on(); };
   ArrivalRun run(progress);
   for (const auto& [number, owner] : notes.owners) {

@@ -15,7 +15,7 @@ namespace perdure::bundle {
 /// anew: totals, versions, heads and ledger are compared with the entries themselves. False if
 /// `go_on` said to stop.
 /// Fails: `corrupted`, with the first contradiction.
-[[nodiscard]] Result<bool> check_arrival(Store& store, const Passage& arriving,
+[[nodiscard]] Result<bool> check_arrival(Store& store, const Arrival& arrival,
                                          const std::function<bool()>& go_on);
 
 }  // namespace perdure::bundle

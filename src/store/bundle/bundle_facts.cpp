@@ -11,15 +11,15 @@
 
 #include "bundle/bundle_file.hpp"
 #include "bundle/fact_check.hpp"
-#include "bundle/fact_codec.hpp"
-#include "bundle/packing.hpp"
+#include "copy/fact_codec.hpp"
+#include "copy/packing.hpp"
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 
 namespace perdure {

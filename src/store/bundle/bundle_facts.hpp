@@ -11,9 +11,9 @@
 #include "bundle/bundle_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::bundle {
 

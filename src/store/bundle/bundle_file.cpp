@@ -15,11 +15,11 @@
 #include <system_error>
 #include <utility>
 
-#include "bundle/packing.hpp"
+#include "copy/packing.hpp"
+#include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/bundle.hpp"
-#include "sqlite/part_file.hpp"
 
 namespace perdure::bundle {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
+#include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "sqlite/part_file.hpp"
 
 namespace perdure::bundle {
 

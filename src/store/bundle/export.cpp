@@ -2,8 +2,7 @@
 // the same, down to the revision of every row and to what was pruned, nobody wrote in between, and
 // all that was read is of one moment. If not, it is read anew, a few times.
 //
-// Locking them as a move does would be simpler. But then a killed export would leave sessions that
-// cannot run, and nobody expects that of something that only reads.
+// Locking them would be simpler. But then a killed export would leave sessions that cannot run.
 
 #include <cstdint>
 #include <filesystem>
@@ -18,22 +17,21 @@
 
 #include "bundle/bundle_facts.hpp"
 #include "bundle/bundle_file.hpp"
-#include "bundle/fact_codec.hpp"
+#include "copy/fact_codec.hpp"
 #include "copy/chain_check.hpp"
 #include "copy/fact_stream.hpp"
-#include "copy/family.hpp"
+#include "files/part_file.hpp"
+#include "copy/plan.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
-#include "sqlite/part_file.hpp"
 
 namespace perdure {
 
@@ -41,17 +39,14 @@ namespace {
 
 constexpr int attempts_max = 5;
 
-/// Sessions, segments and what was pruned: where every write leaves a trace.
-bool tells_of_writes(FactKind kind) { return kind < FactKind::entry; }
-
 class Export {
  public:
-  Export(Store& store, Passage passage, const sqlite::PartFile& file)
+  Export(Store& store, FactSource source, const sqlite::PartFile& file)
       : store_(store),
-        passage_(std::move(passage)),
+        source_(std::move(source)),
         writer_(file),
         chains_(
-            copy::FactStream(store.transfer(), passage_,
+            copy::FactStream(store.transfer(), source_,
                              {.kind = FactKind::receipt, .group = 0, .number = 0, .name = {}})) {}
 
   // False if it was told to stop.
@@ -61,7 +56,7 @@ class Export {
     while (!next.is_end()) {
       auto told = rules::goes_on(progress, {.done = facts_, .total = total_});
       if (!told || !*told) return told;
-      auto slice = store_.transfer().read(passage_, next);
+      auto slice = store_.transfer().read(source_, next);
       if (!slice) return forward(slice);
       if (auto written = write_slice(*slice); !written) return forward(written);
       next = std::move(slice->next);
@@ -70,19 +65,6 @@ class Export {
     auto ended = writer_.write(bundle::RecordKind::end, bundle::totals(report_, facts_));
     if (!ended) return forward(ended);
     return true;
-  }
-
-  /// Whether the sessions are still what was written down at the beginning, as far as that came.
-  Result<bool> is_of_one_moment() {
-    Sha256 hash;
-    FactCursor next;
-    while (tells_of_writes(next.kind) && next != traced_to_) {
-      auto slice = store_.transfer().read(passage_, next);
-      if (!slice) return forward(slice);
-      hash.update_sized(bundle::pack(*slice));
-      next = std::move(slice->next);
-    }
-    return hash.finish() == traces_.finish();
   }
 
   [[nodiscard]] const std::set<SessionId>& damaged() const { return chains_.damaged(); }
@@ -104,12 +86,7 @@ class Export {
       if (auto written = write_blob(*ref); !written) return written;
     }
     facts_ += slice.facts.size();
-    const std::string packed = bundle::pack(slice);
-    if (tells_of_writes(slice.from.kind)) {
-      traces_.update_sized(packed);
-      traced_to_ = slice.next;
-    }
-    return writer_.write(bundle::RecordKind::slice, packed);
+    return writer_.write(bundle::RecordKind::slice, bundle::pack(slice));
   }
 
   Result<void> check(const Fact& fact) {
@@ -130,31 +107,33 @@ class Export {
   }
 
   Store& store_;
-  const Passage passage_;
+  const FactSource source_;
   bundle::RecordWriter writer_;
   copy::ChainCheck chains_;
-  Sha256 traces_;
-  FactCursor traced_to_;
   std::set<Digest> blobs_;
   std::uint64_t facts_ = 0;
   std::uint64_t total_ = 0;
   BundleReport report_;
 };
 
-Result<Passage> show(Store& store, const ExportOptions& options) {
-  return store.transfer().show(
+Result<FactSource> find_source(Store& store, const ExportOptions& options) {
+  auto owners = store.transfer().find_owners(
       options.with_relatives ? copy::with_relatives(store, options.sessions) : options.sessions);
+  if (!owners) return forward(owners);
+  return FactSource{.owners = *std::move(owners), .arrival = {}};
 }
 
-// Empty if somebody wrote to the sessions meanwhile.
+// Empty if the sessions changed meanwhile.
 Result<std::optional<BundleReport>> try_export(Store& store, const std::string& path,
                                                const ExportOptions& options,
                                                const Progress& progress) {
-  auto passage = show(store, options);
-  if (!passage) return forward(passage);
+  auto source = find_source(store, options);
+  if (!source) return forward(source);
+  auto before = copy::trace(store.transfer(), *source);
+  if (!before) return forward(before);
   auto file = sqlite::PartFile::open_for(path);
   if (!file) return forward(file);
-  Export work(store, *std::move(passage), *file);
+  Export work(store, *source, *file);
   auto written = work.write(progress);
   if (written && !*written) {
     BundleReport stopped;
@@ -162,9 +141,9 @@ Result<std::optional<BundleReport>> try_export(Store& store, const std::string& 
     return stopped;
   }
   // Also after an error: what changed under the reader may be all that was wrong.
-  auto one_moment = work.is_of_one_moment();
-  if (!one_moment) return forward(one_moment);
-  if (!*one_moment) return std::nullopt;
+  auto after = copy::trace(store.transfer(), *source);
+  if (!after) return forward(after);
+  if (*after != *before) return std::nullopt;
   if (!written) return forward(written);
   if (!options.with_damage && !work.damaged().empty()) {
     const SessionId& session = *work.damaged().begin();

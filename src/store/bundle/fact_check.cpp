@@ -10,22 +10,20 @@
 #include <string_view>
 #include <variant>
 
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/text.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/checks.hpp"
-#include "rules/history.hpp"
 #include "rules/soundness.hpp"
+#include "rules/stored_session.hpp"
 
 namespace perdure::bundle {
 

@@ -1,7 +1,5 @@
-// An import is the arriving half of a move, whose other half is a file. The file cannot say "moved",
-// nor can it be asked how an import ended, so none is taken up again: whoever comes next throws away
-// what is there, and begins anew. The ticket outdates whoever may still be at it. Part of it comes out
-// of the bundle, so that two who begin at the same moment have the same ticket only for the same facts.
+// An import is an arrival whose source is a file, which cannot be asked how an import ended. So none is
+// taken up again: the next one deletes what is there, and begins from the start.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,11 +23,11 @@
 #include "perdure/store/facts.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/calls.hpp"
 #include "rules/followed.hpp"
 
@@ -39,9 +37,8 @@ namespace {
 
 using bundle::BundleFacts;
 
-constexpr int beginnings_max = 3;
 /// What all bundles are called where stores have an incarnation.
-const std::string& peer_of_bundles() {
+const std::string& place_of_bundles() {
   static const std::string name = "bundle";
   return name;
 }
@@ -116,28 +113,12 @@ void set_decisions_aside(Fact& fact) {
   mail->message.kind.insert(0, "void_");
 }
 
-Result<Passage> begin(Store& store, const Digest& digest) {
-  Ticket own = 0;
-  for (std::size_t i = 0; i < 4; ++i) own = own << 8U | digest.at(i);
-  Transfer& transfer = store.transfer();
-  Result<Arrival> arrived;
-  for (int attempt = 0; attempt < beginnings_max; ++attempt) {
-    auto before = transfer.find_arrival(peer_of_bundles());
-    if (!before) return forward(before);
-    Passage passage{
-        .side = Side::arriving, .peer = peer_of_bundles(), .ticket = before->ticket, .owners = {}};
-    if (before->ticket != 0) {
-      auto cleared = transfer.end(passage, MoveEnd::abandoned);
-      if (!cleared && cleared.error().code != ErrorCode::lease_lost) return forward(cleared);
-    }
-    passage.ticket = before->last + 1 + own;
-    arrived = transfer.arrive(passage.peer,
-                              {.open = passage.ticket, .since = passage.ticket, .finished = 0});
-    if (arrived) return passage;
-    const ErrorCode code = arrived.error().code;
-    if (code != ErrorCode::conflict && code != ErrorCode::lease_lost) return forward(arrived);
-  }
-  return forward(arrived);
+// The one before, if any, was cut off, or loses its place.
+Result<Arrival> begin(Store& store) {
+  Arrival arrival{.from = place_of_bundles()};
+  if (auto cleared = store.transfer().discard(arrival); !cleared) return forward(cleared);
+  arrival.attempt = copy::new_attempt();
+  return arrival;
 }
 
 class Import {
@@ -158,7 +139,7 @@ class Import {
     return report_.is_complete;
   }
 
-  Result<bool> take(const Passage& passage) {
+  Result<bool> take(const Arrival& arrival) {
     auto facts = open([this](const std::string& bytes) -> Result<void> {
       auto put = store_.blobs().put(bytes);
       if (!put) return forward(put);
@@ -170,12 +151,12 @@ class Import {
       auto slice = next(*facts, &held_);
       if (!slice) return forward(slice);
       if (!*slice) return true;
-      auto taken = store_.transfer().take(passage, **slice);
+      auto taken = store_.transfer().take(arrival, **slice);
       if (!taken) return forward(taken);
     }
   }
 
-  Result<bool> compare(const Passage& passage) {
+  Result<bool> compare(const Arrival& arrival) {
     auto facts = open({});
     if (!facts) return forward(facts);
     copy::FactStream source([&](const FactCursor&) -> Result<FactSlice> {
@@ -184,7 +165,7 @@ class Import {
       if (*slice) return **std::move(slice);
       return fail(ErrorCode::corrupted, "the bundle was changed while it was read");
     });
-    copy::Comparison comparison(std::move(source), store_, passage);
+    copy::Comparison comparison(std::move(source), store_, arrival);
     auto compared =
         comparison.run([&](std::uint64_t) { return go_on(2 * report_.bytes + facts->position()); });
     if (!compared || !*compared) return compared;
@@ -195,9 +176,9 @@ class Import {
                 session.text());
   }
 
-  Result<bool> check_arrival(const Passage& passage) {
+  Result<bool> check_arrival(const Arrival& arrival) {
     if (options_.with_damage) return true;
-    return bundle::check_arrival(store_, passage, [&] { return go_on(total_); });
+    return bundle::check_arrival(store_, arrival, [&] { return go_on(total_); });
   }
 
   [[nodiscard]] const BundleReport& report() const { return report_; }
@@ -243,13 +224,23 @@ class Import {
   BundleReport report_;
 };
 
+// The answer to a release may get lost and be repeated: then the sessions are there.
+Result<void> release(Store& store, const Arrival& arrival, const BundleReport& report) {
+  auto released = store.transfer().release(arrival);
+  const bool is_lost = !released && released.error().code == ErrorCode::lease_lost;
+  if (!is_lost || report.sessions.empty() || !store.sessions().read(report.sessions.front())) {
+    return released;
+  }
+  return {};
+}
+
 // All of it, up to the moment at which the sessions are there.
-Result<bool> prepare(Import& work, const Passage& passage) {
-  auto taken = work.take(passage);
+Result<bool> prepare(Import& work, const Arrival& arrival) {
+  auto taken = work.take(arrival);
   if (!taken || !*taken) return taken;
-  auto compared = work.compare(passage);
+  auto compared = work.compare(arrival);
   if (!compared || !*compared) return compared;
-  return work.check_arrival(passage);
+  return work.check_arrival(arrival);
 }
 
 Result<BundleReport> import_file(Store& store, const std::string& path,
@@ -258,20 +249,19 @@ Result<BundleReport> import_file(Store& store, const std::string& path,
   auto checked = work.check();
   if (!checked) return forward(checked);
   if (!*checked) return work.report();
-  auto passage = begin(store, work.report().digest);
-  if (!passage) return forward(passage);
-  auto prepared = prepare(work, *passage);
+  auto arrival = begin(store);
+  if (!arrival) return forward(arrival);
+  auto prepared = prepare(work, *arrival);
   if (!prepared || !*prepared) {
     // Should that fail too, the next import does it; the first error is the one to know.
-    static_cast<void>(store.transfer().end(*passage, MoveEnd::abandoned));
+    static_cast<void>(store.transfer().discard(*arrival));
     if (!prepared) return forward(prepared);
     BundleReport stopped;
     stopped.is_complete = false;
     return stopped;
   }
-  if (auto synced = store.upkeep().sync(); !synced) return forward(synced);
-  auto landed = store.transfer().end(*passage, MoveEnd::moved);
-  if (!landed) return forward(landed);
+  if (auto synced = store.sync(); !synced) return forward(synced);
+  if (auto released = release(store, *arrival, work.report()); !released) return forward(released);
   return work.report();
 }
 

@@ -9,12 +9,11 @@
 #include <string_view>
 #include <utility>
 
-#include "perdure/core/base64.hpp"
+#include "core/api/json_text.hpp"
+#include "core/api/text.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_text.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::bundle {
 namespace {

@@ -1,6 +1,6 @@
 // What a session's log says of its calls, as far as the ledger must agree with it.
 //
-// The runtime writes these records (runtime/call_records.hpp, runtime/message.hpp), and the store reads a
+// The runtime writes these records (runtime/calls.hpp, runtime/conversation.hpp), and the store reads a
 // few of their members here, as the views `tool_calls` do. A log in other words is not judged.
 
 #pragma once
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "perdure/core/json.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::bundle {
 
@@ -53,7 +53,7 @@ class ToldCalls {
   std::vector<Position> readable_{};
   bool is_whole_ = true;
   bool has_origin_ = false;
-  // Of a checkpointer (runtime/checkpointer.hpp): its results do not name their calls.
+  // Of a checkpointer (adapters/checkpointer.hpp): its results do not name their calls.
   std::set<Position> issued_{};
   std::map<Position, CallState> endings_{};
   std::optional<Position> first_open_{};

@@ -9,8 +9,8 @@
 #include <variant>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/chain.hpp"
 
 namespace perdure::copy {

@@ -17,8 +17,8 @@
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/copy.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
 
@@ -84,11 +84,11 @@ class Comparison::Translation {
   const Comparison& known_;
 };
 
-Comparison::Comparison(FactStream source, Store& to, const Passage& arriving)
+Comparison::Comparison(FactStream source, Store& to, const Arrival& arrival)
     : to_(to),
       source_(std::move(source)),
-      target_(to.transfer(), arriving),
-      chains_(FactStream(to.transfer(), arriving,
+      target_(to.transfer(), FactSource{.owners = {}, .arrival = arrival}),
+      chains_(FactStream(to.transfer(), FactSource{.owners = {}, .arrival = arrival},
                          {.kind = FactKind::receipt, .group = 0, .number = 0, .name = {}})) {}
 
 Result<bool> Comparison::run(const std::function<bool(std::uint64_t)>& go_on) {

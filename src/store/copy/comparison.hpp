@@ -21,7 +21,7 @@ namespace perdure::copy {
 class Comparison {
  public:
   /// `to` must outlive this.
-  Comparison(FactStream source, Store& to, const Passage& arriving);
+  Comparison(FactStream source, Store& to, const Arrival& arrival);
 
   /// Compares fact by fact; asks `go_on` before each slice, with the facts seen so far. False if
   /// it was told to stop.
@@ -29,7 +29,7 @@ class Comparison {
   [[nodiscard]] Result<bool> run(const std::function<bool(std::uint64_t)>& go_on);
 
   /// What there is, and how much of it was damaged before.
-  [[nodiscard]] const CopyReport& report() const { return report_; }
+  [[nodiscard]] const MoveReport& report() const { return report_; }
   [[nodiscard]] const std::set<SessionId>& damaged() const { return chains_.damaged(); }
 
  private:
@@ -48,7 +48,7 @@ class Comparison {
   std::map<SegmentId, SegmentId> segments_;
   /// Active segments of sessions, which come before the segments themselves.
   std::vector<std::pair<SegmentId, SegmentId>> active_;
-  CopyReport report_;
+  MoveReport report_;
 };
 
 }  // namespace perdure::copy

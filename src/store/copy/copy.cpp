@@ -1,33 +1,51 @@
-// The order is the argument. Nothing can run in the source from `depart` on; nothing can run in
-// the target before it is ended there; and it is ended there only after the source has ended it,
-// on disk. So no two copies of a session ever run. Whatever dies in between, the two stores say
-// how far it got, and the one thing that must not wait comes first: to end in the target what
-// the source has ended.
+// How sessions move. The order is the argument:
+//
+// 1. Their facts are taken into the target, as an arrival: no one can list or run them there.
+// 2. They are compared with the source, and synced.
+// 3. The source marks them as moved, in one transaction, if none has changed since the facts were
+//    read and no live worker owns one. This one transaction is the decision.
+// 4. The target releases them.
+//
+// A death before 3 leaves sessions that run in the source, a death after 3 sessions that run nowhere
+// until the move is repeated. Whoever comes next asks the source about the attempt that it finds
+// in the target: an arrival that was marked is released, any other is discarded.
+//
+// An arrival must not be discarded while its mover may still mark it: the sessions would be gone. The
+// mark compares revisions, so it is made impossible first: to acquire one of the sessions in
+// the source, and to release it, raises its revision for good. Then the source is asked, and only
+// then the arrival is discarded. An attempt that is not complete cannot be marked later, because
+// nothing is taken into an arrival that was discarded.
 
 #include "perdure/store/copy.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "copy/comparison.hpp"
 #include "copy/fact_stream.hpp"
-#include "copy/family.hpp"
-#include "copy/place.hpp"
+#include "copy/fork_facts.hpp"
+#include "copy/plan.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 
 namespace perdure {
@@ -36,147 +54,231 @@ namespace {
 
 using copy::Comparison;
 
-/// The two ends of a move.
+constexpr int attempts_max = 5;
+
+bool is_secret(std::string_view option) {
+  return option.starts_with("password=") || option.starts_with("sslpassword=");
+}
+
+std::string public_options(std::string_view options) {
+  std::string kept;
+  while (!options.empty()) {
+    const std::size_t end = options.find('&');
+    const std::string_view option = options.substr(0, end);
+    if (!is_secret(option)) kept.append(kept.empty() ? "?" : "&").append(option);
+    options = end == std::string_view::npos ? std::string_view() : options.substr(end + 1);
+  }
+  return kept;
+}
+
+// Only locations with "://" have a place for a password. A file may be called anything.
+std::string without_password(const std::string& location) {
+  const std::size_t scheme = location.find("://");
+  if (scheme == std::string::npos) return location;
+  const std::size_t user = scheme + 3;
+  const std::size_t question = location.find('?', user);
+  std::string shown = location.substr(0, question);
+  // A password may hold any character, also a slash that was not escaped.
+  const std::size_t host = shown.rfind('@');
+  if (host != std::string::npos && host >= user) {
+    const std::size_t colon = shown.find(':', user);
+    if (colon < host) shown.erase(colon, host - colon);
+  }
+  if (question != std::string::npos) shown += public_options(location.substr(question + 1));
+  return shown;
+}
+
+/// The two stores, and what the source calls the target.
 struct Ends {
   Store& from;
   Store& to;
-  Passage departing{};
-  Passage arriving{};
-  FactCursor next{};  ///< How far it has come.
+  Destination destination{};
+
+  [[nodiscard]] std::string source() const { return from.info().incarnation; }
 };
 
-// Nothing will be other at the next attempt: the sessions had better run where they are.
-bool is_final(ErrorCode code) {
-  return code == ErrorCode::already_exists || code == ErrorCode::conflict ||
-         code == ErrorCode::corrupted;
-}
-
-/// What both stores say of moves from one to the other.
-struct Standing {
-  Departure departure;
-  Arrival arrival;
-
-  [[nodiscard]] bool is_arriving() const { return arrival.ticket != 0; }
-  /// The source is done, and the target does not know it yet.
-  [[nodiscard]] bool is_only_to_land() const {
-    return is_arriving() && arrival.ticket == departure.finished;
-  }
-  [[nodiscard]] bool is_open_in_both() const {
-    return is_arriving() && departure.open != 0 && arrival.ticket >= departure.since;
-  }
-};
-
-class Mover {
- public:
-  Mover(Store& from, Store& to)
-      : from_(from),
-        to_(to),
-        source_(from.upkeep().info().incarnation),
-        target_(to.upkeep().info().incarnation) {}
-
-  Result<void> check_apart() const {
-    if (source_ != target_) return {};
+Result<Ends> ends_of(Store& from, Store& to, const std::string& place) {
+  const StoreInfo target = to.info();
+  if (from.info().incarnation == target.incarnation) {
     return fail(ErrorCode::invalid_argument, "both are the same store");
   }
+  return Ends{.from = from,
+              .to = to,
+              .destination = {.incarnation = target.incarnation,
+                              .place = place.empty() ? without_password(target.location) : place}};
+}
 
-  Result<Standing> look() {
-    auto arrival = to_.transfer().find_arrival(source_);
-    if (!arrival) return forward(arrival);
-    auto departure = from_.transfer().find_departure(target_);
-    if (!departure) return forward(departure);
-    return Standing{.departure = *departure, .arrival = *std::move(arrival)};
-  }
+Result<bool> is_marked(const Ends& ends, std::uint64_t attempt) {
+  auto marked = ends.from.transfer().mark_moved(ends.destination, attempt, {});
+  if (marked) return true;
+  if (marked.error().code == ErrorCode::conflict) return false;
+  return forward(marked);
+}
 
-  Result<void> land(const Standing& standing) {
-    return to_.transfer().end(arriving(standing.arrival.ticket), MoveEnd::moved);
-  }
+// From now on no attempt can mark the session as it was. A worker that holds it as it was is in the way:
+// when its lease ends, nothing has changed.
+Result<void> change(Store& store, const SessionVersion& version) {
+  const auto is_gone = [](ErrorCode code) {
+    return code == ErrorCode::not_found || code == ErrorCode::conflict;
+  };
+  auto row = store.sessions().read(version.session);
+  if (!row) return is_gone(row.error().code) ? Result<void>() : forward(row);
+  if (row->revision != version.revision) return {};
+  const WorkerId worker = mint<WorkerTag>(random_ids());
+  auto enrolled = store.ownership().enroll({.id = worker, .host = "move", .pid = 1});
+  if (!enrolled) return enrolled;
+  auto lease = store.ownership().acquire(version.session, worker);
+  auto retired = store.ownership().retire(worker);
+  if (lease) return retired;
+  return is_gone(lease.error().code) ? Result<void>() : forward(lease);
+}
 
-  Result<Ends> open(const CopyOptions& options) {
-    const Destination to{.incarnation = target_,
-                         .place = options.place.empty()
-                                      ? copy::without_password(to_.upkeep().info().location)
-                                      : options.place};
-    auto departure = from_.transfer().depart(to, options.sessions);
-    if (!departure) return forward(departure);
-    auto arrival = to_.transfer().arrive(source_, *departure);
-    if (!arrival) return forward(arrival);
-    return Ends{.from = from_,
-                .to = to_,
-                .departing = departing(departure->open),
-                .arriving = arriving(departure->open),
-                .next = std::move(arrival->next)};
+std::vector<SessionVersion> versions_in(const FactSlice& slice) {
+  std::vector<SessionVersion> versions;
+  for (const Fact& fact : slice.facts) {
+    const auto* session = std::get_if<SessionFact>(&fact);
+    if (session == nullptr || !session->row) continue;
+    const SessionSummary& row = session->row->summary;
+    versions.push_back({.session = row.id, .revision = row.revision});
   }
+  return versions;
+}
 
-  // First the source: once it has abandoned the move, nobody can finish it there any more, and so
-  // nobody will let it run in the target.
-  Result<void> abandon(Ticket open) {
-    return from_.transfer().end(departing(open), MoveEnd::abandoned);
+/// What an earlier call left in the target.
+struct Leftover {
+  Arrival arrival{};
+  bool is_marked = false;
+  std::vector<SessionVersion> sessions{};
+};
+
+// What was not marked is made impossible to mark.
+Result<std::optional<Leftover>> find_leftover(const Ends& ends) {
+  Leftover found;
+  const FactSource any{.owners = {}, .arrival = {.from = ends.source(), .attempt = 0}};
+  for (FactCursor next; next.kind == FactKind::session;) {
+    auto slice = ends.to.transfer().read(any, next);
+    if (!slice) return forward(slice);
+    if (slice->attempt == 0) return std::nullopt;
+    found.arrival = {.from = ends.source(), .attempt = slice->attempt};
+    std::ranges::copy(versions_in(*slice), std::back_inserter(found.sessions));
+    next = std::move(slice->next);
   }
-  Result<void> throw_away(Ticket ticket) {
-    return to_.transfer().end(arriving(ticket), MoveEnd::abandoned);
+  auto marked = is_marked(ends, found.arrival.attempt);
+  if (marked && !*marked && !found.sessions.empty()) {
+    auto changed = change(ends.from, found.sessions.front());
+    if (!changed) return forward(changed);
+    marked = is_marked(ends, found.arrival.attempt);
+  }
+  if (!marked) return forward(marked);
+  found.is_marked = *marked;
+  return found;
+}
+
+// One that is not there any more was released by another call: it was marked.
+Result<void> release(const Ends& ends, const Arrival& arrival) {
+  auto released = ends.to.transfer().release(arrival);
+  if (!released && released.error().code == ErrorCode::lease_lost) return {};
+  return released;
+}
+
+/// Releases or discards what an earlier call left. How many sessions were released.
+Result<std::uint64_t> settle_leftover(const Ends& ends) {
+  auto found = find_leftover(ends);
+  if (!found) return forward(found);
+  if (!*found) return 0;
+  const Leftover& leftover = **found;
+  auto settled = leftover.is_marked ? release(ends, leftover.arrival)
+                                    : ends.to.transfer().discard(leftover.arrival);
+  if (!settled) return forward(settled);
+  return leftover.is_marked ? leftover.sessions.size() : 0;
+}
+
+/// One attempt to bring sessions into the target.
+class Attempt {
+ public:
+  /// `fork`: what is brought is a fork of one of them; null: they themselves.
+  Attempt(const Ends& ends, std::vector<OwnerNumber> owners, const copy::ForkFacts* fork,
+          bool with_damage, const Progress& progress)
+      : ends_(ends),
+        source_{.owners = std::move(owners), .arrival = {}},
+        fork_(fork),
+        with_damage_(with_damage),
+        progress_(progress),
+        arrival_{.from = ends.source(), .attempt = copy::new_attempt()} {}
+
+  /// Empty if the sessions changed meanwhile.
+  Result<std::optional<MoveReport>> run() {
+    auto before = copy::trace(ends_.from.transfer(), source_);
+    if (!before) return forward(before);
+    auto prepared = prepare();
+    if (!prepared || !*prepared) {
+      discard();
+      if (prepared) return stopped();
+      if (prepared.error().code == ErrorCode::lease_lost) return forward(prepared);
+    }
+    auto after = copy::trace(ends_.from.transfer(), source_);
+    // What changed under the reader may be all that was wrong.
+    if (after && *after != *before) {
+      discard();
+      return std::nullopt;
+    }
+    if (!prepared) return forward(prepared);
+    if (!after) {
+      discard();
+      return forward(after);
+    }
+    auto marked = mark();
+    if (!marked) return forward(marked);
+    if (!*marked) return std::nullopt;
+    if (auto released = finish(); !released) return forward(released);
+    step_.total = step_.done;
+    if (progress_) static_cast<void>(progress_(step_));
+    return report_;
   }
 
  private:
-  [[nodiscard]] Passage departing(Ticket ticket) const {
-    return {.side = Side::departing, .peer = target_, .ticket = ticket};
+  [[nodiscard]] static MoveReport stopped() {
+    MoveReport report;
+    report.is_complete = false;
+    return report;
   }
-  [[nodiscard]] Passage arriving(Ticket ticket) const {
-    return {.side = Side::arriving, .peer = source_, .ticket = ticket};
-  }
 
-  Store& from_;
-  Store& to_;
-  const std::string source_;
-  const std::string target_;
-};
+  // Its mark was not tried, or was refused: no one needs it. Should this fail, the next call does it;
+  // the first error is the one to know.
+  void discard() { static_cast<void>(ends_.to.transfer().discard(arrival_)); }
 
-/// One move, from wherever it stopped to its end.
-class Move {
- public:
-  Move(const Ends& ends, const CopyOptions& options, const Progress& progress)
-      : ends_(ends), options_(options), progress_(progress) {}
-
-  Result<CopyReport> run() {
-    auto counted = count();
-    if (!counted) return forward(counted);
+  // False if it was told to stop.
+  Result<bool> prepare() {
     auto copied = copy();
-    if (!copied) return forward(copied);
-    if (!*copied) return stopped();
-    Comparison comparison(copy::FactStream(ends_.from.transfer(), ends_.departing), ends_.to,
-                          ends_.arriving);
+    if (!copied || !*copied) return copied;
+    Comparison comparison(copy::FactStream([this](const FactCursor& at) { return read(at); }),
+                          ends_.to, arrival_);
     const std::uint64_t before = step_.done;
     auto compared = comparison.run([&](std::uint64_t seen) { return go_on(before + seen); });
-    if (!compared) return forward(compared);
-    if (!*compared) return stopped();
-    if (!options_.with_damage && !comparison.damaged().empty()) {
+    if (!compared || !*compared) return compared;
+    if (!with_damage_ && !comparison.damaged().empty()) {
       const SessionId& session = *comparison.damaged().begin();
       return fail(ErrorCode::corrupted,
                   fmt::format("session {} is damaged: check the source", session.text()),
                   session.text());
     }
-    if (auto ended = end(); !ended) return forward(ended);
-    CopyReport report = comparison.report();
-    report.blobs = blobs_.size();
-    step_.total = step_.done;
-    if (progress_) static_cast<void>(progress_(step_));
-    return report;
+    report_ = comparison.report();
+    report_.blobs = blobs_.size();
+    if (auto synced = ends_.to.sync(); !synced) return forward(synced);
+    return true;
   }
 
- private:
-  [[nodiscard]] static CopyReport stopped() {
-    CopyReport report;
-    report.is_complete = false;
-    return report;
+  Result<FactSlice> read(const FactCursor& from) {
+    auto slice = ends_.from.transfer().read(source_, from);
+    if (!slice || fork_ == nullptr) return slice;
+    return fork_->apply(*std::move(slice));
   }
 
   // Each fact is copied, then compared.
-  Result<void> count() {
-    copy::FactStream facts(ends_.from.transfer(), ends_.departing);
-    while (true) {
-      auto fact = facts.next();
-      if (!fact) return forward(fact);
-      const auto* session = *fact == nullptr ? nullptr : std::get_if<SessionFact>(*fact);
-      if (session == nullptr) return {};
+  void count(const FactSlice& slice) {
+    for (const Fact& fact : slice.facts) {
+      const auto* session = std::get_if<SessionFact>(&fact);
+      if (session == nullptr) return;
       step_.total += 2;
       if (!session->row) continue;
       const SessionSummary& summary = session->row->summary;
@@ -192,15 +294,14 @@ class Move {
 
   // False if it was told to stop.
   Result<bool> copy() {
-    FactCursor next = ends_.next;
-    while (!next.is_end()) {
-      if (!go_on(step_.done)) return false;
-      auto slice = ends_.from.transfer().read(ends_.departing, next);
+    for (FactCursor next; !next.is_end();) {
+      auto slice = read(next);
       if (!slice) return forward(slice);
+      count(*slice);
+      if (!go_on(step_.done)) return false;
+      std::ranges::copy(versions_in(*slice), std::back_inserter(versions_));
       if (auto put = put_blobs(*slice); !put) return forward(put);
-      if (auto taken = ends_.to.transfer().take(ends_.arriving, *slice); !taken) {
-        return forward(taken);
-      }
+      if (auto taken = ends_.to.transfer().take(arrival_, *slice); !taken) return forward(taken);
       step_.done += slice->facts.size();
       next = std::move(slice->next);
     }
@@ -229,85 +330,104 @@ class Move {
     return {};
   }
 
-  Result<void> end() {
-    if (auto synced = ends_.to.upkeep().sync(); !synced) return synced;
-    auto gone = ends_.from.transfer().end(ends_.departing, MoveEnd::moved);
-    if (!gone) return gone;
-    return ends_.to.transfer().end(ends_.arriving, MoveEnd::moved);
+  // False if it was refused because of a change. The source of a fork is not marked. After any
+  // other error it may have been done: the next call asks.
+  Result<bool> mark() {
+    if (fork_ != nullptr) return true;
+    auto marked = ends_.from.transfer().mark_moved(ends_.destination, arrival_.attempt, versions_);
+    if (marked) return true;
+    const ErrorCode code = marked.error().code;
+    const bool has_changed = code == ErrorCode::conflict || code == ErrorCode::not_found;
+    if (has_changed || code == ErrorCode::lease_held) discard();
+    if (has_changed) return false;
+    return forward(marked);
+  }
+
+  // Of a move that is marked, another call may have released it. A fork was released by no one else.
+  Result<void> finish() {
+    return fork_ == nullptr ? release(ends_, arrival_) : ends_.to.transfer().release(arrival_);
   }
 
   const Ends& ends_;
-  const CopyOptions& options_;
+  const FactSource source_;
+  const copy::ForkFacts* fork_;
+  const bool with_damage_;
   const Progress& progress_;
-  Step step_;
+  const Arrival arrival_;
+  std::vector<SessionVersion> versions_;
   std::set<Digest> blobs_;
+  MoveReport report_;
+  Step step_;
 };
 
-CopyReport sum(const CopyReport& a, const CopyReport& b) {
-  return {.sessions = a.sessions + b.sessions,
-          .entries = a.entries + b.entries,
-          .commits = a.commits + b.commits,
-          .calls = a.calls + b.calls,
-          .messages = a.messages + b.messages,
-          .claims = std::max(a.claims, b.claims),
-          .blobs = a.blobs + b.blobs,
-          .damaged = a.damaged + b.damaged,
-          .is_complete = a.is_complete && b.is_complete};
+/// `attempt` until the sessions did not change meanwhile.
+template <class Try>
+Result<MoveReport> try_again(const Progress& progress, const Try& attempt) {
+  for (int i = 0; i < attempts_max; ++i) {
+    std::optional<MoveReport> report;
+    auto told = rules::followed(progress, [&](const Progress& follow) -> Result<void> {
+      auto tried = attempt(follow);
+      if (!tried) return forward(tried);
+      report = *std::move(tried);
+      return {};
+    });
+    if (!told) return forward(told);
+    if (report) return *std::move(report);
+  }
+  return fail(ErrorCode::conflict,
+              "the sessions changed again and again meanwhile: pause them first");
 }
 
 }  // namespace
 
-Result<CopyReport> copy_store(Store& from, Store& to, const CopyOptions& options,
-                              const Progress& progress) {
-  Mover mover(from, to);
-  if (auto apart = mover.check_apart(); !apart) return forward(apart);
-  CopyReport report;
-  // The move that was cut off, if any, then the one that is asked for.
-  for (bool is_asked_for = false; !is_asked_for && report.is_complete;) {
-    auto standing = mover.look();
-    if (!standing) return forward(standing);
-    if (standing->is_only_to_land()) {
-      if (auto landed = mover.land(*standing); !landed) return forward(landed);
-      continue;
-    }
-    if (standing->is_arriving() && !standing->is_open_in_both()) {
-      if (auto gone = mover.throw_away(standing->arrival.ticket); !gone) return forward(gone);
-    }
-    is_asked_for = standing->departure.open == 0;
-    CopyOptions asked = options;
-    if (is_asked_for && options.sessions.empty()) {
-      if (auto all = plan_copy(from, options); !all) return forward(all);
-    }
-    if (is_asked_for && options.with_relatives) {
-      asked.sessions = copy::with_relatives(from, std::move(asked.sessions));
-    }
-    auto ends = mover.open(asked);
-    if (!ends) return forward(ends);
-    auto moved = rules::followed(
-        progress, [&](const Progress& told) { return Move(*ends, options, told).run(); });
-    if (!moved && is_final(moved.error().code)) {
-      // Should that fail too, it can be done again; the first error is the one to know.
-      static_cast<void>(abandon_copy(from, to));
-    }
-    if (!moved) return moved;
-    report = sum(report, *moved);
-  }
+Result<MoveReport> move_sessions(Store& from, Store& to, const MoveOptions& options,
+                                 const Progress& progress) {
+  auto ends = ends_of(from, to, options.place);
+  if (!ends) return forward(ends);
+  auto before = settle_leftover(*ends);
+  if (!before) return forward(before);
+  MoveOptions asked = options;
+  asked.place = ends->destination.place;
+  auto report =
+      try_again(progress, [&](const Progress& follow) -> Result<std::optional<MoveReport>> {
+        auto going = plan_move(from, asked);
+        if (!going) return forward(going);
+        if (going->empty()) return MoveReport{};
+        auto owners =
+            from.transfer().find_owners(asked.sessions.empty() ? std::vector<SessionId>{} : *going);
+        if (!owners) return forward(owners);
+        return Attempt(*ends, *std::move(owners), nullptr, asked.with_damage, follow).run();
+      });
+  if (report) report->sessions += *before;
   return report;
 }
 
-Result<void> abandon_copy(Store& from, Store& to) {
-  Mover mover(from, to);
-  auto standing = mover.look();
-  if (!standing) return forward(standing);
-  if (standing->is_only_to_land()) {
+Result<void> abandon_move(Store& from, Store& to) {
+  auto ends = ends_of(from, to, {});
+  if (!ends) return forward(ends);
+  auto found = find_leftover(*ends);
+  if (!found) return forward(found);
+  if (!*found) return {};
+  if ((*found)->is_marked) {
     return fail(ErrorCode::conflict,
-                "the sessions are the target's already: copy again, and they can run there");
+                "the sessions are the target's already: move again, and they can run there");
   }
-  if (standing->departure.open != 0) {
-    auto abandoned = mover.abandon(standing->departure.open);
-    if (!abandoned) return abandoned;
-  }
-  return standing->is_arriving() ? mover.throw_away(standing->arrival.ticket) : Result<void>();
+  return to.transfer().discard((*found)->arrival);
+}
+
+Result<MoveReport> copy_session(Store& from, const SessionId& session, Store& to,
+                                const CopyOptions& options, const Progress& progress) {
+  auto ends = ends_of(from, to, {});
+  if (!ends) return forward(ends);
+  if (auto settled = settle_leftover(*ends); !settled) return forward(settled);
+  return try_again(progress, [&](const Progress& follow) -> Result<std::optional<MoveReport>> {
+    auto owners = from.transfer().find_owners(copy::with_relatives(from, {session}));
+    if (!owners) return forward(owners);
+    auto fork =
+        copy::ForkFacts::of(from.transfer(), {.owners = *owners, .arrival = {}}, session, options);
+    if (!fork) return forward(fork);
+    return Attempt(*ends, *std::move(owners), &*fork, options.with_damage, follow).run();
+  });
 }
 
 }  // namespace perdure

@@ -9,14 +9,21 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/body.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/transfer.hpp"
 
 namespace perdure::copy {
 
 /// The blob that a fact names, which has to be there before the fact.
 [[nodiscard]] std::optional<BlobRef> blob_of(const Fact& fact);
+
+/// A number that no other attempt has.
+[[nodiscard]] std::uint64_t new_attempt();
+
+/// The sum over what every write to these sessions changes: their rows, segments and what was pruned.
+[[nodiscard]] Result<Digest> trace(Transfer& transfer, const FactSource& source);
 
 class FactStream {
  public:
@@ -26,11 +33,9 @@ class FactStream {
   explicit FactStream(Read read, FactCursor from = {}) : read_(std::move(read)) {
     slice_.next = std::move(from);
   }
-  /// `transfer` must outlive this.
-  FactStream(Transfer& transfer, Passage passage, FactCursor from = {})
-      : FactStream([&transfer, passage = std::move(passage)](
-                       const FactCursor& place) { return transfer.read(passage, place); },
-                   std::move(from)) {}
+  /// `transfer` must outlive this. Of an arrival only that attempt is read.
+  /// Fails: `lease_lost` if another attempt has taken its place.
+  FactStream(Transfer& transfer, FactSource source, FactCursor from = {});
 
   /// Valid until the next call; null at the end.
   [[nodiscard]] Result<const Fact*> next();

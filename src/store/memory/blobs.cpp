@@ -12,8 +12,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::memory {
 
@@ -33,7 +32,7 @@ std::unexpected<Error> no_blob(const BlobRef& ref) {
 
 }  // namespace
 
-Result<BlobRef> MemoryBlobs::put(std::string_view bytes) {
+Result<BlobRef> MemoryStore::put(std::string_view bytes) {
   if (bytes.size() > blob_bytes_max) {
     return fail(
         ErrorCode::invalid_argument,
@@ -50,16 +49,7 @@ Result<BlobRef> MemoryBlobs::put(std::string_view bytes) {
   });
 }
 
-Result<std::string> MemoryBlobs::get(const BlobRef& ref) {
-  return base_.state.with([&](State& state) -> Result<std::string> {
-    const std::string* blob = find_blob(state, ref);
-    if (blob == nullptr) return no_blob(ref);
-    ++state.counters.rows_read;
-    return *blob;
-  });
-}
-
-Result<std::string> MemoryBlobs::read(const BlobRef& ref, std::uint64_t offset,
+Result<std::string> MemoryStore::read(const BlobRef& ref, std::uint64_t offset,
                                       std::uint64_t size) {
   return base_.state.with([&](State& state) -> Result<std::string> {
     const std::string* blob = find_blob(state, ref);
@@ -68,11 +58,6 @@ Result<std::string> MemoryBlobs::read(const BlobRef& ref, std::uint64_t offset,
     if (offset >= blob->size()) return std::string();
     return blob->substr(offset, size);
   });
-}
-
-Result<bool> MemoryBlobs::contains(const BlobRef& ref) {
-  return base_.state.with(
-      [&](State& state) -> Result<bool> { return find_blob(state, ref) != nullptr; });
 }
 
 }  // namespace perdure::memory

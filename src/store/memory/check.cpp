@@ -1,8 +1,6 @@
 // A check of plain tables: no file can be damaged here, so a finding is a bug of ours.
 // What it looks at is what the tables keep twice.
 
-#include "perdure/store/check.hpp"
-
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
@@ -15,10 +13,10 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/progress.hpp"
-#include "rules/findings.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "rules/check_run.hpp"
 #include "rules/followed.hpp"
 #include "rules/soundness.hpp"
 
@@ -100,7 +98,7 @@ void check_blobs(const State& state, rules::Findings& found) {
 }  // namespace
 
 // The callback is called before and after, not in between: the tables are locked then.
-Result<CheckReport> MemoryUpkeep::check(const Progress& progress) {
+Result<CheckReport> MemoryStore::check(const Progress& progress) {
   rules::Findings found;
   Step step{.done = 0, .total = 1};
   auto told = rules::goes_on(progress, step);

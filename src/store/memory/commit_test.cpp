@@ -8,17 +8,15 @@
 
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
-#include "memory/undo.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure::memory {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "memory/lines.hpp"
 #include "memory/roles.hpp"
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
@@ -19,7 +18,7 @@
 
 namespace perdure::memory {
 
-Result<void> MemoryInbox::post(const NewInboxMessage& message) {
+Result<void> MemoryStore::post(const NewInboxMessage& message) {
   auto checked = rules::check(message);
   if (!checked) return checked;
   return base_.state.with([&](State& state) -> Result<void> {
@@ -46,7 +45,7 @@ Result<void> MemoryInbox::post(const NewInboxMessage& message) {
   });
 }
 
-Result<std::vector<InboxMessage>> MemoryInbox::list(const SessionId& session, std::size_t limit) {
+Result<std::vector<InboxMessage>> MemoryStore::list(const SessionId& session, std::size_t limit) {
   auto checked = rules::check_limit(limit);
   if (!checked) return forward(checked);
   return base_.state.with([&](State& state) -> Result<std::vector<InboxMessage>> {

@@ -7,18 +7,17 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "memory/calls.hpp"
-#include "memory/lines.hpp"
+#include "memory/commit.hpp"
 #include "memory/roles.hpp"
+#include "memory/rows.hpp"
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "rules/calls.hpp"
 #include "rules/checks.hpp"
 
@@ -60,7 +59,7 @@ bool is_wanted(const CallQuery& query, const Call& call) {
 
 }  // namespace
 
-Result<Call> MemoryLedger::read(const SessionId& session, Position call) {
+Result<Call> MemoryStore::read(const SessionId& session, Position call) {
   return base_.state.with([&](State& state) -> Result<Call> {
     auto table = find_session(state, session);
     if (!table) return forward(table);
@@ -74,7 +73,7 @@ Result<Call> MemoryLedger::read(const SessionId& session, Position call) {
   });
 }
 
-Result<std::optional<Call>> MemoryLedger::find_holder(const Digest& key) {
+Result<std::optional<Call>> MemoryStore::find_holder(const Digest& key) {
   return base_.state.with([&](State& state) -> Result<std::optional<Call>> {
     const auto found = state.key_holders.find(key);
     auto claim = find_claim(state, key);
@@ -85,37 +84,21 @@ Result<std::optional<Call>> MemoryLedger::find_holder(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> MemoryLedger::by_key(const Digest& key) {
+// Of the same age by the clock, a claim, whose session is gone, comes before all, and those of an
+// older session before others.
+Result<std::vector<Call>> MemoryStore::with_key(const Digest& key) {
   return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
     std::vector<Call> calls;
-    const auto found = state.calls_by_key.find(key);
-    if (found != state.calls_by_key.end()) {
-      for (const CallRef& ref : found->second) calls.push_back(call_at(state, ref));
+    for (const Digest& claimed : {key, rules::claim_key(key)}) {
+      if (auto claim = find_claim(state, claimed)) calls.push_back(*std::move(claim));
     }
-    // Of the same age by the clock, those of the older session come first, and a claim, whose
-    // session is gone, before all.
-    std::ranges::sort(calls, {}, [&](const Call& call) {
-      return std::tuple(call.intended_at, state.sessions.at(call.session).born, call.position);
-    });
-    if (const auto claim = find_claim(state, key)) {
-      calls.insert(std::ranges::lower_bound(calls, claim->intended_at, {}, &Call::intended_at),
-                   *claim);
-    }
-    state.counters.rows_read += calls.size();
-    return calls;
-  });
-}
-
-Result<std::vector<Call>> MemoryLedger::find_claims(const Digest& key) {
-  return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
-    std::vector<Call> calls;
-    if (const auto claim = find_claim(state, rules::claim_key(key))) calls.push_back(*claim);
     std::vector<const SessionTable*> tables;
     for (const SessionTable& table : state.sessions | std::views::values) tables.push_back(&table);
     std::ranges::sort(tables, {}, &SessionTable::born);
     for (const SessionTable* table : tables) {
       for (const Call& call : table->calls | std::views::values) {
-        if (call.claimed == key && rules::holds_key(call.state)) calls.push_back(call);
+        const bool is_claim = call.claimed == key && rules::holds_key(call.state);
+        if (call.key == key || is_claim) calls.push_back(call);
       }
     }
     std::ranges::stable_sort(calls, {}, &Call::intended_at);
@@ -124,7 +107,7 @@ Result<std::vector<Call>> MemoryLedger::find_claims(const Digest& key) {
   });
 }
 
-Result<std::vector<Call>> MemoryLedger::list(const CallQuery& query) {
+Result<std::vector<Call>> MemoryStore::list(const CallQuery& query) {
   auto checked = rules::check(query);
   if (!checked) return forward(checked);
   return base_.state.with([&](State& state) -> Result<std::vector<Call>> {

@@ -9,14 +9,12 @@
 #include <span>
 #include <vector>
 
-#include "memory/lines.hpp"
 #include "memory/roles.hpp"
+#include "memory/rows.hpp"
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
-#include "perdure/store/point.hpp"
 #include "rules/checks.hpp"
 #include "rules/match.hpp"
 
@@ -62,7 +60,7 @@ Result<std::vector<Stretch>> find_line(const State& state, const SessionId& sess
 
 }  // namespace
 
-Result<std::vector<Entry>> MemoryLog::read(const SessionId& session, const LogQuery& query) {
+Result<std::vector<Entry>> MemoryStore::read(const SessionId& session, const LogQuery& query) {
   auto checked = rules::check(query);
   if (!checked) return forward(checked);
   return base_.state.with([&](State& state) -> Result<std::vector<Entry>> {
@@ -78,8 +76,8 @@ Result<std::vector<Entry>> MemoryLog::read(const SessionId& session, const LogQu
   });
 }
 
-Result<std::optional<Entry>> MemoryLog::find_value(const SessionId& session,
-                                                   const std::string& channel, Point as_of) {
+Result<std::optional<Entry>> MemoryStore::find_value(const SessionId& session,
+                                                     const std::string& channel, Point as_of) {
   return base_.state.with([&](State& state) -> Result<std::optional<Entry>> {
     auto line = find_line(state, session, as_of);
     if (!line) return forward(line);
@@ -95,19 +93,8 @@ Result<std::optional<Entry>> MemoryLog::find_value(const SessionId& session,
   });
 }
 
-Result<Checkpoint> MemoryLog::read_checkpoint(const SessionId& session, Version version) {
-  return base_.state.with([&](State& state) -> Result<Checkpoint> {
-    auto table = find_session(state, session);
-    if (!table) return forward(table);
-    auto place = resolve(state, **table, Point::version(version));
-    if (!place) return forward(place);
-    ++state.counters.rows_read;
-    return (*table)->checkpoints.at(version).checkpoint;
-  });
-}
-
-Result<std::vector<Checkpoint>> MemoryLog::checkpoints(const SessionId& session,
-                                                       const CheckpointQuery& query) {
+Result<std::vector<Checkpoint>> MemoryStore::checkpoints(const SessionId& session,
+                                                         const CheckpointQuery& query) {
   auto checked = rules::check(query);
   if (!checked) return forward(checked);
   return base_.state.with([&](State& state) -> Result<std::vector<Checkpoint>> {
@@ -124,7 +111,7 @@ Result<std::vector<Checkpoint>> MemoryLog::checkpoints(const SessionId& session,
   });
 }
 
-Result<std::vector<Segment>> MemoryLog::line(const SessionId& session, Point as_of) {
+Result<std::vector<Segment>> MemoryStore::line(const SessionId& session, Point as_of) {
   return base_.state.with([&](State& state) -> Result<std::vector<Segment>> {
     auto line = find_line(state, session, as_of);
     if (!line) return forward(line);
@@ -135,8 +122,8 @@ Result<std::vector<Segment>> MemoryLog::line(const SessionId& session, Point as_
   });
 }
 
-Result<std::optional<Receipt>> MemoryLog::find_receipt(const SessionId& session,
-                                                       const BatchId& batch) {
+Result<std::optional<Receipt>> MemoryStore::find_receipt(const SessionId& session,
+                                                         const BatchId& batch) {
   return base_.state.with([&](State& state) -> Result<std::optional<Receipt>> {
     auto table = find_session(state, session);
     if (!table) return forward(table);

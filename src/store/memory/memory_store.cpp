@@ -15,16 +15,11 @@
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/changes.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/doctor.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
@@ -35,70 +30,48 @@ namespace perdure {
 
 namespace memory {
 
-namespace {
-
-class MemoryStore final : public Store {
- public:
-  MemoryStore(Clock& clock, StoreInfo info) : base_{clock, std::move(info), {}} {}
-
-  Result<Receipt> commit(const Lease& lease, const Batch& batch) override {
-    auto checked = rules::check(batch);
-    if (!checked) return forward(checked);
-    return base_.state.with(
-        [&](State& state) { return memory::commit(state, lease, batch, base_.clock.now()); });
-  }
-
-  Result<Created> create(const NewSession& session, const WorkerId& worker,
-                         const Batch& first) override {
-    if (auto checked = rules::check(session); !checked) return forward(checked);
-    if (auto checked = rules::check(first); !checked) return forward(checked);
-    return base_.state.with(
-        [&](State& state) { return memory::create(state, session, worker, first, base_.clock); });
-  }
-
-  Sessions& sessions() override { return sessions_; }
-  Ownership& ownership() override { return ownership_; }
-  Log& log() override { return log_; }
-  Ledger& ledger() override { return ledger_; }
-  Inbox& inbox() override { return inbox_; }
-  Blobs& blobs() override { return blobs_; }
-  Changes& changes() override { return changes_; }
-  Retention& retention() override { return retention_; }
-  Upkeep& upkeep() override { return upkeep_; }
-  Transfer& transfer() override { return transfer_; }
-
- private:
-  Base base_;
-  MemorySessions sessions_{base_};
-  MemoryOwnership ownership_{base_};
-  MemoryLog log_{base_};
-  MemoryLedger ledger_{base_};
-  MemoryInbox inbox_{base_};
-  MemoryBlobs blobs_{base_};
-  MemoryChanges changes_{base_};
-  MemoryRetention retention_{base_};
-  MemoryUpkeep upkeep_{base_};
-  MemoryTransfer transfer_{base_};
-};
-
-}  // namespace
-
-StoreCounters MemoryUpkeep::counters() const {
-  return base_.state.with([](State& state) { return state.counters; });
+Result<Receipt> MemoryStore::commit(const Lease& lease, const Batch& batch) {
+  auto checked = rules::check(batch);
+  if (!checked) return forward(checked);
+  return base_.state.with(
+      [&](State& state) { return memory::commit(state, lease, batch, base_.clock.now()); });
 }
 
-Result<void> MemoryUpkeep::backup(const std::string& /*path*/, const Progress& /*progress*/) {
+Result<Created> MemoryStore::create(const NewSession& session, const WorkerId& worker,
+                                    const Batch& first) {
+  if (auto checked = rules::check(session); !checked) return forward(checked);
+  if (auto checked = rules::check(first); !checked) return forward(checked);
+  return base_.state.with(
+      [&](State& state) { return memory::create(state, session, worker, first, base_.clock); });
+}
+
+StoreInfo MemoryStore::info() const {
+  StoreInfo info = base_.info;
+  auto counters =
+      base_.state.with([](State& state) -> Result<StoreCounters> { return state.counters; });
+  if (counters) info.counters = *counters;
+  return info;
+}
+
+// Only this process can make a change.
+Result<std::uint64_t> MemoryStore::wait_for_change(std::uint64_t since, Duration timeout) {
+  return base_.state.wait(
+      timeout, [since](const State& state) { return state.changes > since; },
+      [](const State& state) -> Result<std::uint64_t> { return state.changes; });
+}
+
+Result<void> MemoryStore::backup(const std::string& /*path*/, const Progress& /*progress*/) {
   return fail(ErrorCode::unsupported, "a store in memory has no file to back up", "operation");
 }
 
-Result<std::vector<Remark>> MemoryUpkeep::doctor() {
+Result<std::vector<Remark>> MemoryStore::doctor() {
   return std::vector{Remark{.gravity = Gravity::danger,
                             .topic = "disk",
                             .what = "the store is in memory: all of it goes with the process",
                             .advice = "open a file or a database"}};
 }
 
-Result<void> MemoryUpkeep::sync() {
+Result<void> MemoryStore::sync() {
   return base_.state.with([](State&) -> Result<void> { return {}; });
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

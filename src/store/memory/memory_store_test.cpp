@@ -10,15 +10,12 @@
 #include "doubles/fake_clock.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
-#include "perdure/store/limits.hpp"
-#include "perdure/store/open.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {
@@ -30,12 +27,12 @@ TEST(MemoryStore, KeepsASessionFromItsFirstEntryToAFork) {
   options.clock = &clock;
   options.ids = &ids;
   const auto store = open_memory(options).value();
-  const std::uint64_t start = store->changes().current().value();
+  const std::uint64_t start = store->change_number().value();
 
   NewSession session;
   session.id = SessionId::parse("ses_1").value();
   ASSERT_TRUE(store->sessions().create(session));
-  EXPECT_EQ(store->changes().wait(start, Duration::max()).value(), start + 1);
+  EXPECT_EQ(store->wait_for_change(start, Duration::max()).value(), start + 1);
   NewWorker worker;
   worker.id = WorkerId::parse("wrk_1").value();
   worker.lease_time = lease_time_max;
@@ -65,14 +62,14 @@ TEST(MemoryStore, KeepsASessionFromItsFirstEntryToAFork) {
   const auto log = store->log().read(fork.id, {}).value();
   ASSERT_EQ(log.size(), 1U);
   EXPECT_EQ(store->blobs().get(log[0].body.blob().value()).value(), "large");
-  EXPECT_EQ(store->upkeep().counters().commits, 1U);
-  EXPECT_TRUE(store->upkeep().sync());
+  EXPECT_EQ(store->info().counters.commits, 1U);
+  EXPECT_TRUE(store->sync());
 }
 
 TEST(MemoryStore, WaitingWithoutTimeReturnsAtOnce) {
   const auto store = open_memory({}).value();
-  EXPECT_EQ(store->changes().wait(0, Duration(0)).value(), 0U);
-  EXPECT_EQ(store->changes().wait(0, Duration::min()).value(), 0U);
+  EXPECT_EQ(store->wait_for_change(0, Duration(0)).value(), 0U);
+  EXPECT_EQ(store->wait_for_change(0, Duration::min()).value(), 0U);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "memory/lines.hpp"
 #include "memory/roles.hpp"
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
@@ -44,7 +43,7 @@ bool give_up(Grant& grant, const WorkerId& worker) {
 
 }  // namespace
 
-Result<void> MemoryOwnership::enroll(const NewWorker& worker) {
+Result<void> MemoryStore::enroll(const NewWorker& worker) {
   auto checked = rules::check(worker);
   if (!checked) return checked;
   return base_.state.with([&](State& state) -> Result<void> {
@@ -59,7 +58,7 @@ Result<void> MemoryOwnership::enroll(const NewWorker& worker) {
   });
 }
 
-Result<void> MemoryOwnership::renew(const WorkerId& worker) {
+Result<void> MemoryStore::renew(const WorkerId& worker) {
   return base_.state.with([&](State& state) -> Result<void> {
     const auto found = state.workers.find(worker);
     if (found == state.workers.end()) return require_live(state, worker, Uptime{});
@@ -70,7 +69,7 @@ Result<void> MemoryOwnership::renew(const WorkerId& worker) {
   });
 }
 
-Result<void> MemoryOwnership::retire(const WorkerId& worker) {
+Result<void> MemoryStore::retire(const WorkerId& worker) {
   return base_.state.with([&](State& state) -> Result<void> {
     if (!state.workers.contains(worker)) return {};
     for (auto& [id, table] : state.sessions) {
@@ -83,8 +82,8 @@ Result<void> MemoryOwnership::retire(const WorkerId& worker) {
   });
 }
 
-Result<Lease> MemoryOwnership::acquire(const SessionId& session, const WorkerId& worker,
-                                       Sync /*sync*/) {
+Result<Lease> MemoryStore::acquire(const SessionId& session, const WorkerId& worker,
+                                   Sync /*sync*/) {
   return base_.state.with([&](State& state) -> Result<Lease> {
     auto table = find_session(state, session);
     if (!table) return forward(table);
@@ -101,7 +100,7 @@ Result<Lease> MemoryOwnership::acquire(const SessionId& session, const WorkerId&
   });
 }
 
-Result<void> MemoryOwnership::release(const Lease& lease) {
+Result<void> MemoryStore::release(const Lease& lease) {
   return base_.state.with([&](State& state) -> Result<void> {
     auto table = find_session(state, lease.session);
     if (!table || (*table)->grant.fence != lease.fence) return {};
@@ -112,8 +111,8 @@ Result<void> MemoryOwnership::release(const Lease& lease) {
   });
 }
 
-Result<ResourceLease> MemoryOwnership::acquire_resource(const std::string& name,
-                                                        const WorkerId& worker) {
+Result<ResourceLease> MemoryStore::acquire_resource(const std::string& name,
+                                                    const WorkerId& worker) {
   auto checked = rules::check_resource(name);
   if (!checked) return forward(checked);
   return base_.state.with([&](State& state) -> Result<ResourceLease> {
@@ -129,7 +128,7 @@ Result<ResourceLease> MemoryOwnership::acquire_resource(const std::string& name,
   });
 }
 
-Result<void> MemoryOwnership::release_resource(const ResourceLease& lease) {
+Result<void> MemoryStore::release_resource(const ResourceLease& lease) {
   return base_.state.with([&](State& state) -> Result<void> {
     const auto found = state.resources.find(lease.name);
     if (found == state.resources.end() || found->second.fence != lease.fence) return {};
@@ -138,7 +137,7 @@ Result<void> MemoryOwnership::release_resource(const ResourceLease& lease) {
   });
 }
 
-Result<std::optional<Holder>> MemoryOwnership::find_resource(const std::string& name) {
+Result<std::optional<Holder>> MemoryStore::find_resource(const std::string& name) {
   return base_.state.with([&](State& state) -> Result<std::optional<Holder>> {
     const auto found = state.resources.find(name);
     if (found == state.resources.end()) return std::nullopt;

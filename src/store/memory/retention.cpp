@@ -1,6 +1,6 @@
-// Forgetting in a memory store: each method is one slice.
+// Forgetting in a memory store: what may be dropped, then the methods.
 
-#include "perdure/store/retention.hpp"
+#include "memory/retention.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,33 +8,170 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
 #include <ranges>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "memory/lines.hpp"
 #include "memory/roles.hpp"
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
-#include "memory/sweep.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/point.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
 
 namespace perdure::memory {
+
+// Plain and slow: every call and every segment is looked at, each time.
+
+namespace {
+
+/// Positions of the segment that calls of any session still need.
+std::set<Position> needed(const State& state, SegmentId segment) {
+  std::set<Position> positions;
+  for (const SessionTable& session : state.sessions | std::views::values) {
+    for (const Call& call : session.calls | std::views::values) {
+      for (const Position one : {call.position, call.args, call.result.value_or(0)}) {
+        if (!rules::needs(call, one)) continue;
+        const auto place = locate(state, session, one);
+        if (place && place->segment == segment) positions.insert(one);
+      }
+    }
+  }
+  return positions;
+}
+
+/// Where each entry is replaced, by position.
+std::map<Position, Position> replacements(const SegmentTable& table) {
+  std::map<Position, Position> found;
+  std::map<std::string, Position> next;
+  for (const EntryRow& row : table.entries | std::views::reverse) {
+    const Entry& entry = row.entry;
+    const auto later = next.find(entry.channel);
+    found[entry.position] = later == next.end() ? rules::never : later->second;
+    if (entry.fold == Fold::replace) next[entry.channel] = entry.position;
+  }
+  return found;
+}
+
+void add_shadow(SegmentTable& table, rules::Shadow shadow) {
+  std::vector<rules::Shadow> others;
+  for (const rules::Shadow& one : table.shadows) {
+    if (rules::touch(one, shadow)) {
+      shadow = rules::join(one, shadow);
+    } else {
+      others.push_back(one);
+    }
+  }
+  others.push_back(shadow);
+  std::ranges::sort(others, {}, &rules::Shadow::first);
+  table.shadows = std::move(others);
+}
+
+bool has_child(const State& state, SegmentId segment) {
+  return std::ranges::any_of(state.segments | std::views::values, [segment](const auto& table) {
+    return table.segment.parent == segment;
+  });
+}
+
+Freed bodies_of(const SegmentTable& table) {
+  Freed freed{.items = table.entries.size(), .bytes = 0};
+  for (const EntryRow& row : table.entries) freed.bytes += row.entry.body.bytes().size();
+  return freed;
+}
+
+/// The owner of the segment's parent, if that is removed too.
+std::optional<std::uint64_t> removed_parent(const State& state, const Segment& segment) {
+  if (!segment.parent) return std::nullopt;
+  const SegmentTable& parent = state.segments.at(*segment.parent);
+  return parent.segment.session.empty() ? std::optional(parent.owner) : std::nullopt;
+}
+
+}  // namespace
+
+std::set<Position> kept_points(const State& state, const SegmentTable& table) {
+  std::set<Position> points;
+  for (const SegmentTable& other : state.segments | std::views::values) {
+    if (other.segment.parent == table.segment.id) points.insert(other.segment.parent_position);
+  }
+  const auto owner = state.sessions.find(table.segment.session);
+  if (owner == state.sessions.end()) return points;
+  for (const CheckpointRow& row : owner->second.checkpoints | std::views::values) {
+    if (row.segment == table.segment.id) points.insert(row.checkpoint.position);
+  }
+  if (owner->second.segments.back() == table.segment.id) points.insert(owner->second.row.head);
+  return points;
+}
+
+Pruned sweep(State& state, SegmentTable& table, Position from, Position to) {
+  const std::set<Position> points = kept_points(state, table);
+  const std::set<Position> stay = needed(state, table.segment.id);
+  const std::map<Position, Position> replaced = replacements(table);
+  Pruned dropped;
+  std::vector<EntryRow> left;
+  for (const EntryRow& row : table.entries) {
+    const Position position = row.entry.position;
+    const auto next = points.lower_bound(position);
+    const auto kept = next == points.end() ? std::nullopt : std::optional(*next);
+    const bool is_inside = position >= from && position <= to;
+    if (!is_inside || rules::is_seen(position, replaced.at(position), kept) ||
+        stay.contains(position)) {
+      left.push_back(row);
+      continue;
+    }
+    ++dropped.entries;
+    dropped.bytes += row.entry.body.bytes().size();
+    add_shadow(
+        table,
+        {.first = position, .upto = replaced.at(position), .entries = 1, .tally = row.entry.tally});
+  }
+  table.entries = std::move(left);
+  return dropped;
+}
+
+Freed clear(State& state, std::uint64_t owner) {
+  std::vector<SegmentId> segments;
+  for (const auto& [id, table] : state.segments) {
+    if (table.owner == owner) segments.push_back(id);
+  }
+  Freed freed;
+  std::set<std::uint64_t> parents;
+  // Branches are younger than what they leave.
+  for (const SegmentId id : segments | std::views::reverse) {
+    SegmentTable& table = state.segments.at(id);
+    if (has_child(state, id)) {
+      const Pruned trimmed = sweep(state, table, 0, rules::never);
+      freed.items += trimmed.entries;
+      freed.bytes += trimmed.bytes;
+      continue;
+    }
+    const Freed bodies = bodies_of(table);
+    freed.items += bodies.items;
+    freed.bytes += bodies.bytes;
+    const auto parent = removed_parent(state, table.segment);
+    if (parent && *parent != owner) parents.insert(*parent);
+    state.segments.erase(id);
+  }
+  for (const std::uint64_t parent : parents) {
+    const Freed more = clear(state, parent);
+    freed.items += more.items;
+    freed.bytes += more.bytes;
+  }
+  return freed;
+}
+
+// Forgetting in a memory store: each method is one slice.
 
 namespace {
 
@@ -69,15 +206,6 @@ Position kept_before(const State& state, const SessionTable& table, Version numb
   return before;
 }
 
-/// Fails: `not_found`; `conflict` while it is being moved.
-Result<SessionTable*> find_at_rest(State& state, const SessionId& id) {
-  auto table = find_session(state, id);
-  if (!table) return table;
-  auto rests = rules::check_at_rest(id, (*table)->moved);
-  if (!rests) return forward(rests);
-  return table;
-}
-
 EntryRow* find_own_entry(State& state, const SessionTable& table, Position position) {
   const auto place = locate(state, table, position);
   if (!place) return nullptr;
@@ -96,7 +224,7 @@ Result<void> check_removable(const State& state, const SessionTable& table, Upti
         holder->worker.text());
   }
   // What became of the calls of a session that was moved is the other store's to say.
-  if (!table.moved.is_here()) return rules::check_at_rest(table.row.id, table.moved);
+  if (!table.moved.is_here()) return {};
   for (const Call& call : table.calls | std::views::values) {
     if (!rules::is_open(call.state)) continue;
     const std::string name = call_name(call.session, call.position);
@@ -143,10 +271,10 @@ std::set<Digest> named_blobs(const State& state) {
 
 }  // namespace
 
-Result<Pruned> MemoryRetention::prune(const SessionId& session, const Keep& keep,
-                                      const Progress& progress) {
+Result<Pruned> MemoryStore::prune(const SessionId& session, const Keep& keep,
+                                  const Progress& progress) {
   auto pruned = base_.state.with([&](State& state) -> Result<Pruned> {
-    auto table = find_at_rest(state, session);
+    auto table = find_session(state, session);
     if (!table) return forward(table);
     const Version newest = newest_from(**table, keep.last);
     const auto names = std::erase_if((*table)->checkpoints, [&](const auto& row) {
@@ -164,9 +292,9 @@ Result<Pruned> MemoryRetention::prune(const SessionId& session, const Keep& keep
   return reported(progress, std::move(pruned));
 }
 
-Result<Pruned> MemoryRetention::forget(const SessionId& session, Version version) {
+Result<Pruned> MemoryStore::forget(const SessionId& session, Version version) {
   return base_.state.with([&](State& state) -> Result<Pruned> {
-    auto table = find_at_rest(state, session);
+    auto table = find_session(state, session);
     if (!table) return forward(table);
     auto place = resolve(state, **table, Point::version(version));
     if (!place) return forward(place);
@@ -179,10 +307,9 @@ Result<Pruned> MemoryRetention::forget(const SessionId& session, Version version
   });
 }
 
-Result<Freed> MemoryRetention::erase(const SessionId& session,
-                                     const std::vector<Position>& positions) {
+Result<Freed> MemoryStore::erase(const SessionId& session, const std::vector<Position>& positions) {
   return base_.state.with([&](State& state) -> Result<Freed> {
-    auto table = find_at_rest(state, session);
+    auto table = find_session(state, session);
     if (!table) return forward(table);
     std::vector<EntryRow*> rows;
     for (const Position position : positions) {
@@ -200,12 +327,13 @@ Result<Freed> MemoryRetention::erase(const SessionId& session,
       entry.body = Body::from_stored(entry.body.codec(), {});
       entry.condition = Condition::erased;
     }
+    ++(*table)->row.revision;
     state.note_change();
     return freed;
   });
 }
 
-Result<Freed> MemoryRetention::remove(const SessionId& session, const Progress& progress) {
+Result<Freed> MemoryStore::remove(const SessionId& session, const Progress& progress) {
   auto removed = base_.state.with([&](State& state) -> Result<Freed> {
     auto table = find_session(state, session);
     if (!table) return forward(table);
@@ -221,7 +349,7 @@ Result<Freed> MemoryRetention::remove(const SessionId& session, const Progress& 
   return reported(progress, std::move(removed));
 }
 
-Result<Freed> MemoryRetention::collect_blobs(Duration staged_for, const Progress& progress) {
+Result<Freed> MemoryStore::collect_blobs(Duration staged_for, const Progress& progress) {
   auto checked = rules::check_grace(staged_for);
   if (!checked) return forward(checked);
   auto collected = base_.state.with([&](State& state) -> Result<Freed> {
@@ -240,7 +368,7 @@ Result<Freed> MemoryRetention::collect_blobs(Duration staged_for, const Progress
   return reported(progress, std::move(collected));
 }
 
-Result<Freed> MemoryRetention::vacuum(const Progress& progress) {
+Result<Freed> MemoryStore::vacuum(const Progress& progress) {
   return reported<Freed>(progress, Freed{});
 }
 

@@ -1,44 +1,65 @@
-// The roles of a memory store. Each is a view of the one guarded state; every
-// method is one critical section over it.
+// A memory store: every method is one critical section over the one guarded state.
 
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "memory/guarded.hpp"
 #include "memory/state.hpp"
 #include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
+#include "rules/whole_store.hpp"
 
 namespace perdure::memory {
 
-/// What the roles share. Outlives them.
+/// What the roles share.
 struct Base {
   Clock& clock;
   StoreInfo info;
   Guarded<State> state;
 };
 
-class MemorySessions final : public Sessions {
+class MemoryTransfer final : public Transfer {
  public:
-  explicit MemorySessions(Base& base) : base_(base) {}
+  explicit MemoryTransfer(Base& base) : base_(base) {}
+  Result<std::vector<OwnerNumber>> find_owners(const std::vector<SessionId>& sessions) override;
+  Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
+  Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
+  Result<void> release(const Arrival& arrival) override;
+  Result<void> discard(const Arrival& arrival) override;
+  Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
+                          const std::vector<SessionVersion>& sessions) override;
+
+ private:
+  Base& base_;
+};
+
+/// Before the roles, which refer to it.
+struct MemoryParts {
+  mutable Base base_;
+  MemoryTransfer transfer_{base_};
+};
+
+class MemoryStore final : private MemoryParts, public rules::WholeStore {
+ public:
+  MemoryStore(Clock& clock, StoreInfo info)
+      : MemoryParts{.base_ = {clock, std::move(info), {}}}, WholeStore(transfer_) {}
+
+  Result<Receipt> commit(const Lease& lease, const Batch& batch) override;
+  Result<Created> create(const NewSession& session, const WorkerId& worker,
+                         const Batch& first) override;
+
+ private:
   Result<SessionSummary> create(const NewSession& session) override;
   Result<SessionSummary> read(const SessionId& id) override;
   Result<SessionPage> list(const SessionQuery& query) override;
   Result<std::vector<SessionSummary>> due(std::size_t limit) override;
   Result<SessionSummary> annotate(const SessionId& id, const Annotation& part) override;
 
- private:
-  Base& base_;
-};
-
-class MemoryOwnership final : public Ownership {
- public:
-  explicit MemoryOwnership(Base& base) : base_(base) {}
   Result<void> enroll(const NewWorker& worker) override;
   Result<void> renew(const WorkerId& worker) override;
   Result<void> retire(const WorkerId& worker) override;
@@ -48,75 +69,26 @@ class MemoryOwnership final : public Ownership {
   Result<void> release_resource(const ResourceLease& lease) override;
   Result<std::optional<Holder>> find_resource(const std::string& name) override;
 
- private:
-  Base& base_;
-};
-
-class MemoryLog final : public Log {
- public:
-  explicit MemoryLog(Base& base) : base_(base) {}
   Result<std::vector<Entry>> read(const SessionId& session, const LogQuery& query) override;
   Result<std::optional<Entry>> find_value(const SessionId& session, const std::string& channel,
                                           Point as_of) override;
-  Result<Checkpoint> read_checkpoint(const SessionId& session, Version version) override;
   Result<std::vector<Checkpoint>> checkpoints(const SessionId& session,
                                               const CheckpointQuery& query) override;
   Result<std::vector<Segment>> line(const SessionId& session, Point as_of) override;
   Result<std::optional<Receipt>> find_receipt(const SessionId& session,
                                               const BatchId& batch) override;
 
- private:
-  Base& base_;
-};
-
-class MemoryLedger final : public Ledger {
- public:
-  explicit MemoryLedger(Base& base) : base_(base) {}
   Result<Call> read(const SessionId& session, Position call) override;
   Result<std::optional<Call>> find_holder(const Digest& key) override;
-  Result<std::vector<Call>> by_key(const Digest& key) override;
-  Result<std::vector<Call>> find_claims(const Digest& key) override;
+  Result<std::vector<Call>> with_key(const Digest& key) override;
   Result<std::vector<Call>> list(const CallQuery& query) override;
 
- private:
-  Base& base_;
-};
-
-class MemoryInbox final : public Inbox {
- public:
-  explicit MemoryInbox(Base& base) : base_(base) {}
   Result<void> post(const NewInboxMessage& message) override;
   Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
 
- private:
-  Base& base_;
-};
-
-class MemoryBlobs final : public Blobs {
- public:
-  explicit MemoryBlobs(Base& base) : base_(base) {}
   Result<BlobRef> put(std::string_view bytes) override;
-  Result<std::string> get(const BlobRef& ref) override;
   Result<std::string> read(const BlobRef& ref, std::uint64_t offset, std::uint64_t size) override;
-  Result<bool> contains(const BlobRef& ref) override;
 
- private:
-  Base& base_;
-};
-
-class MemoryChanges final : public Changes {
- public:
-  explicit MemoryChanges(Base& base) : base_(base) {}
-  Result<std::uint64_t> current() override;
-  Result<std::uint64_t> wait(std::uint64_t since, Duration timeout) override;
-
- private:
-  Base& base_;
-};
-
-class MemoryRetention final : public Retention {
- public:
-  explicit MemoryRetention(Base& base) : base_(base) {}
   Result<Pruned> prune(const SessionId& session, const Keep& keep,
                        const Progress& progress) override;
   Result<Pruned> forget(const SessionId& session, Version version) override;
@@ -125,39 +97,14 @@ class MemoryRetention final : public Retention {
   Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
   Result<Freed> vacuum(const Progress& progress) override;
 
- private:
-  Base& base_;
-};
+  Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) override;
 
-class MemoryTransfer final : public Transfer {
- public:
-  explicit MemoryTransfer(Base& base) : base_(base) {}
-  Result<Departure> find_departure(const std::string& target) override;
-  Result<Departure> depart(const Destination& to, const std::vector<SessionId>& sessions) override;
-  Result<Arrival> find_arrival(const std::string& source) override;
-  Result<Arrival> arrive(const std::string& source, const Departure& departure) override;
-  Result<Passage> show(const std::vector<SessionId>& sessions) override;
-  Result<FactSlice> read(const Passage& passage, const FactCursor& from) override;
-  Result<void> take(const Passage& passage, const FactSlice& slice) override;
-  Result<void> end(const Passage& passage, MoveEnd how) override;
-
- private:
-  Base& base_;
-};
-
-class MemoryUpkeep final : public Upkeep {
- public:
-  explicit MemoryUpkeep(Base& base) : base_(base) {}
-  StoreInfo info() const override { return base_.info; }
-  StoreCounters counters() const override;
+  StoreInfo info() const override;
   Result<CheckReport> check(const Progress& progress) override;
   Result<void> backup(const std::string& path, const Progress& progress) override;
   Result<std::vector<Remark>> doctor() override;
   Result<void> sync() override;
   Result<std::string> loss_token() override { return base_.info.incarnation; }
-
- private:
-  Base& base_;
 };
 
 }  // namespace perdure::memory

@@ -10,11 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "memory/lines.hpp"
 #include "memory/roles.hpp"
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
-#include "memory/undo.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
@@ -55,7 +53,7 @@ std::vector<Candidate> candidates(const State& state, const SessionQuery& query,
 
 }  // namespace
 
-Result<SessionSummary> MemorySessions::create(const NewSession& session) {
+Result<SessionSummary> MemoryStore::create(const NewSession& session) {
   auto checked = rules::check(session);
   if (!checked) return forward(checked);
   return base_.state.with([&](State& state) -> Result<SessionSummary> {
@@ -68,7 +66,7 @@ Result<SessionSummary> MemorySessions::create(const NewSession& session) {
   });
 }
 
-Result<SessionSummary> MemorySessions::read(const SessionId& id) {
+Result<SessionSummary> MemoryStore::read(const SessionId& id) {
   return base_.state.with([&](State& state) -> Result<SessionSummary> {
     auto table = find_session(state, id);
     if (!table) return forward(table);
@@ -77,7 +75,7 @@ Result<SessionSummary> MemorySessions::read(const SessionId& id) {
   });
 }
 
-Result<SessionPage> MemorySessions::list(const SessionQuery& query) {
+Result<SessionPage> MemoryStore::list(const SessionQuery& query) {
   auto checked = rules::check(query);
   if (!checked) return forward(checked);
   std::optional<rules::Mark> after;
@@ -100,7 +98,7 @@ Result<SessionPage> MemorySessions::list(const SessionQuery& query) {
   });
 }
 
-Result<std::vector<SessionSummary>> MemorySessions::due(std::size_t limit) {
+Result<std::vector<SessionSummary>> MemoryStore::due(std::size_t limit) {
   auto checked = rules::check_limit(limit);
   if (!checked) return forward(checked);
   return base_.state.with([&](State& state) -> Result<std::vector<SessionSummary>> {
@@ -124,7 +122,7 @@ Result<std::vector<SessionSummary>> MemorySessions::due(std::size_t limit) {
   });
 }
 
-Result<SessionSummary> MemorySessions::annotate(const SessionId& id, const Annotation& part) {
+Result<SessionSummary> MemoryStore::annotate(const SessionId& id, const Annotation& part) {
   auto checked = rules::check(part);
   if (!checked) return forward(checked);
   return base_.state.with([&](State& state) -> Result<SessionSummary> {

@@ -1,30 +1,88 @@
-// Everything a memory store holds, as plain values in plain tables.
-//
-// What is derived (a holder, whether it is alive) is not kept but worked out when
-// it is asked for. What must not be searched for in long histories is kept twice:
-// the running totals of each entry, and who holds which key.
+// The state of a memory store, the lock that protects it, and how a commit is undone.
 
 #pragma once
 
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <condition_variable>
 #include <cstdint>
+#include <expected>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
-#include <set>
+#include <ranges>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/own_process.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
 
 namespace perdure::memory {
+
+// A value and the lock that protects it, as one object: the value cannot be
+// reached without the lock. In a child of fork(2) the lock may be held by a thread that is not there:
+// work that can fail does so instead.
+
+template <class T>
+class Guarded {
+ public:
+  /// Calls `work` with the value, alone, and returns what it returns. No reference
+  /// to the value may outlive it.
+  template <class Work>
+  auto with(Work&& work) -> std::invoke_result_t<Work, T&> {
+    if constexpr (can_fail<std::invoke_result_t<Work, T&>>) {
+      if (auto here = process_.check(); !here) return forward(here);
+    }
+    auto result = [&] {
+      const std::scoped_lock lock(mutex_);
+      return std::forward<Work>(work)(value_);
+    }();
+    changed_.notify_all();
+    return result;
+  }
+
+  /// Sleeps until `is_met` says so of the value, at most for `timeout`; then as `with`.
+  template <class Predicate, class Work>
+  auto wait(Duration timeout, Predicate&& is_met, Work&& work) -> std::invoke_result_t<Work, T&> {
+    if (auto here = process_.check(); !here) return forward(here);
+    // The standard library adds the timeout to its clock, and that must not overflow.
+    constexpr Duration century = std::chrono::years(100);
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::clamp(timeout, Duration(0), century),
+                      [&] { return is_met(value_); });
+    return std::forward<Work>(work)(value_);
+  }
+
+ private:
+  template <class Outcome>
+  static constexpr bool can_fail = std::constructible_from<Outcome, std::unexpected<Error>>;
+
+  const OwnProcess process_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  T value_;
+};
+
+// Everything a memory store holds, as plain values in plain tables.
+//
+// What is derived (a holder, whether it is alive) is not kept but worked out when
+// it is asked for. What must not be searched for in long histories is kept twice:
+// the running totals of each entry, and who holds which key.
 
 struct WorkerRow {
   NewWorker worker;
@@ -126,15 +184,6 @@ struct BlobRow {
   bool operator==(const BlobRow&) const = default;
 };
 
-/// A move to another store; the numbers as in transfer.hpp.
-struct DepartureRow {
-  Departure numbers;
-  Ticket last = 0;
-  std::set<OwnerNumber> owners;  ///< That go; also removed ones whose segments they share.
-
-  bool operator==(const DepartureRow&) const = default;
-};
-
 /// A session that is not here yet, or was removed where it comes from.
 struct ArrivingOwner {
   OwnerNumber born = 0;  ///< Its number here.
@@ -144,12 +193,9 @@ struct ArrivingOwner {
   bool operator==(const ArrivingOwner&) const = default;
 };
 
-/// A move from another store, and what was taken in of it.
+/// What was taken in of an arrival.
 struct ArrivalRow {
-  Ticket last = 0;
-  bool is_open = false;
-  Ticket finished = 0;
-  FactCursor next;
+  rules::OpenArrival open;
   std::map<OwnerNumber, ArrivingOwner> owners;  ///< By their number in the source.
   std::map<SegmentId, SegmentId> numbers;       ///< From the source's to ours.
   std::map<SegmentId, SegmentTable> segments;   ///< By ours.
@@ -167,8 +213,8 @@ struct State {
   std::map<Digest, CallRef> key_holders;
   std::map<Digest, Call> claims;  ///< Keys that calls of removed sessions hold.
   std::map<Digest, BlobRow> blobs;
-  std::map<std::string, DepartureRow> departures;  ///< By the target's incarnation.
-  std::map<std::string, ArrivalRow> arrivals;      ///< By the source's.
+  std::map<std::string, std::uint64_t> marked;  ///< Attempts, by the target's incarnation.
+  std::map<std::string, ArrivalRow> arrivals;   ///< By the source's.
   SegmentId last_segment = 0;
   std::uint64_t births = 0;
   std::uint64_t messages = 0;
@@ -183,6 +229,53 @@ struct State {
   }
 
   bool operator==(const State&) const = default;
+};
+
+// Taking a change back that turned out to be impossible half way.
+//
+// Before something is changed, it is named here. Unless `keep` is called, all of it
+// is put back as it was, last change first. The cost is that of what changes, never
+// that of the tables it is in.
+
+class Undo {
+ public:
+  Undo() = default;
+  Undo(const Undo&) = delete;
+  Undo& operator=(const Undo&) = delete;
+
+  ~Undo() {
+    for (const auto& step : steps_ | std::views::reverse) step();
+  }
+
+  /// `value` will change.
+  template <class T>
+  void of_value(T& value) {
+    steps_.push_back([&value, before = value] { value = before; });
+  }
+
+  /// Elements will be added at the end.
+  template <class T>
+  void of_end(std::vector<T>& elements) {
+    steps_.push_back([&elements, size = elements.size()] {
+      elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(size), elements.end());
+    });
+  }
+
+  /// What is at `key` will be added, changed or removed.
+  template <class Map>
+  void of_key(Map& map, const typename Map::key_type& key) {
+    const auto found = map.find(key);
+    if (found == map.end()) {
+      steps_.push_back([&map, key] { map.erase(key); });
+    } else {
+      steps_.push_back([&map, key, before = found->second] { map.insert_or_assign(key, before); });
+    }
+  }
+
+  void keep() { steps_.clear(); }
+
+ private:
+  std::vector<std::function<void()>> steps_;
 };
 
 }  // namespace perdure::memory

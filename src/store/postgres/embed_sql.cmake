@@ -22,7 +22,7 @@ file(
   CONTENT
     "// Made by embed_sql.cmake. Do not edit.
 
-#include \"postgres/scripts.hpp\"
+#include \"postgres/upkeep/scripts.hpp\"
 
 namespace perdure::postgres {
 

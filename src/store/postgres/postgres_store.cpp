@@ -15,32 +15,26 @@
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/changes.hpp"
-#include "perdure/store/check.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/doctor.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "postgres/address.hpp"
-#include "postgres/check.hpp"
-#include "postgres/client.hpp"
-#include "postgres/commit.hpp"
-#include "postgres/doctor.hpp"
-#include "postgres/migration.hpp"
-#include "postgres/params.hpp"
-#include "postgres/roles.hpp"
-#include "postgres/rows.hpp"
-#include "postgres/schema.hpp"
-#include "postgres/watcher.hpp"
+#include "postgres/client/address.hpp"
+#include "postgres/client/client.hpp"
+#include "postgres/client/params.hpp"
+#include "postgres/client/rows.hpp"
+#include "postgres/client/watcher.hpp"
+#include "postgres/operations/commit.hpp"
+#include "postgres/operations/roles.hpp"
+#include "postgres/upkeep/check.hpp"
+#include "postgres/upkeep/doctor.hpp"
+#include "postgres/upkeep/migration.hpp"
+#include "postgres/upkeep/schema.hpp"
 #include "rules/checks.hpp"
 #include "rules/followed.hpp"
 
@@ -58,13 +52,22 @@ Result<Rows> Access::write(std::string_view sql, const Params& params) const {
 
 namespace {
 
-class PostgresStore final : public Store, private Upkeep {
+class PostgresStore final : public PostgresRoles {
  public:
   PostgresStore(Address address, const OpenOptions& options, FormatSteps steps)
-      : options_(options),
+      : PostgresRoles({.client = client_,
+                       .watcher = watcher_,
+                       .ids = *options.ids,
+                       .clock = options.clock == &system_clock() ? nullptr : options.clock,
+                       .durability = options.durability}),
+        options_(options),
         steps_(steps),
         client_(std::move(address),
                 {.patience = options.write_wait, .durability = options.durability}) {}
+
+  ~PostgresStore() override { end_workers(); }
+  PostgresStore(const PostgresStore&) = delete;
+  PostgresStore& operator=(const PostgresStore&) = delete;
 
   Result<void> prepare() {
     auto opened = open_schema(client_, options_.create, *options_.ids, steps_);
@@ -92,17 +95,6 @@ class PostgresStore final : public Store, private Upkeep {
     return Created{lease, std::move(committed->receipt)};
   }
 
-  Sessions& sessions() override { return sessions_; }
-  Ownership& ownership() override { return ownership_; }
-  Log& log() override { return log_; }
-  Ledger& ledger() override { return ledger_; }
-  Inbox& inbox() override { return inbox_; }
-  Blobs& blobs() override { return blobs_; }
-  Changes& changes() override { return changes_; }
-  Retention& retention() override { return retention_; }
-  Upkeep& upkeep() override { return *this; }
-  Transfer& transfer() override { return transfer_; }
-
  private:
   StoreInfo info() const override {
     return {.backend = "postgres",
@@ -110,13 +102,10 @@ class PostgresStore final : public Store, private Upkeep {
             .engine = opened_.engine,
             .format = last_format(steps_),
             .incarnation = opened_.incarnation,
-            .durability = options_.durability};
-  }
-
-  StoreCounters counters() const override {
-    return {.commits = commits_,
-            .transactions = client_.transactions(),
-            .rows_read = client_.counters().rows_read};
+            .durability = options_.durability,
+            .counters = {.commits = commits_,
+                         .transactions = client_.transactions(),
+                         .rows_read = client_.counters().rows_read}};
   }
 
   Result<CheckReport> check(const Progress& progress) override {
@@ -132,6 +121,10 @@ class PostgresStore final : public Store, private Upkeep {
   }
 
   Result<std::vector<Remark>> doctor() override { return examine(access_); }
+
+  Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) override {
+    return watcher_.wait(since, timeout);
+  }
 
   Result<void> sync() override {
     if (auto here = process_.check(); !here) return here;
@@ -156,20 +149,6 @@ class PostgresStore final : public Store, private Upkeep {
   std::atomic<std::uint64_t> commits_ = 0;
   Client client_;
   Watcher watcher_{client_, client_.address().notify};
-  Access access_{.client = client_,
-                 .watcher = watcher_,
-                 .ids = *options_.ids,
-                 .clock = options_.clock == &system_clock() ? nullptr : options_.clock,
-                 .durability = options_.durability};
-  PostgresSessions sessions_{access_};
-  PostgresOwnership ownership_{access_};
-  PostgresLog log_{access_};
-  PostgresLedger ledger_{access_};
-  PostgresInbox inbox_{access_};
-  PostgresBlobs blobs_{access_};
-  PostgresRetention retention_{access_};
-  PostgresTransfer transfer_{access_};
-  PostgresChanges changes_{watcher_};
 };
 
 }  // namespace

@@ -6,9 +6,8 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/open.hpp"
 #include "perdure/store/store.hpp"
-#include "postgres/migration.hpp"
+#include "postgres/upkeep/migration.hpp"
 
 namespace perdure::postgres {
 

@@ -15,34 +15,23 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/progress.hpp"
 #include "perdure/store/sessions.hpp"
-#include "postgres/client.hpp"
-#include "postgres/connection.hpp"
-#include "postgres/garbage.hpp"
-#include "postgres/params.hpp"
-#include "postgres/process.hpp"
-#include "postgres/roles.hpp"
-#include "postgres/rows.hpp"
-#include "postgres/slices.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "postgres/client/client.hpp"
+#include "postgres/client/connection.hpp"
+#include "postgres/client/params.hpp"
+#include "postgres/client/process.hpp"
+#include "postgres/client/rows.hpp"
+#include "postgres/client/values.hpp"
+#include "postgres/operations/roles.hpp"
 #include "postgres/transit.hpp"
-#include "postgres/values.hpp"
+#include "postgres/upkeep/garbage.hpp"
+#include "postgres/upkeep/slices.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
 
 namespace perdure::postgres {
 namespace {
-
-Departure read_departure(const Rows& rows) {
-  const Ticket since = rows.number(1);
-  return {.open = since == 0 ? 0 : rows.number(0), .since = since, .finished = rows.number(2)};
-}
-
-Result<Arrival> read_arrival(Ticket ticket, std::string_view cursor) {
-  auto next = rules::fact_cursor_from(cursor);
-  if (!next) return fail(ErrorCode::corrupted, "how far a move has come cannot be read");
-  return Arrival{.ticket = ticket, .last = ticket, .next = *std::move(next)};
-}
 
 // Owners on this machine whose processes have ended: nobody has to wait for them.
 Result<std::vector<std::string>> find_ended_owners(Client& client) {
@@ -72,9 +61,8 @@ Result<void> clear_all_garbage(const Access& access) {
   return {};
 }
 
-Result<void> check_at_rest(const SessionSummary& session) {
-  const rules::Moved moved{.to = {.incarnation = {}, .place = session.moved_to},
-                           .moving = session.moving};
+Result<void> check_free(const SessionSummary& session) {
+  const rules::Moved moved{.to = {.incarnation = {}, .place = session.moved_to}};
   if (auto here = rules::check_here(session.id, moved); !here) return here;
   if (!session.holder || !session.holder->alive) return {};
   const std::string& worker = session.holder->worker.text();
@@ -82,9 +70,9 @@ Result<void> check_at_rest(const SessionSummary& session) {
               fmt::format("session {} is held by worker {}", session.id.text(), worker), worker);
 }
 
-// The numbers of sessions that are here and that nobody runs.
-Result<std::vector<OwnerNumber>> choose_at_rest(Connection& db, std::optional<std::int64_t> uptime,
-                                                const std::vector<SessionId>& sessions) {
+// The numbers of sessions that are here and not held.
+Result<std::vector<OwnerNumber>> choose(Connection& db, std::optional<std::int64_t> uptime,
+                                        const std::vector<SessionId>& sessions) {
   std::vector<std::string_view> names;
   names.reserve(sessions.size());
   for (const SessionId& session : sessions) names.push_back(session.text());
@@ -95,7 +83,7 @@ Result<std::vector<OwnerNumber>> choose_at_rest(Connection& db, std::optional<st
                Params::of(uptime, names));
   while (rows.next()) {
     const SessionSummary session = read_session(rows);
-    if (auto free = check_at_rest(session); !free) return forward(free);
+    if (auto free = check_free(session); !free) return forward(free);
     found.insert(session.id.text());
   }
   for (const SessionId& session : sessions) {
@@ -113,59 +101,12 @@ Result<std::vector<OwnerNumber>> choose_at_rest(Connection& db, std::optional<st
 
 }  // namespace
 
-Result<Departure> PostgresTransfer::find_departure(const std::string& target) {
-  return access_.client.read([&](Connection& db) -> Result<Departure> {
-    Rows rows =
-        db.query("SELECT ticket, since, done FROM perdure.move WHERE peer = $1 AND side = 0",
-                 Params::of(target));
-    return rows.next() ? read_departure(rows) : Departure{};
-  });
-}
-
 // What is left of removed sessions is cleared away first: it would change under the reader.
-Result<Departure> PostgresTransfer::depart(const Destination& to,
-                                           const std::vector<SessionId>& sessions) {
-  if (auto checked = rules::check(to); !checked) return forward(checked);
+Result<std::vector<OwnerNumber>> PostgresTransfer::find_owners(
+    const std::vector<SessionId>& sessions) {
   if (auto cleared = clear_all_garbage(access_); !cleared) return forward(cleared);
-  auto gone = find_ended_owners(access_.client);
-  if (!gone) return forward(gone);
-  std::vector<std::string_view> names;
-  names.reserve(sessions.size());
-  for (const SessionId& session : sessions) names.push_back(session.text());
-  const std::vector<std::string_view> ended = views(*gone);
-  auto departed =
-      access_.write("SELECT * FROM perdure.depart($1, $2, $3, $4, $5)",
-                    Params::of(access_.uptime(), to.incarnation, to.place, names, ended));
-  if (!departed) return forward(departed);
-  departed->next();
-  return read_departure(*departed);
-}
-
-Result<Arrival> PostgresTransfer::find_arrival(const std::string& source) {
-  return access_.client.read([&](Connection& db) -> Result<Arrival> {
-    Rows rows =
-        db.query("SELECT ticket, cursor, since FROM perdure.move WHERE peer = $1 AND side = 1",
-                 Params::of(source));
-    if (!rows.next()) return Arrival{};
-    const Ticket last = rows.number(0);
-    if (rows.number(2) == 0) return Arrival{.ticket = 0, .last = last, .next = {}};
-    return read_arrival(last, rows.text(1));
-  });
-}
-
-Result<Arrival> PostgresTransfer::arrive(const std::string& source, const Departure& departure) {
-  const std::string start = rules::to_text(FactCursor{});
-  auto arrived = access_.write("SELECT perdure.arrive($1, $2, $3, $4)",
-                               Params::of(source, departure.open, departure.since, start));
-  if (!arrived) return forward(arrived);
-  arrived->next();
-  return read_arrival(departure.open, arrived->text(0));
-}
-
-Result<Passage> PostgresTransfer::show(const std::vector<SessionId>& sessions) {
-  if (auto cleared = clear_all_garbage(access_); !cleared) return forward(cleared);
-  return access_.client.read([&](Connection& db) -> Result<Passage> {
-    auto chosen = choose_at_rest(db, access_.uptime(), sessions);
+  return access_.client.read([&](Connection& db) -> Result<std::vector<OwnerNumber>> {
+    auto chosen = choose(db, access_.uptime(), sessions);
     if (!chosen) return forward(chosen);
     db.query("SELECT perdure.require_families($1)", Params::of(*chosen));
     Rows rows = db.query(
@@ -174,46 +115,70 @@ Result<Passage> PostgresTransfer::show(const std::vector<SessionId>& sessions) {
         "a ON g.num = a.num WHERE g.parent IS NOT NULL) SELECT unnest($1) AS owner UNION SELECT "
         "g.session FROM perdure.segment g JOIN above a ON a.num = g.num ORDER BY owner",
         Params::of(*chosen));
-    Passage passage{.side = Side::staying, .peer = {}, .ticket = 0, .owners = {}};
-    while (rows.next()) passage.owners.push_back(rows.number(0));
-    return passage;
+    std::vector<OwnerNumber> owners;
+    while (rows.next()) owners.push_back(rows.number(0));
+    return owners;
   });
 }
 
-Result<FactSlice> PostgresTransfer::read(const Passage& passage, const FactCursor& from) {
+Result<FactSlice> PostgresTransfer::read(const FactSource& source, const FactCursor& from) {
   return access_.client.read([&](Connection& db) -> Result<FactSlice> {
-    if (passage.side == Side::staying) return read_facts(db, passage, from);
-    Rows rows = db.query("SELECT perdure.open_ticket($1, $2)",
-                         Params::of(passage.peer, number_of(passage.side)));
-    rows.next();
-    if (auto current = rules::check_ticket(passage.ticket, rows.number(0)); !current) {
-      return forward(current);
-    }
-    return read_facts(db, passage, from);
+    Rows rows =
+        db.query("SELECT ticket FROM perdure.move WHERE peer = $1 AND side = 1 AND since > 0",
+                 Params::of(source.arrival.from));
+    const std::uint64_t attempt = rows.next() ? rows.number(0) : 0;
+    FactSlice slice = read_facts(db, source, from);
+    slice.attempt = attempt;
+    return slice;
   });
 }
 
-Result<void> PostgresTransfer::take(const Passage& passage, const FactSlice& slice) {
+Result<void> PostgresTransfer::take(const Arrival& arrival, const FactSlice& slice) {
+  const std::string start = rules::to_text(FactCursor{});
   const std::string from = rules::to_text(slice.from);
   const std::string next = rules::to_text(slice.next);
   const SentFacts facts(slice);
-  Params params = Params::of(passage.peer, passage.ticket, from, next);
+  Params params = Params::of(arrival.from, arrival.attempt, start, from, next);
   facts.add_to(params);
-  auto taken =
-      access_.write("SELECT perdure.take($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $9, $10)", params);
+  auto taken = access_.write(
+      "SELECT perdure.take($1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, $11)", params);
   if (!taken) return forward(taken);
   return {};
 }
 
-Result<void> PostgresTransfer::end(const Passage& passage, MoveEnd how) {
+Result<void> PostgresTransfer::release(const Arrival& arrival) {
   const std::string end =
       rules::to_text(FactCursor{.kind = FactKind::none, .group = 0, .number = 0, .name = {}});
-  auto ended = access_.write("SELECT perdure.end_move($1, $2, $3, $4, $5)",
-                             Params::of(passage.peer, number_of(passage.side), passage.ticket,
-                                        how == MoveEnd::moved, end));
-  if (!ended) return forward(ended);
-  if (passage.side == Side::departing || how == MoveEnd::moved) return {};
+  auto released = access_.write("SELECT perdure.release_arrival($1, $2, $3)",
+                                Params::of(arrival.from, arrival.attempt, end));
+  if (!released) return forward(released);
+  return {};
+}
+
+Result<void> PostgresTransfer::discard(const Arrival& arrival) {
+  auto discarded = access_.write("SELECT perdure.discard_arrival($1, $2)",
+                                 Params::of(arrival.from, arrival.attempt));
+  if (!discarded) return forward(discarded);
   return clear_all_garbage(access_);
+}
+
+Result<void> PostgresTransfer::mark_moved(const Destination& to, std::uint64_t attempt,
+                                          const std::vector<SessionVersion>& sessions) {
+  if (auto checked = rules::check(to); !checked) return checked;
+  auto gone = find_ended_owners(access_.client);
+  if (!gone) return forward(gone);
+  std::vector<std::string_view> names;
+  std::vector<std::uint64_t> revisions;
+  for (const SessionVersion& version : sessions) {
+    names.push_back(version.session.text());
+    revisions.push_back(version.revision);
+  }
+  const std::vector<std::string_view> ended = views(*gone);
+  auto marked = access_.write(
+      "SELECT perdure.mark_moved($1, $2, $3, $4, $5, $6, $7)",
+      Params::of(access_.uptime(), to.incarnation, to.place, attempt, names, revisions, ended));
+  if (!marked) return forward(marked);
+  return {};
 }
 
 }  // namespace perdure::postgres

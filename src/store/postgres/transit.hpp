@@ -11,15 +11,13 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/facts.hpp"
 #include "perdure/store/transfer.hpp"
-#include "postgres/connection.hpp"
-#include "postgres/params.hpp"
+#include "postgres/client/connection.hpp"
+#include "postgres/client/params.hpp"
 
 namespace perdure::postgres {
 
-/// As it stands in the tables.
-[[nodiscard]] constexpr int number_of(Side side) { return side == Side::departing ? 0 : 1; }
-
-[[nodiscard]] FactSlice read_facts(Connection& db, const Passage& passage, const FactCursor& from);
+[[nodiscard]] FactSlice read_facts(Connection& db, const FactSource& source,
+                                   const FactCursor& from);
 
 /// A slice as perdure.take takes it, from the facts on. The slice must outlive this.
 class SentFacts {

@@ -11,12 +11,12 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::rules {
 namespace {
 
-const Timestamp noon{Duration(1'000)};
+const Timestamp sealed_at{Duration(1'000)};
 
 Batch make_batch() {
   Batch batch;
@@ -45,28 +45,28 @@ TEST(Chain, EveryCoveredFieldChangesTheSeal) {
       [](Batch& batch) { batch.entries[0].tally.tokens_in = 9; },
       [](Batch& batch) { batch.entries[0].tally.tokens_out = 9; },
       [](Batch& batch) { batch.entries[0].tally.cost_micros = 9; },
-      [](Batch& batch) { batch.entries[0].at = noon + Duration(1); },
-      [](Batch& batch) { batch.entries[1].at = noon + Duration(1); },
+      [](Batch& batch) { batch.entries[0].at = sealed_at + Duration(1); },
+      [](Batch& batch) { batch.entries[1].at = sealed_at + Duration(1); },
   };
-  std::set<Digest> seals{seal(make_batch(), noon + Duration(7)).seal};
+  std::set<Digest> seals{seal(make_batch(), sealed_at + Duration(7)).seal};
   for (const auto& change : changes) {
     Batch batch = make_batch();
     change(batch);
-    seals.insert(seal(batch, noon).seal);
+    seals.insert(seal(batch, sealed_at).seal);
   }
   EXPECT_EQ(seals.size(), changes.size() + 1);
 }
 
 TEST(Chain, AnEntryWithoutATimeIsSealedWithTheCommitsTime) {
   Batch batch = make_batch();
-  const Digest without = seal(batch, noon).seal;
-  batch.entries[0].at = noon;
-  EXPECT_EQ(seal(batch, noon).seal, without);
+  const Digest without = seal(batch, sealed_at).seal;
+  batch.entries[0].at = sealed_at;
+  EXPECT_EQ(seal(batch, sealed_at).seal, without);
 }
 
 TEST(Chain, HashesAreThoseOfTheBodies) {
-  const Sealed sealed = seal(make_batch(), noon);
-  EXPECT_EQ(sealed.at, noon);
+  const Sealed sealed = seal(make_batch(), sealed_at);
+  EXPECT_EQ(sealed.at, sealed_at);
   EXPECT_EQ(sealed.hashes, (std::vector<Digest>{sha256("{}"), sha256("{}")}));
 }
 
@@ -75,7 +75,7 @@ TEST(Chain, LinksAreHashesOfFixedSizeFields) {
   const std::string name("\0\0\0\0\0\0\0\x0fperdure session\0\0\0\0\0\0\0\x01s", 32);
   EXPECT_EQ(start, sha256(name));
 
-  const Digest sealed = seal(make_batch(), noon).seal;
+  const Digest sealed = seal(make_batch(), sealed_at).seal;
   std::string link(start.begin(), start.end());
   link.append(sealed.begin(), sealed.end());
   link.append(std::string("\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\x05", 16));

@@ -1,20 +1,38 @@
-// What the parts of one check share, whichever backend is checked.
-//
-// A part that meets rows it cannot read has found something; the others go on.
+// One check: what it found, and what its parts share.
 
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/progress.hpp"
-#include "rules/findings.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {
+
+// What a check has found so far.
+
+class Findings {
+ public:
+  CheckReport report{};
+
+  void add(Damage damage);
+  /// A finding that has no session or no position leaves them out.
+  void add(Fault fault, const std::optional<SessionId>& session, std::string what);
+
+  /// The report, its findings in order.
+  [[nodiscard]] CheckReport finish();
+};
+
+/// "position 5", "positions 5 to 9".
+[[nodiscard]] std::string positions_text(Position first, Position last);
+
+// What the parts of one check share, whichever backend is checked.
+//
+// A part that meets rows it cannot read has found something; the others go on.
 
 class CheckRun {
  public:

@@ -15,21 +15,17 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/text.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
-#include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {
 

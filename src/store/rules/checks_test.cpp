@@ -11,15 +11,11 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/body.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/point.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure::rules {

@@ -13,8 +13,8 @@
 #include <utility>
 #include <variant>
 
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::rules {
 
@@ -72,10 +72,15 @@ std::size_t SliceMaker::room() const {
   return bytes_ >= slice_bytes_max ? 0 : most - slice_.facts.size();
 }
 
-void SliceMaker::add(Fact fact, FactCursor at) {
+void SliceMaker::add(std::uint64_t group, std::uint64_t number, Fact fact) {
   bytes_ += size_of(fact);
   slice_.facts.push_back(std::move(fact));
-  at_ = std::move(at);
+  at_ = {.kind = at_.kind, .group = group, .number = number, .name = {}};
+}
+
+void SliceMaker::add(std::uint64_t group, std::string name, Fact fact) {
+  add(group, 0, std::move(fact));
+  at_.name = std::move(name);
 }
 
 bool SliceMaker::go_on() {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "perdure/store/facts.hpp"
 
@@ -29,8 +30,9 @@ class SliceMaker {
   /// How many more facts fit, whatever their bodies.
   [[nodiscard]] std::size_t room() const;
   [[nodiscard]] bool is_full() const { return room() == 0; }
-  /// `at` names the fact itself.
-  void add(Fact fact, FactCursor at);
+  /// `group` and `number`, or the name, are the fact's own (FactCursor).
+  void add(std::uint64_t group, std::uint64_t number, Fact fact);
+  void add(std::uint64_t group, std::string name, Fact fact);
 
   /// There is nothing more of this kind. False if the slice is done.
   [[nodiscard]] bool go_on();
@@ -42,5 +44,51 @@ class SliceMaker {
   FactCursor at_;
   std::uint64_t bytes_ = 0;
 };
+
+/// Reads kind after kind, until the slice has some facts. `reader` reads one kind at a time, from
+/// `slice.at()` on.
+template <class Reader>
+[[nodiscard]] FactSlice read_slice(SliceMaker slice, Reader&& reader) {
+  do {
+    switch (slice.at().kind) {
+      case FactKind::session:
+        reader.read_sessions(slice);
+        break;
+      case FactKind::segment:
+        reader.read_segments(slice);
+        break;
+      case FactKind::pruned:
+        reader.read_pruned(slice);
+        break;
+      case FactKind::entry:
+        reader.read_entries(slice);
+        break;
+      case FactKind::receipt:
+        reader.read_receipts(slice);
+        break;
+      case FactKind::checkpoint:
+        reader.read_checkpoints(slice);
+        break;
+      case FactKind::call:
+        reader.read_calls(slice);
+        break;
+      case FactKind::waiting:
+        reader.read_waiting(slice);
+        break;
+      case FactKind::consumed:
+        reader.read_consumed(slice);
+        break;
+      case FactKind::claim:
+        reader.read_claims(slice);
+        break;
+      case FactKind::resource:
+        reader.read_resources(slice);
+        break;
+      case FactKind::none:
+        break;
+    }
+  } while (!slice.is_full() && slice.go_on());
+  return std::move(slice).finish();
+}
 
 }  // namespace perdure::rules

@@ -10,7 +10,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/guarded.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {
 

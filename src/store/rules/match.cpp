@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/core/canonical_json.hpp"
+#include "core/api/json_text.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"

@@ -1,8 +1,10 @@
-// Words that a row keeps, and refusals in the same words everywhere.
+// Words that a row keeps, and the same refusals everywhere.
 
 #include "rules/moves.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <fmt/format.h>
 #include <map>
 #include <set>
@@ -12,7 +14,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/transfer.hpp"
 
@@ -26,16 +28,14 @@ constexpr std::string_view moved_word = "moved ";
 }  // namespace
 
 std::string to_text(const Moved& moved) {
-  if (moved.is_here()) return {};
-  return fmt::format("{}{} {}", moved.moving ? moving_word : moved_word, moved.to.incarnation,
-                     moved.to.place);
+  return fmt::format("{}{} {}", moved_word, moved.to.incarnation, moved.to.place);
 }
 
 Moved moved_from(std::string_view text) {
   Moved moved;
-  moved.moving = text.starts_with(moving_word);
+  if (text.starts_with(moving_word)) return moved;
   std::string_view rest = text;
-  if (moved.moving || text.starts_with(moved_word)) rest.remove_prefix(text.find(' ') + 1);
+  if (text.starts_with(moved_word)) rest.remove_prefix(moved_word.size());
   const std::size_t end = rest.find(' ');
   if (end == std::string_view::npos) {
     moved.to.place = text;
@@ -46,25 +46,12 @@ Moved moved_from(std::string_view text) {
   return moved;
 }
 
-void show(const Moved& moved, SessionSummary& summary) {
-  summary.moved_to = moved.to.place;
-  summary.moving = moved.moving;
-}
-
 Result<void> check_here(const SessionId& session, const Moved& moved) {
   if (moved.is_here()) return {};
   const std::string& place = moved.to.place;
-  return fail(
-      ErrorCode::conflict,
-      moved.moving
-          ? fmt::format("session {} is being moved to {}: finish the copy or abandon it",
-                        session.text(), place)
-          : fmt::format("session {} was moved to {}: it goes on there", session.text(), place),
-      place);
-}
-
-Result<void> check_at_rest(const SessionId& session, const Moved& moved) {
-  return moved.moving ? check_here(session, moved) : Result<void>();
+  return fail(ErrorCode::conflict,
+              fmt::format("session {} was moved to {}: it goes on there", session.text(), place),
+              place);
 }
 
 Result<void> check(const Destination& to) {
@@ -72,41 +59,36 @@ Result<void> check(const Destination& to) {
   return check_name("place", to.place, text_bytes_max);
 }
 
-Result<void> check_free_to_go(const SessionId& session, const Moved& moved, const Destination& to) {
-  return moved.to.incarnation == to.incarnation ? Result<void>() : check_here(session, moved);
-}
-
-Result<void> check_ticket(Ticket ticket, Ticket last) {
-  if (ticket == last && ticket != 0) return {};
-  return fail(ErrorCode::lease_lost,
-              fmt::format("this is not the present ticket of the move: {}, not {}", last, ticket),
-              fmt::format("{}", last));
-}
-
-Result<void> check_arrival(const Departure& departure, Ticket last, bool is_open) {
-  if (departure.open <= last) return check_ticket(departure.open, is_open ? last : 0);
-  if (!is_open || last >= departure.since) return {};
+Result<void> check_unchanged(const SessionVersion& before, std::uint64_t revision) {
+  if (before.revision == revision) return {};
   return fail(ErrorCode::conflict,
-              fmt::format("an earlier move from there, of ticket {}, is still open", last));
+              fmt::format("session {} changed while it was being moved", before.session.text()),
+              before.session.text());
 }
 
-// A ticket that is neither open nor finished is of a move that was abandoned.
-Result<bool> check_end(const Passage& passage, MoveEnd how, const Departure& move) {
-  if (move.open == 0 && passage.ticket != 0) {
-    const bool was_moved = passage.ticket <= move.finished;
-    if (was_moved == (how == MoveEnd::moved)) return false;
-    return fail(ErrorCode::conflict,
-                was_moved ? "the move was finished" : "the move was abandoned");
+Result<bool> check_next(const Arrival& arrival, const FactSlice& slice, const OpenArrival& open) {
+  if (open.attempt == arrival.attempt) {
+    if (slice.from == open.next) return true;
+    if (slice.next == open.next) return false;
+    return fail(ErrorCode::conflict, "these facts are not the next ones of the arrival");
   }
-  auto current = check_ticket(passage.ticket, move.open);
-  if (!current) return forward(current);
-  return true;
+  if (slice.from != FactCursor{}) {
+    return fail(ErrorCode::lease_lost, "the arrival was discarded: another attempt has begun");
+  }
+  if (open.attempt == 0) return true;
+  return fail(ErrorCode::conflict, "another arrival from there is under way");
 }
 
-Result<bool> check_next(const FactSlice& slice, const FactCursor& next) {
-  if (slice.from == next) return true;
-  if (slice.next == next) return false;
-  return fail(ErrorCode::conflict, "these facts are not the next ones of the move");
+Result<void> check_release(const Arrival& arrival, const OpenArrival& open) {
+  if (open.attempt == 0 || open.attempt != arrival.attempt) {
+    return fail(ErrorCode::lease_lost, "there is no such arrival: it was discarded or released");
+  }
+  if (open.next.is_end()) return {};
+  return fail(ErrorCode::conflict, "not all facts were taken in");
+}
+
+std::unexpected<Error> not_marked() {
+  return fail(ErrorCode::conflict, "that attempt did not mark its sessions as moved");
 }
 
 // A control character: no id has one.
@@ -134,11 +116,12 @@ Result<void> Families::check_complete(const std::set<SessionId>& leaving,
     if (leaving.contains(session)) continue;
     const auto family = families.find(root_of(session.text()));
     if (family == families.end()) continue;
-    return fail(ErrorCode::conflict,
-                fmt::format("session {} cannot go without session {}: forks, children and whoever "
-                            "shares a log go together",
-                            family->second.text(), session.text()),
-                session.text());
+    return fail(
+        ErrorCode::conflict,
+        fmt::format("session {} cannot move without session {}: forks, children and sessions "
+                    "that share a log move together",
+                    family->second.text(), session.text()),
+        session.text());
   }
   return {};
 }

@@ -1,10 +1,10 @@
-// What every backend says of sessions that go, or went, to another store.
+// What every backend says of sessions that move to another store.
 
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,46 +21,44 @@ namespace perdure::rules {
 /// take-overs, so that whoever compares fences outside of the store sees the old ones as outdated.
 inline constexpr Fence fence_jump = Fence{1} << 32U;
 
-/// Where a session is moved to; without a place if it is here.
+/// Where a session was moved to; without a place if it is here.
 struct Moved {
   Destination to{};
-  bool moving = false;
 
   [[nodiscard]] bool is_here() const { return to.place.empty(); }
   bool operator==(const Moved&) const = default;
 };
 
-/// As it stands in a row: "moving" or "moved", the incarnation, the place. Empty if it is here.
+/// As it stands in a row: "moved", the incarnation, the place.
 [[nodiscard]] std::string to_text(const Moved& moved);
-/// Of a text that was damaged, all is the place: better moved to nobody knows where than twice there.
+/// Of a text that was damaged, all is the place: better moved to an unknown place than twice there.
+/// What an earlier version wrote of a move that it had not finished ("moving ...") is not moved.
 [[nodiscard]] Moved moved_from(std::string_view text);
 
-void show(const Moved& moved, SessionSummary& summary);
-
-/// Fails: `conflict` if the session is moved, or being moved, with the place as subject.
+/// Fails: `conflict` if the session was moved, with the place as subject.
 [[nodiscard]] Result<void> check_here(const SessionId& session, const Moved& moved);
-/// Fails: `conflict` if the session is being moved.
-[[nodiscard]] Result<void> check_at_rest(const SessionId& session, const Moved& moved);
 /// Fails: `invalid_argument`.
 [[nodiscard]] Result<void> check(const Destination& to);
-/// Fails: `conflict` if it goes or went to another place than `to`.
-[[nodiscard]] Result<void> check_free_to_go(const SessionId& session, const Moved& moved,
-                                            const Destination& to);
+/// Fails: `conflict` unless the session is as it was.
+[[nodiscard]] Result<void> check_unchanged(const SessionVersion& before, std::uint64_t revision);
 
-/// The ticket of a move, against the last one there was. Fails: `lease_lost`.
-[[nodiscard]] Result<void> check_ticket(Ticket ticket, Ticket last);
+/// What a store knows of the arrival that is open from one place.
+struct OpenArrival {
+  std::uint64_t attempt = 0;  ///< 0: none is open.
+  FactCursor next{};
 
-/// Whether a move of the source may go on here, where `last` was the last ticket, and is open or not.
-/// Fails: `lease_lost`, `conflict` as `Transfer::arrive` says.
-[[nodiscard]] Result<void> check_arrival(const Departure& departure, Ticket last, bool is_open);
+  bool operator==(const OpenArrival&) const = default;
+};
 
-/// Whether there is a move to be ended: false if it was ended that way before.
-/// Fails: `lease_lost`; `conflict` if it was ended the other way.
-[[nodiscard]] Result<bool> check_end(const Passage& passage, MoveEnd how, const Departure& move);
+/// Whether a slice is new: false if it is the one that was taken last.
+/// Fails: `lease_lost`, `conflict` as `Transfer::take` says.
+[[nodiscard]] Result<bool> check_next(const Arrival& arrival, const FactSlice& slice,
+                                      const OpenArrival& open);
+/// Fails: as `Transfer::release` says.
+[[nodiscard]] Result<void> check_release(const Arrival& arrival, const OpenArrival& open);
 
-/// Whether facts are the next ones: false if they were the last ones, and are taken in already.
-/// Fails: `conflict` if they are neither.
-[[nodiscard]] Result<bool> check_next(const FactSlice& slice, const FactCursor& next);
+/// The refusal of `mark_moved` without sessions.
+[[nodiscard]] std::unexpected<Error> not_marked();
 
 /// Which sessions belong together. Names are ids of sessions, also of removed ones, and
 /// numbers of removed sessions whose id nobody knows.

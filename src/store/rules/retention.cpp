@@ -9,11 +9,9 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/calls.hpp"
 
 namespace perdure::rules {

@@ -13,10 +13,9 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/retention.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {
 

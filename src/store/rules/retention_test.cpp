@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <utility>
 
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::rules {
 namespace {

@@ -1,10 +1,4 @@
-// One session: its commits in order, each with the entries it put there, against the
-// hash chain; then everything that follows from them against what its row says.
-//
-// Positions rise with the commits, whichever segment takes them, so going through the
-// commits goes through all entries once. What is unknown after damage (a chain value,
-// a total) is taken from the next place that states it, so that one damage is one
-// finding and not a finding for every commit after it.
+// What forks share of a removed session, then a session with its receipts.
 
 #include "rules/session_check.hpp"
 
@@ -22,19 +16,84 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/check.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/chain.hpp"
 #include "rules/check_run.hpp"
-#include "rules/findings.hpp"
-#include "rules/history.hpp"
 #include "rules/soundness.hpp"
 #include "rules/stored_session.hpp"
 
 namespace perdure::rules {
+
+// As session_check.cpp looks at entries, without what receipts would say of them.
+
+namespace {
+
+class SharedCheck {
+ public:
+  SharedCheck(CheckRun& run, StoredSession& rows, const SharedPart& part)
+      : run_(run), rows_(rows), part_(part) {}
+
+  void check() {
+    rows_.entries(part_.stretch,
+                  {.entry = [&](Entry&& entry) { check_entry(entry); },
+                   .missing = [&](Position first, Position last) { check_missing(first, last); }});
+  }
+
+ private:
+  void check_entry(const Entry& entry) {
+    ++run_.report().entries;
+    run_.report().bytes += entry.body.bytes().size();
+    const Stretch here{entry.segment, entry.position, entry.position};
+    if (is_lost(entry)) return add(Fault::chain, here, "was lost before a salvage");
+    if (entry.condition == Condition::damaged) {
+      return add(Fault::chain, here, "has a body that does not match its hash");
+    }
+    if (entry.condition != Condition::intact || entry.body.codec() != Codec::blob) return;
+    run_.guard(part_.heir, "a blob", [&] {
+      if (!rows_.has_blob(entry.body)) {
+        add(Fault::reference, here, "names a blob that is not there");
+      }
+    });
+  }
+
+  void check_missing(Position first, Position last) {
+    run_.guard(part_.heir, "what was pruned", [&] {
+      for (const Stretch& left : rows_.not_pruned({part_.stretch.segment, first, last})) {
+        add(Fault::order, left, left.first == left.last ? "is missing" : "are missing");
+      }
+    });
+  }
+
+  void add(Fault fault, const Stretch& stretch, std::string_view what) {
+    run_.found.add(
+        {.fault = fault,
+         .session = part_.heir,
+         .first = stretch.first,
+         .last = stretch.last,
+         .what = fmt::format("{} of segment {}, which forks of a removed session share, {}",
+                             positions_text(stretch.first, stretch.last), stretch.segment, what)});
+  }
+
+  CheckRun& run_;
+  StoredSession& rows_;
+  const SharedPart& part_;
+};
+
+}  // namespace
+
+void check_shared(CheckRun& run, StoredSession& rows, const SharedPart& part) {
+  SharedCheck(run, rows, part).check();
+}
+
+// One session: its commits in order, each with the entries it put there, against the
+// hash chain; then everything that follows from them against what its row says.
+//
+// Positions rise with the commits, whichever segment takes them, so going through the
+// commits goes through all entries once. What is unknown after damage (a chain value,
+// a total) is taken from the next place that states it, so that one damage is one
+// finding and not a finding for every commit after it.
 
 namespace {
 
@@ -427,6 +486,31 @@ void check_message(CheckRun& run, StoredSession& rows, const SessionId& session,
     add(Fault::chain, "says it is JSON, and is not");
   }
   if (!rows.has_blob(body)) add(Fault::reference, "names a blob that is not there");
+}
+
+void check_row(CheckRun& run, const StoredSummary& session, const SummaryWords& words,
+               bool is_owner_unknown) {
+  if (const auto broken = find_bad_word(words); !broken.empty()) {
+    run.found.add(Fault::summary, session.id, fmt::format("the session's row: {}", broken));
+  }
+  if (session.id.empty()) {
+    run.found.add(Fault::summary, {},
+                  fmt::format("session number {} has no proper id", session.number));
+  }
+  if (is_owner_unknown) {
+    run.found.add(Fault::reference, session.id, "the session's owner is not an enrolled worker");
+  }
+}
+
+void check_segment(CheckRun& run, const SessionId& session, std::vector<Part>& before,
+                   const Part& part, bool is_parent_there) {
+  const auto broken =
+      find_bad_segment(part, before.empty() ? nullptr : &before.back(), is_parent_there);
+  if (!broken.empty()) {
+    run.found.add(Fault::reference, session,
+                  fmt::format("segment {} of the session {}", part.segment, broken));
+  }
+  before.push_back(part);
 }
 
 }  // namespace perdure::rules

@@ -8,11 +8,10 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/limits.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "rules/history.hpp"
+#include "rules/stored_session.hpp"
 
 namespace perdure::rules {
 

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "rules/history.hpp"
+#include "perdure/store/log.hpp"
+#include "rules/stored_session.hpp"
 
 namespace perdure::rules {
 

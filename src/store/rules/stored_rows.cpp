@@ -11,8 +11,7 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure::rules {

@@ -15,7 +15,6 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

@@ -1,4 +1,4 @@
-// What a store has of one session, as a check of it sees it: rows as plain values.
+// Histories as rows: places and stretches, and one session's rows for a check.
 
 #pragma once
 
@@ -11,12 +11,37 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/ledger.hpp"
-#include "rules/history.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::rules {
+
+// Places and stretches of histories, as every backend that keeps rows means them.
+
+inline constexpr Position position_max = 0xFFFF'FFFF;
+
+/// The end of a line: everything up to `position` as seen from `segment`.
+struct Place {
+  SegmentId segment = 0;
+  Position position = 0;
+};
+
+/// The part of a line that lies in one segment.
+struct Part {
+  SegmentId segment = 0;
+  std::int64_t session = 0;  ///< The number of the session that owns the segment, or owned it.
+  Position first = 0;
+  Position last = 0;  ///< Nothing of the segment beyond it is on the line.
+  std::optional<SegmentId> parent;
+  Position parent_position = 0;
+};
+
+/// A stretch of one segment's positions, both ends included.
+struct Stretch {
+  SegmentId segment = 0;
+  Position first = 0;
+  Position last = 0;
+};
 
 /// The summary row, as far as the log can bear it out.
 struct StoredSummary {

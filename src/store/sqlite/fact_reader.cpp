@@ -1,10 +1,10 @@
-// Facts of a move, in the order of FactKind, the same on both sides: only the row of a session
-// stands in another table while it arrives. Sessions are gone through one by one, so that each
+// Facts in the order of FactKind. The row of a session that arrives is in another table. Sessions are gone through one by one, so that each
 // statement finds its rows by their key.
 
 #include <algorithm>  // NOLINT(misc-include-cleaner): std::ranges::lower_bound.
 #include <cstdint>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,17 +12,15 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/body.hpp"
-#include "perdure/store/entry.hpp"
 #include "perdure/store/facts.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/transfer.hpp"
 #include "rules/fact_slices.hpp"
-#include "rules/moves.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/line.hpp"
-#include "sqlite/rows.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/line.hpp"
+#include "sqlite/engine/rows.hpp"
+#include "sqlite/engine/workers.hpp"
 #include "sqlite/transit.hpp"
-#include "sqlite/workers.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -36,103 +34,82 @@ constexpr std::string_view message_columns = "SELECT num, id, kind, codec, at, b
 
 class FactReader {
  public:
-  FactReader(Connection& db, const Workers& workers, const Passage& passage, const FactCursor& from)
+  FactReader(Connection& db, const Workers& workers, const FactSource& source)
       : db_(db),
         workers_(workers),
-        passage_(passage),
-        is_staying_(passage.side == Side::staying),
-        who_(is_staying_ ? "(SELECT value AS owner FROM json_each(?))"
-                         : fmt::format("(SELECT owner, peer FROM transit WHERE side = {} AND peer "
-                                       "= ?)",
-                                       number_of(passage.side))),
-        key_(is_staying_ ? json_list(passage.owners) : passage.peer),
-        slice_(from) {}
+        source_(source),
+        is_arriving_(!source.arrival.from.empty()),
+        who_(is_arriving_ ? "(SELECT owner, peer FROM transit WHERE side = 1 AND peer = ?)"
+                          : "(SELECT value AS owner FROM json_each(?))"),
+        key_(is_arriving_ ? source.arrival.from
+                          : fmt::format("[{}]", fmt::join(source.owners, ","))) {}
 
-  FactSlice read() && {
-    do {
-      read_kind();
-    } while (!slice_.is_full() && slice_.go_on());
-    return std::move(slice_).finish();
+  void read_entries(rules::SliceMaker& slice) {
+    read_owners(slice, [&](OwnerNumber owner, const FactCursor& after) {
+      read_entries_of(slice, owner, after.number);
+    });
   }
-
- private:
-  void read_kind() {
-    switch (slice_.at().kind) {
-      case FactKind::session:
-        return read_sessions();
-      case FactKind::segment:
-        return read_segments();
-      case FactKind::pruned:
-        return read_pruned();
-      case FactKind::claim:
-        if (passage_.side != Side::arriving) read_claims();
-        return;
-      case FactKind::resource:
-        if (passage_.side != Side::arriving) read_resources();
-        return;
-      case FactKind::none:
-        return;
-      default:
-        return read_owners();
-    }
+  void read_receipts(rules::SliceMaker& slice) {
+    read_owners(slice, [&](OwnerNumber owner, const FactCursor& after) {
+      read_receipts_of(slice, owner, after.number);
+    });
+  }
+  void read_checkpoints(rules::SliceMaker& slice) {
+    read_owners(slice, [&](OwnerNumber owner, const FactCursor& after) {
+      read_checkpoints_of(slice, owner, after.number);
+    });
+  }
+  void read_calls(rules::SliceMaker& slice) {
+    read_owners(slice, [&](OwnerNumber owner, const FactCursor& after) {
+      read_calls_of(slice, owner, after.number);
+    });
+  }
+  void read_waiting(rules::SliceMaker& slice) {
+    read_owners(slice, [&](OwnerNumber owner, const FactCursor& after) {
+      read_waiting_of(slice, owner, after.number);
+    });
+  }
+  void read_consumed(rules::SliceMaker& slice) {
+    read_owners(slice, [&](OwnerNumber owner, const FactCursor& after) {
+      read_consumed_of(slice, owner, after.name);
+    });
   }
 
   // The owner that the cursor names is not done; those after it are read from their beginning.
-  void read_owners() {
-    auto owner = next_owner(slice_.at().group);
-    if (owner && *owner == slice_.at().group) {
-      read_of(*owner, slice_.at().number, slice_.at().name);
+  template <class Read>
+  void read_owners(rules::SliceMaker& slice, const Read& read) {
+    const FactCursor at = slice.at();
+    auto owner = next_owner(at.group);
+    if (owner && *owner == at.group) {
+      read(*owner, at);
       owner = next_owner(*owner + 1);
     }
-    for (; owner && !slice_.is_full(); owner = next_owner(*owner + 1)) read_of(*owner, 0, {});
+    for (; owner && !slice.is_full(); owner = next_owner(*owner + 1)) read(*owner, FactCursor{});
   }
 
   std::optional<OwnerNumber> next_owner(OwnerNumber from) {
-    if (is_staying_) {
-      const auto found = std::ranges::lower_bound(passage_.owners, from);
-      return found == passage_.owners.end() ? std::nullopt : std::optional(*found);
+    if (!is_arriving_) {
+      const auto found = std::ranges::lower_bound(source_.owners, from);
+      return found == source_.owners.end() ? std::nullopt : std::optional(*found);
     }
     Rows rows = db_.query(
-        "SELECT owner FROM transit WHERE side = ? AND peer = ? AND owner >= ? ORDER BY owner LIMIT "
+        "SELECT owner FROM transit WHERE side = 1 AND peer = ? AND owner >= ? ORDER BY owner LIMIT "
         "1",
-        number_of(passage_.side), passage_.peer, from);
+        key_, from);
     if (!rows.next()) return std::nullopt;
     return rows.number(0);
   }
 
-  void read_of(OwnerNumber owner, std::uint64_t after, const std::string& name) {
-    switch (slice_.at().kind) {
-      case FactKind::entry:
-        return read_entries(owner, after);
-      case FactKind::receipt:
-        return read_receipts(owner, after);
-      case FactKind::checkpoint:
-        return read_checkpoints(owner, after);
-      case FactKind::call:
-        return read_calls(owner, after);
-      case FactKind::waiting:
-        return read_waiting(owner, after);
-      default:
-        return read_consumed(owner, name);
-    }
-  }
-
-  void add(OwnerNumber group, std::uint64_t number, Fact fact) {
-    const FactKind kind = slice_.at().kind;
-    slice_.add(std::move(fact), {.kind = kind, .group = group, .number = number, .name = {}});
-  }
-
-  void read_sessions() {
-    const bool arrives = passage_.side == Side::arriving;
+  void read_sessions(rules::SliceMaker& slice) {
     Rows rows = db_.query(
         fmt::format("{}, t.owner, {}, commits, chain, fence FROM {} t LEFT JOIN {} s ON s.num = "
                     "t.owner WHERE t.owner > ? ORDER BY t.owner LIMIT ?",
-                    arrives ? arriving_columns() : std::string(select_session_columns),
-                    arrives ? "(SELECT num FROM arrived_segment a WHERE a.peer = t.peer AND "
-                              "a.origin = s.origin_segment)"
-                            : "s.segment",
-                    who_, arrives ? "arriving" : "session"),
-        key_, slice_.at().group, slice_.room());
+                    is_arriving_ ? arriving_columns() : std::string(select_session_columns),
+                    is_arriving_ ? "(SELECT num FROM arrived_segment a WHERE a.peer = t.peer AND "
+                                   "a.origin = s.origin_segment)"
+                                 : "s.segment",
+                    who_, is_arriving_ ? "arriving" : "session"),
+        key_, slice.at().group, slice.room());
     while (rows.next()) {
       SessionFact fact{.owner = rows.number(33), .row = {}};
       if (!rows.is_null(0)) {
@@ -141,10 +118,10 @@ class FactReader {
                     .commits = rows.number(35),
                     .chain = rows.digest(36),
                     .fence = rows.number(37)};
-        rules::show({}, fact.row->summary);
+        fact.row->summary.moved_to.clear();
       }
       const OwnerNumber owner = fact.owner;
-      add(owner, 0, std::move(fact));
+      slice.add(owner, 0, std::move(fact));
     }
   }
 
@@ -157,24 +134,24 @@ class FactReader {
     return columns;
   }
 
-  void read_segments() {
+  void read_segments(rules::SliceMaker& slice) {
     Rows rows =
         db_.query(sql(select_segment, fmt::format("WHERE num > ? AND session IN (SELECT owner FROM "
                                                   "{}) ORDER BY num LIMIT ?",
                                                   who_)),
-                  slice_.at().number, key_, slice_.room());
+                  slice.at().number, key_, slice.room());
     while (rows.next()) {
       const Part part = read_segment(rows);
-      add(0, part.segment,
-          SegmentFact{.segment = part.segment,
-                      .owner = static_cast<OwnerNumber>(part.session),
-                      .first = part.first,
-                      .parent = part.parent,
-                      .parent_position = part.parent_position});
+      slice.add(0, part.segment,
+                SegmentFact{.segment = part.segment,
+                            .owner = static_cast<OwnerNumber>(part.session),
+                            .first = part.first,
+                            .parent = part.parent,
+                            .parent_position = part.parent_position});
     }
   }
 
-  void read_pruned() {
+  void read_pruned(rules::SliceMaker& slice) {
     Rows rows = db_.query(
         fmt::format(
             "SELECT segment, first, upto, entries, turns, steps, tokens_in, tokens_out, "
@@ -182,21 +159,21 @@ class FactReader {
             "g.num FROM segment g JOIN {} t ON t.owner = g.session) ORDER BY segment, "
             "first LIMIT ?",
             who_),
-        slice_.at().group, slice_.at().number, key_, slice_.room());
+        slice.at().group, slice.at().number, key_, slice.room());
     while (rows.next()) {
-      add(rows.number(0), rows.number(1),
-          PrunedFact{.segment = rows.number(0),
-                     .first = rows.number(1),
-                     .upto = rows.number(2),
-                     .entries = rows.number(3),
-                     .tally = read_tally(rows, 4)});
+      slice.add(rows.number(0), rows.number(1),
+                PrunedFact{.segment = rows.number(0),
+                           .first = rows.number(1),
+                           .upto = rows.number(2),
+                           .entries = rows.number(3),
+                           .tally = read_tally(rows, 4)});
     }
   }
 
   // Positions rise along an owner's segments, and no two of these have the same.
-  void read_entries(OwnerNumber owner, Position after) {
+  void read_entries_of(rules::SliceMaker& slice, OwnerNumber owner, Position after) {
     SegmentId segment = 0;
-    while (!slice_.is_full()) {
+    while (!slice.is_full()) {
       {
         Rows rows =
             db_.query("SELECT num FROM segment WHERE session = ? AND num > ? ORDER BY num LIMIT 1",
@@ -206,72 +183,72 @@ class FactReader {
       }
       Rows rows =
           db_.query(sql(select_entry, "WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"),
-                    entry_key(segment, after), entry_key(segment, position_max), slice_.room());
-      while (!slice_.is_full() && rows.next()) {
+                    entry_key(segment, after), entry_key(segment, position_max), slice.room());
+      while (!slice.is_full() && rows.next()) {
         Entry entry = read_entry(rows);
         const Position position = entry.position;
-        add(owner, position, std::move(entry));
+        slice.add(owner, position, std::move(entry));
       }
     }
   }
 
-  void read_receipts(OwnerNumber owner, std::uint64_t after) {
+  void read_receipts_of(rules::SliceMaker& slice, OwnerNumber owner, std::uint64_t after) {
     Rows rows = db_.query(
         "SELECT batch, first, count, head, version, at, chain, number, segment, fence FROM receipt "
         "WHERE session = ? AND number > ? ORDER BY number LIMIT ?",
-        owner, after, slice_.room());
+        owner, after, slice.room());
     while (rows.next()) {
-      add(owner, rows.number(7),
-          ReceiptFact{.owner = owner,
-                      .number = rows.number(7),
-                      .segment = rows.number(8),
-                      .fence = rows.number(9),
-                      .receipt = read_receipt(rows)});
+      slice.add(owner, rows.number(7),
+                ReceiptFact{.owner = owner,
+                            .number = rows.number(7),
+                            .segment = rows.number(8),
+                            .fence = rows.number(9),
+                            .receipt = read_receipt(rows)});
     }
   }
 
-  void read_checkpoints(OwnerNumber owner, Version after) {
+  void read_checkpoints_of(rules::SliceMaker& slice, OwnerNumber owner, Version after) {
     Rows rows = db_.query(
         "SELECT version, position, at, reason, label, metadata, turns, steps, tokens_in, "
         "tokens_out, cost_micros, segment FROM checkpoint WHERE session = ? AND version > ? "
         "ORDER BY version LIMIT ?",
-        owner, after, slice_.room());
+        owner, after, slice.room());
     while (rows.next()) {
-      add(owner, rows.number(0),
+      slice.add(
+          owner, rows.number(0),
           CheckpointFact{
               .owner = owner, .segment = rows.number(11), .checkpoint = read_checkpoint(rows)});
     }
   }
 
-  void read_calls(OwnerNumber owner, Position after) {
+  void read_calls_of(rules::SliceMaker& slice, OwnerNumber owner, Position after) {
     Rows rows = db_.query(fmt::format("SELECT ?{} WHERE session = ? AND position > ? ORDER BY "
                                       "position LIMIT ?",
                                       call_columns),
-                          id_of(owner).text(), owner, after, slice_.room());
+                          id_of(owner).text(), owner, after, slice.room());
     while (rows.next()) {
-      add(owner, rows.number(1),
-          CallFact{.owner = owner, .segment = rows.number(19), .call = read_call(rows)});
+      slice.add(owner, rows.number(1),
+                CallFact{.owner = owner, .segment = rows.number(19), .call = read_call(rows)});
     }
   }
 
-  void read_waiting(OwnerNumber owner, std::uint64_t after) {
+  void read_waiting_of(rules::SliceMaker& slice, OwnerNumber owner, std::uint64_t after) {
     const SessionId id = id_of(owner);
     Rows rows = db_.query(
         sql(message_columns, "WHERE session = ? AND consumed = 0 AND num > ? ORDER BY num LIMIT ?"),
-        owner, after, slice_.room());
-    while (!slice_.is_full() && rows.next()) {
-      add(owner, rows.number(0), message_of(rows, owner, id, false));
+        owner, after, slice.room());
+    while (!slice.is_full() && rows.next()) {
+      slice.add(owner, rows.number(0), message_of(rows, owner, id, false));
     }
   }
 
-  void read_consumed(OwnerNumber owner, const std::string& after) {
+  void read_consumed_of(rules::SliceMaker& slice, OwnerNumber owner, const std::string& after) {
     const SessionId id = id_of(owner);
     Rows rows = db_.query(
         sql(message_columns, "WHERE session = ? AND id > ? AND consumed = 1 ORDER BY id LIMIT ?"),
-        owner, after, slice_.room());
+        owner, after, slice.room());
     while (rows.next()) {
-      slice_.add(message_of(rows, owner, id, true),
-                 {.kind = FactKind::consumed, .group = owner, .number = 0, .name = rows.string(1)});
+      slice.add(owner, rows.string(1), message_of(rows, owner, id, true));
     }
   }
 
@@ -287,30 +264,30 @@ class FactReader {
                     .at = rows.time(4)}};
   }
 
-  void read_claims() {
-    const auto after = digest_from_hex(slice_.at().name);
+  void read_claims(rules::SliceMaker& slice) {
+    if (is_arriving_) return;
+    const auto after = digest_from_hex(slice.at().name);
     Rows rows = db_.query(
         "SELECT session, position, 0, NULL, tool, '', effect, key, state, attempts, failures, "
         "fence, intended_at, dispatched_at, NULL, settled_at, '', '', claimed FROM claim WHERE key "
         "> ? "
         "ORDER BY key LIMIT ?",
-        after ? blob_view(*after) : BlobView{}, slice_.room());
+        after ? blob_view(*after) : BlobView{}, slice.room());
     while (rows.next()) {
-      slice_.add(
-          ClaimFact{.call = read_call(rows)},
-          {.kind = FactKind::claim, .group = 0, .number = 0, .name = to_hex(rows.digest(7))});
+      slice.add(0, to_hex(rows.digest(7)), ClaimFact{.call = read_call(rows)});
     }
   }
 
-  void read_resources() {
+  void read_resources(rules::SliceMaker& slice) {
+    if (is_arriving_) return;
     Rows rows = db_.query("SELECT name, fence FROM resource WHERE name > ? ORDER BY name LIMIT ?",
-                          slice_.at().name, slice_.room());
+                          slice.at().name, slice.room());
     while (rows.next()) {
-      slice_.add(ResourceFact{.name = rows.string(0), .fence = rows.number(1)},
-                 {.kind = FactKind::resource, .group = 0, .number = 0, .name = rows.string(0)});
+      slice.add(0, rows.string(0), ResourceFact{.name = rows.string(0), .fence = rows.number(1)});
     }
   }
 
+ private:
   SessionId id_of(OwnerNumber owner) {
     Rows rows = db_.query(
         "SELECT id FROM session WHERE num = ?1 UNION ALL SELECT id FROM arriving "
@@ -321,18 +298,17 @@ class FactReader {
 
   Connection& db_;
   const Workers& workers_;
-  const Passage& passage_;
-  const bool is_staying_;
+  const FactSource& source_;
+  const bool is_arriving_;
   const std::string who_;  ///< The owners, as a table with one parameter:
   const std::string key_;
-  rules::SliceMaker slice_;
 };
 
 }  // namespace
 
-FactSlice read_facts(Connection& db, const Workers& workers, const Passage& passage,
+FactSlice read_facts(Connection& db, const Workers& workers, const FactSource& source,
                      const FactCursor& from) {
-  return FactReader(db, workers, passage, from).read();
+  return rules::read_slice(rules::SliceMaker(from), FactReader(db, workers, source));
 }
 
 }  // namespace perdure::sqlite

@@ -16,20 +16,16 @@
 #include <utility>
 #include <vector>
 
+#include "files/file_lock.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/blobs.hpp"
-#include "perdure/store/changes.hpp"
-#include "perdure/store/check.hpp"
 #include "perdure/store/commit.hpp"
-#include "perdure/store/doctor.hpp"
 #include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/progress.hpp"
-#include "perdure/store/retention.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/transfer.hpp"
@@ -37,28 +33,28 @@
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
 #include "rules/followed.hpp"
-#include "sqlite/acknowledged.hpp"
-#include "sqlite/backup.hpp"
-#include "sqlite/check.hpp"
-#include "sqlite/commit.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/doctor.hpp"
-#include "sqlite/file_lock.hpp"
-#include "sqlite/first_look.hpp"
-#include "sqlite/lock_file.hpp"
-#include "sqlite/opening.hpp"
-#include "sqlite/readers.hpp"
-#include "sqlite/roles.hpp"
-#include "sqlite/schema.hpp"
-#include "sqlite/workers.hpp"
+#include "sqlite/check/check.hpp"
+#include "sqlite/engine/acknowledged.hpp"
+#include "sqlite/engine/commit.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/lock_file.hpp"
+#include "sqlite/engine/readers.hpp"
+#include "sqlite/engine/roles.hpp"
+#include "sqlite/engine/schema.hpp"
+#include "sqlite/engine/watcher.hpp"
+#include "sqlite/engine/workers.hpp"
+#include "sqlite/opening/backup.hpp"
+#include "sqlite/opening/doctor.hpp"
+#include "sqlite/opening/opening.hpp"
 
 namespace perdure::sqlite {
 namespace {
 
-class SqliteStore final : public Store, private Upkeep {
+class SqliteStore final : public SqliteRoles {
  public:
   SqliteStore(const SqliteOptions& options, LockFile lock_file)
-      : options_(options),
+      : SqliteRoles({writer_, readers_, workers_, *options.open.clock}),
+        options_(options),
         lock_file_(std::move(lock_file)),
         connection_(options.path, options.vfs,
                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, &rows_read_) {
@@ -116,29 +112,17 @@ class SqliteStore final : public Store, private Upkeep {
     return Created{lease, std::move(committed->receipt)};
   }
 
-  Sessions& sessions() override { return sessions_; }
-  Ownership& ownership() override { return ownership_; }
-  Log& log() override { return log_; }
-  Ledger& ledger() override { return ledger_; }
-  Inbox& inbox() override { return inbox_; }
-  Blobs& blobs() override { return blobs_; }
-  Changes& changes() override { return changes_; }
-  Retention& retention() override { return retention_; }
-  Upkeep& upkeep() override { return *this; }
-  Transfer& transfer() override { return transfer_; }
-
  private:
   StoreInfo info() const override {
-    return {.backend = "sqlite",
-            .location = options_.location,
-            .engine = fmt::format("SQLite {}", sqlite3_libversion()),
-            .format = last_format(options_.steps),
-            .incarnation = incarnation_,
-            .durability = options_.open.durability};
-  }
-
-  StoreCounters counters() const override {
-    return {.commits = commits_, .transactions = writer_.transactions(), .rows_read = rows_read_};
+    return {
+        .backend = "sqlite",
+        .location = options_.location,
+        .engine = fmt::format("SQLite {}", sqlite3_libversion()),
+        .format = last_format(options_.steps),
+        .incarnation = incarnation_,
+        .durability = options_.open.durability,
+        .counters = {
+            .commits = commits_, .transactions = writer_.transactions(), .rows_read = rows_read_}};
   }
 
   Result<CheckReport> check(const Progress& progress) override {
@@ -156,6 +140,10 @@ class SqliteStore final : public Store, private Upkeep {
   Result<std::vector<Remark>> doctor() override {
     if (auto here = process_.check(); !here) return forward(here);
     return examine(access_, info());
+  }
+
+  Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) override {
+    return watcher_.wait(since, timeout);
   }
 
   Result<void> sync() override {
@@ -194,16 +182,7 @@ class SqliteStore final : public Store, private Upkeep {
                   .format = last_format(options_.steps)}};
   Readers readers_{options_.path, options_.vfs, &rows_read_};
   Workers workers_{lock_file_, *options_.open.clock, options_.boot};
-  Access access_{writer_, readers_, workers_, *options_.open.clock};
-  SqliteSessions sessions_{access_};
-  SqliteOwnership ownership_{access_};
-  SqliteLog log_{access_};
-  SqliteLedger ledger_{access_};
-  SqliteInbox inbox_{access_};
-  SqliteBlobs blobs_{access_};
-  SqliteRetention retention_{access_};
-  SqliteTransfer transfer_{access_};
-  SqliteChanges changes_{readers_, lock_file_};
+  Watcher watcher_{readers_, lock_file_};
 };
 
 // Its lock file has the rights of a store that is there, as SQLite's files beside it have.

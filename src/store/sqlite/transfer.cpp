@@ -1,10 +1,16 @@
-// Moves over SQLite. Whatever opens or ends one is a transaction that is synced; slices of
-// facts are not, the end of the move syncs them all.
+// Moves over SQLite. Which sessions go is decided in the transaction that marks them: no one can
+// acquire, fork or remove a relative in between. Slices of facts are not synced; what marks
+// or releases sessions is.
 
 #include "perdure/store/transfer.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,99 +19,136 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/facts.hpp"
-#include "perdure/store/progress.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/garbage.hpp"
-#include "sqlite/roles.hpp"
-#include "sqlite/slices.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/roles.hpp"
+#include "sqlite/engine/rows.hpp"
+#include "sqlite/engine/slices.hpp"
+#include "sqlite/engine/workers.hpp"
+#include "sqlite/retention/garbage.hpp"
 #include "sqlite/transit.hpp"
 
 namespace perdure::sqlite {
 namespace {
 
-struct MoveRow {
-  Ticket ticket = 0;  ///< The last one.
-  Ticket since = 0;
-  Ticket done = 0;
-  FactCursor next;
-
-  [[nodiscard]] Departure numbers() const {
-    return {.open = since == 0 ? 0 : ticket, .since = since, .finished = done};
-  }
+struct KnownSession {
+  std::int64_t number = 0;
+  rules::Moved moved;
+  std::uint64_t revision = 0;
 };
 
-MoveRow read_move(Connection& db, Side side, const std::string& peer) {
-  Rows rows = db.query("SELECT ticket, since, done, cursor FROM move WHERE peer = ? AND side = ?",
-                       peer, number_of(side));
-  if (!rows.next()) return {};
-  MoveRow row{
-      .ticket = rows.number(0), .since = rows.number(1), .done = rows.number(2), .next = {}};
-  if (row.since != 0) {
-    auto next = rules::fact_cursor_from(rows.text(3));
-    if (!next) throw SqliteError(SQLITE_CORRUPT, "how far a move has come cannot be read");
-    row.next = *std::move(next);
-  }
-  return row;
+/// Every session of the store, and which belong together.
+struct AllSessions {
+  std::map<SessionId, KnownSession> sessions;
+  std::set<SessionId> here;
+  rules::Families families;
+};
+
+std::string family_name(const std::map<std::int64_t, std::string>& ids, std::int64_t number) {
+  const auto found = ids.find(number);
+  return found == ids.end() ? rules::Families::name_of(static_cast<OwnerNumber>(number))
+                            : found->second;
 }
 
-void write_move(Connection& db, Side side, const std::string& peer, const MoveRow& row) {
+AllSessions read_all(Connection& db) {
+  AllSessions all;
+  std::map<std::int64_t, std::string> ids;
+  Rows rows = db.query("SELECT num, id, moved, parent, revision FROM session");
+  while (rows.next()) {
+    const auto id = stored_id<SessionId>(rows.text(1));
+    const KnownSession known{.number = rows.integer(0),
+                             .moved = rules::moved_from(rows.text(2)),
+                             .revision = rows.number(4)};
+    ids.emplace(known.number, id.text());
+    if (!rows.is_null(3)) all.families.join(id.text(), rows.string(3));
+    if (known.moved.is_here()) all.here.insert(id);
+    all.sessions.emplace(id, known);
+  }
+  Rows shared = db.query(
+      "SELECT DISTINCT g.session, p.session FROM segment g JOIN segment p ON p.num = g.parent "
+      "WHERE p.session <> g.session");
+  while (shared.next()) {
+    all.families.join(family_name(ids, shared.integer(0)), family_name(ids, shared.integer(1)));
+  }
+  return all;
+}
+
+Result<void> check_free(Connection& db, const Workers& workers, std::int64_t number) {
+  Rows rows = db.query(sql(select_session, "WHERE s.num = ?"), number);
+  if (!rows.next()) return {};
+  const SessionSummary session = read_session(rows, workers);
+  if (!session.holder || !session.holder->alive) return {};
+  return fail(ErrorCode::lease_held,
+              fmt::format("session {} is held by worker {} (host {}, pid {})", session.id.text(),
+                          session.holder->worker.text(), session.holder->host, session.holder->pid),
+              session.holder->worker.text());
+}
+
+// What `find_owners` promises of sessions: all that are here if none are named.
+Result<std::map<SessionId, KnownSession>> choose(Connection& db, const Workers& workers,
+                                                 const std::vector<SessionId>& sessions) {
+  AllSessions all = read_all(db);
+  std::set<SessionId> names(sessions.begin(), sessions.end());
+  if (sessions.empty()) names = all.here;
+  std::map<SessionId, KnownSession> chosen;
+  for (const SessionId& id : names) {
+    const auto found = all.sessions.find(id);
+    if (found == all.sessions.end()) {
+      return fail(ErrorCode::not_found, fmt::format("there is no session {}", id.text()),
+                  id.text());
+    }
+    if (auto here = rules::check_here(id, found->second.moved); !here) return forward(here);
+    if (auto free = check_free(db, workers, found->second.number); !free) return forward(free);
+    chosen.insert(*found);
+  }
+  if (auto complete = all.families.check_complete(names, all.here); !complete) {
+    return forward(complete);
+  }
+  return chosen;
+}
+
+std::vector<OwnerNumber> with_ancestors(Connection& db, std::set<OwnerNumber> owners) {
+  Rows rows = db.query(
+      "WITH RECURSIVE above(num) AS (SELECT parent FROM segment WHERE parent IS NOT NULL AND "
+      "session IN (SELECT value FROM json_each(?)) UNION SELECT g.parent FROM segment g JOIN "
+      "above ON g.num = above.num WHERE g.parent IS NOT NULL) SELECT DISTINCT session FROM segment "
+      "WHERE num IN above",
+      fmt::format("[{}]", fmt::join(owners, ",")));
+  while (rows.next()) owners.insert(rows.number(0));
+  return {owners.begin(), owners.end()};
+}
+
+constexpr int arriving = 1;  ///< The side of rows in `move` and `transit`.
+constexpr int departed = 0;
+
+rules::OpenArrival read_open(Connection& db, const std::string& from) {
+  Rows rows = db.query("SELECT ticket, cursor FROM move WHERE peer = ? AND side = ? AND since <> 0",
+                       from, arriving);
+  if (!rows.next()) return {};
+  auto next = rules::fact_cursor_from(rows.text(1));
+  if (!next) throw SqliteError(SQLITE_CORRUPT, "how far an arrival has come cannot be read");
+  return {.attempt = rows.number(0), .next = *std::move(next)};
+}
+
+void write_open(Connection& db, const Arrival& arrival, const FactCursor& next) {
   db.run(
       "INSERT OR REPLACE INTO move (peer, side, ticket, since, done, cursor) "
-      "VALUES (?, ?, ?, ?, ?, ?)",
-      peer, number_of(side), row.ticket, row.since, row.done, rules::to_text(row.next));
+      "VALUES (?, ?, ?, 1, 0, ?)",
+      arrival.from, arriving, arrival.attempt, rules::to_text(next));
 }
 
-Result<MoveRow> require_open(Connection& db, const Passage& passage) {
-  MoveRow row = read_move(db, passage.side, passage.peer);
-  if (auto current = rules::check_ticket(passage.ticket, row.numbers().open); !current) {
-    return forward(current);
-  }
-  return row;
-}
-
-void leave(Connection& db, const std::string& target) {
-  db.run(
-      "UPDATE session SET moved = 'moved' || substr(moved, length('moving') + 1), "
-      "revision = revision + 1 WHERE num IN (SELECT owner FROM transit WHERE side = 0 AND peer = "
-      "?)",
-      target);
-}
-
-void stay(Connection& db, const std::string& target) {
-  db.run(
-      "UPDATE session SET moved = NULL, revision = revision + 1 "
-      "WHERE num IN (SELECT owner FROM transit WHERE side = 0 AND peer = ?)",
-      target);
-}
-
-// From now on its owners are garbage like any other.
-void throw_away(Connection& db, const std::string& source) {
+// What is left of its owners is garbage like any other, unless they were released.
+void close_arrival(Connection& db, const std::string& from) {
   db.run(
       "DELETE FROM arriving WHERE num IN (SELECT owner FROM transit WHERE side = 1 AND peer = ?)",
-      source);
-  db.run("DELETE FROM arrived_segment WHERE peer = ?", source);
-}
-
-Result<void> end_move(Connection& db, const Passage& passage, MoveEnd how) {
-  MoveRow row = read_move(db, passage.side, passage.peer);
-  auto is_open = rules::check_end(passage, how, row.numbers());
-  if (!is_open) return forward(is_open);
-  if (!*is_open) return {};
-  if (passage.side == Side::departing) {
-    how == MoveEnd::moved ? leave(db, passage.peer) : stay(db, passage.peer);
-  } else if (how == MoveEnd::abandoned) {
-    throw_away(db, passage.peer);
-  } else {
-    if (!row.next.is_end()) return fail(ErrorCode::conflict, "not all facts were taken in");
-    land(db, passage.peer);
-  }
-  db.run("DELETE FROM transit WHERE side = ? AND peer = ?", number_of(passage.side), passage.peer);
-  if (how == MoveEnd::moved) row.done = passage.ticket;
-  row.since = 0;
-  write_move(db, passage.side, passage.peer, row);
-  return {};
+      from);
+  db.run("DELETE FROM arrived_segment WHERE peer = ?", from);
+  db.run("DELETE FROM transit WHERE side = 1 AND peer = ?", from);
+  db.run("DELETE FROM move WHERE side = 1 AND peer = ?", from);
 }
 
 Result<void> clear_all_garbage(const Access& access) {
@@ -119,92 +162,105 @@ Result<void> clear_all_garbage(const Access& access) {
   return slices.finish();
 }
 
-}  // namespace
-
-Result<Departure> SqliteTransfer::find_departure(const std::string& target) {
-  return access_.readers.read([&](Connection& db) -> Result<Departure> {
-    return read_move(db, Side::departing, target).numbers();
-  });
+bool was_marked(Connection& db, const Destination& to, std::uint64_t attempt) {
+  return db
+      .query("SELECT 1 FROM move WHERE peer = ? AND side = ? AND done = ?", to.incarnation,
+             departed, attempt)
+      .next();
 }
+
+Result<void> mark(Connection& db, const Workers& workers, const Destination& to,
+                  const std::vector<SessionVersion>& sessions) {
+  if (sessions.empty()) return rules::not_marked();
+  std::vector<SessionId> names;
+  names.reserve(sessions.size());
+  for (const SessionVersion& version : sessions) names.push_back(version.session);
+  auto chosen = choose(db, workers, names);
+  if (!chosen) return forward(chosen);
+  for (const SessionVersion& version : sessions) {
+    const KnownSession& known = chosen->at(version.session);
+    if (auto same = rules::check_unchanged(version, known.revision); !same) return same;
+    db.run(
+        "UPDATE session SET moved = ?, owner = NULL, owned_since = NULL, fence = fence + 1, "
+        "revision = revision + 1 WHERE num = ?",
+        rules::to_text({.to = to}), known.number);
+  }
+  return {};
+}
+
+}  // namespace
 
 // What is left of removed sessions is cleared away first: it would change under the reader, and
 // claims be made after they were read.
-Result<Departure> SqliteTransfer::depart(const Destination& to,
-                                         const std::vector<SessionId>& sessions) {
-  if (auto checked = rules::check(to); !checked) return forward(checked);
+Result<std::vector<OwnerNumber>> SqliteTransfer::find_owners(
+    const std::vector<SessionId>& sessions) {
   if (auto cleared = clear_all_garbage(access_); !cleared) return forward(cleared);
-  return access_.writer.write([&](Connection& db) -> Result<Departure> {
-    MoveRow row = read_move(db, Side::departing, to.incarnation);
-    ++row.ticket;
-    if (row.since == 0) {
-      if (auto sent = send_off(db, access_.workers, to, sessions); !sent) return forward(sent);
-      row.since = row.ticket;
-    }
-    write_move(db, Side::departing, to.incarnation, row);
-    return row.numbers();
+  return access_.readers.read([&](Connection& db) -> Result<std::vector<OwnerNumber>> {
+    auto chosen = choose(db, access_.workers, sessions);
+    if (!chosen) return forward(chosen);
+    std::set<OwnerNumber> owners;
+    for (const auto& [id, known] : *chosen) owners.insert(static_cast<OwnerNumber>(known.number));
+    return with_ancestors(db, std::move(owners));
   });
 }
 
-Result<Arrival> SqliteTransfer::find_arrival(const std::string& source) {
-  return access_.readers.read([&](Connection& db) -> Result<Arrival> {
-    const MoveRow row = read_move(db, Side::arriving, source);
-    return Arrival{.ticket = row.numbers().open, .last = row.ticket, .next = row.next};
-  });
-}
-
-Result<Arrival> SqliteTransfer::arrive(const std::string& source, const Departure& departure) {
-  return access_.writer.write([&](Connection& db) -> Result<Arrival> {
-    MoveRow row = read_move(db, Side::arriving, source);
-    auto current = rules::check_arrival(departure, row.ticket, row.since != 0);
-    if (!current) return forward(current);
-    row.ticket = departure.open;
-    if (row.since == 0) row.next = {};
-    row.since = departure.since;
-    write_move(db, Side::arriving, source, row);
-    return Arrival{.ticket = row.ticket, .last = row.ticket, .next = row.next};
-  });
-}
-
-Result<Passage> SqliteTransfer::show(const std::vector<SessionId>& sessions) {
-  if (auto cleared = clear_all_garbage(access_); !cleared) return forward(cleared);
-  return access_.readers.read([&](Connection& db) -> Result<Passage> {
-    auto owners = list_owners(db, access_.workers, sessions);
-    if (!owners) return forward(owners);
-    return Passage{.side = Side::staying, .peer = {}, .ticket = 0, .owners = *std::move(owners)};
-  });
-}
-
-Result<FactSlice> SqliteTransfer::read(const Passage& passage, const FactCursor& from) {
+Result<FactSlice> SqliteTransfer::read(const FactSource& source, const FactCursor& from) {
   return access_.readers.read([&](Connection& db) -> Result<FactSlice> {
-    if (passage.side != Side::staying) {
-      if (auto row = require_open(db, passage); !row) return forward(row);
-    }
-    return read_facts(db, access_.workers, passage, from);
+    const std::string& place = source.arrival.from;
+    const std::uint64_t attempt = place.empty() ? 0 : read_open(db, place).attempt;
+    FactSlice slice = read_facts(db, access_.workers, source, from);
+    slice.attempt = attempt;
+    return slice;
   });
 }
 
-Result<void> SqliteTransfer::take(const Passage& passage, const FactSlice& slice) {
+Result<void> SqliteTransfer::take(const Arrival& arrival, const FactSlice& slice) {
   return access_.writer.write(
       [&](Connection& db) -> Result<void> {
-        auto row = require_open(db, passage);
-        if (!row) return forward(row);
-        auto is_new = rules::check_next(slice, row->next);
+        auto is_new = rules::check_next(arrival, slice, read_open(db, arrival.from));
         if (!is_new) return forward(is_new);
         if (!*is_new) return {};
-        if (auto taken = take_facts(db, passage.peer, slice.facts); !taken) return taken;
-        row->next = slice.next;
-        write_move(db, Side::arriving, passage.peer, *row);
+        if (auto taken = take_facts(db, arrival.from, slice.facts); !taken) return taken;
+        write_open(db, arrival, slice.next);
         return {};
       },
       Sync::later);
 }
 
-Result<void> SqliteTransfer::end(const Passage& passage, MoveEnd how) {
-  auto ended = access_.writer.write(
-      [&](Connection& db) -> Result<void> { return end_move(db, passage, how); });
-  if (!ended) return ended;
-  if (passage.side == Side::departing || how == MoveEnd::moved) return {};
+Result<void> SqliteTransfer::release(const Arrival& arrival) {
+  return access_.writer.write([&](Connection& db) -> Result<void> {
+    auto checked = rules::check_release(arrival, read_open(db, arrival.from));
+    if (!checked) return checked;
+    land(db, arrival.from);
+    close_arrival(db, arrival.from);
+    return {};
+  });
+}
+
+Result<void> SqliteTransfer::discard(const Arrival& arrival) {
+  auto discarded = access_.writer.write([&](Connection& db) -> Result<void> {
+    const std::uint64_t open = read_open(db, arrival.from).attempt;
+    const bool is_it = open != 0 && (arrival.attempt == 0 || arrival.attempt == open);
+    if (is_it) close_arrival(db, arrival.from);
+    return {};
+  });
+  if (!discarded) return discarded;
   return clear_all_garbage(access_);
+}
+
+Result<void> SqliteTransfer::mark_moved(const Destination& to, std::uint64_t attempt,
+                                        const std::vector<SessionVersion>& sessions) {
+  if (auto checked = rules::check(to); !checked) return checked;
+  return access_.writer.write([&](Connection& db) -> Result<void> {
+    if (was_marked(db, to, attempt)) return {};
+    auto marked = mark(db, access_.workers, to, sessions);
+    if (!marked) return marked;
+    db.run(
+        "INSERT OR REPLACE INTO move (peer, side, ticket, since, done, cursor) "
+        "VALUES (?1, ?2, ?3, 0, ?3, '')",
+        to.incarnation, departed, attempt);
+    return {};
+  });
 }
 
 }  // namespace perdure::sqlite

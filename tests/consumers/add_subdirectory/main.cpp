@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

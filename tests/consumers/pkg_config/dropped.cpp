@@ -1,7 +1,7 @@
 // Must not be compiled where warnings are errors: each line drops a Result.
 
 #include <perdure/core/json.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 perdure::Result<void> write() { return {}; }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <perdure/core/json.hpp>
-#include <perdure/store/open.hpp>
+#include <perdure/store/store.hpp>
 
 namespace {
 

@@ -44,7 +44,7 @@ def run(folder: pathlib.Path, server: str) -> int:
     # Keys and addresses of whoever runs the tests are none of theirs.
     environment = {key: value for key, value in os.environ.items() if not re.match("ANTHROPIC|OPENAI", key)}
     done = subprocess.run([node(folder), "--test", "--test-reporter=tap", FILES[2]], cwd=folder, capture_output=True, text=True,
-                          env=environment | {"MODEL_SERVER": server}, timeout=100)
+                          env=environment | {"MODEL_SERVER": server}, timeout=300)
     passed = re.search(r"^# pass (\d+)", done.stdout, re.MULTILINE)
     if done.returncode or not passed or int(passed[1]) < 16:
         print(done.stdout + done.stderr)

@@ -14,11 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/file_root.hpp"
-#include "perdure/agent/path_args.hpp"
+#include "core/api/json_text.hpp"
+#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/json_pointer.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/json_schema.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"

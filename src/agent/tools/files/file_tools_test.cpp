@@ -1,7 +1,5 @@
 // File tools: what they answer, that no path leads out of a root, and what verify can tell.
 
-#include "perdure/agent/file_tools.hpp"
-
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -21,8 +19,8 @@
 #include <vector>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/agent/json_schema.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"

@@ -25,10 +25,10 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/file_tools.hpp"
-#include "perdure/agent/path_args.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/core/descriptor.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::files {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "perdure/agent/file_tools.hpp"
-#include "perdure/agent/path_args.hpp"
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::files {

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <ios>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <poll.h>
 #include <signal.h>
@@ -28,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/core/descriptor.hpp"
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 
@@ -198,6 +199,15 @@ Result<void> Leftovers::end() {
   std::error_code ignored;
   fs::remove(path(), ignored);
   return {};
+}
+
+std::vector<std::string> environment_of(const std::string& mark,
+                                        std::map<std::string, std::string> own) {
+  own.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
+  own.try_emplace("LANG", "C.UTF-8");
+  std::vector<std::string> environment = {fmt::format("{}={}", mark_variable, mark)};
+  for (const auto& [name, value] : own) environment.push_back(fmt::format("{}={}", name, value));
+  return environment;
 }
 
 }  // namespace perdure

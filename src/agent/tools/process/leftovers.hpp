@@ -9,10 +9,12 @@
 
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 
@@ -55,5 +57,12 @@ class Leftovers {
   std::string folder_;
   std::string mark_;
 };
+
+// What a program of an agent finds in its environment; nothing is inherited.
+
+/// NAME=value: the mark that the program is found by, what its tool says, and where that says
+/// nothing a PATH and a LANG.
+[[nodiscard]] std::vector<std::string> environment_of(const std::string& mark,
+                                                      std::map<std::string, std::string> own);
 
 }  // namespace perdure

@@ -12,10 +12,13 @@
 #include <cstdint>
 #include <stop_token>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {
@@ -54,5 +57,22 @@ struct ProgramEnd {
 
 /// The executable file that a name without a slash means. Fails: `not_found`.
 [[nodiscard]] Result<std::string> find_program(const std::string& name);
+
+// Starting a program behind its gate.
+
+/// A process that has not become its program yet.
+struct Gated {
+  pid_t pid = 0;
+  Descriptor process{};  ///< Readable once it has ended.
+  Descriptor gate{};     ///< A byte lets it go on; closing it ends it.
+  Descriptor output{};
+  Descriptor errors{};
+};
+
+/// Fails: `unavailable`; then there is no process.
+[[nodiscard]] Result<Gated> spawn_gated(const ProgramSpec& spec);
+
+/// Lets it become its program. False: it is gone.
+[[nodiscard]] bool open_gate(Gated& gated);
 
 }  // namespace perdure

@@ -1,14 +1,13 @@
 // JSON Schema: what it says to whoever got it wrong, what it refuses, and that it ends. Its
 // verdicts are compared with ajv's in tests/tools/schema.
 
-#include "perdure/agent/json_schema.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "perdure/agent/toolbox.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 

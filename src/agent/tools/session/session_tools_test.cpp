@@ -1,8 +1,6 @@
 // Tools over the session itself, through real turns: what they answer, and that it is in the
 // commit of their outcome.
 
-#include "perdure/agent/session_tools.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdexcept>
@@ -14,10 +12,11 @@
 #include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
-#include "perdure/agent/call_check.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"

@@ -24,7 +24,8 @@ CREATE FUNCTION perdure.erase_slice(p_session bigint, p_owners bigint[], p_posit
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM perdure.begin_write(true);
-  PERFORM perdure.keep_at_rest(p_session);
+  -- So that a move that has read the bodies does not take them along.
+  UPDATE perdure.session s SET revision = s.revision + 1 WHERE s.num = p_session;
   WITH named AS (
     SELECT n.owner, n.place, n.number,
            CASE WHEN e.codec >= 0 THEN coalesce(octet_length(e.body), octet_length(e.bytes), 0) END

@@ -16,10 +16,9 @@
 -- `claimed`: the key that a call of a bundle says it holds, while nobody accepted that; `call.key` is null
 -- then, and `claim.key` a key that nothing has.
 -- `pruned` and `garbage` are as in the SQLite store: what was dropped, and what is still to go.
--- `session.moved`: 'moving …' while it is copied into another store, 'moved …' when it has gone; the
--- tables after `garbage` say how such moves stand. An arriving session has its row in `arriving`,
--- where nobody sees it, and one in `garbage` without an id, so that a half-copy that is given up is
--- cleared away.
+-- `session.moved`: 'moved …' once it was moved to another store; the tables after `garbage` are about
+-- such moves. An arriving session has its row in `arriving`, where it is not seen, and one in
+-- `garbage` without an id, so that what is left of an arrival that is discarded is cleared away.
 -- `session.nonce`, `worker.nonce`: who made the row, so that a creation whose reply was lost can
 -- be repeated.
 
@@ -256,9 +255,9 @@ CREATE TABLE perdure.pruned (
 
 CREATE TABLE perdure.garbage (session bigint PRIMARY KEY, id text NOT NULL);
 
--- How moves to (side 0) or from (side 1) another store stand, by its incarnation. Copiers before
--- the latest ticket are outdated. since: the first ticket of the move that is open, or 0; done: of
--- the last one that was finished; cursor: how far an arrival got.
+-- By the incarnation of the other store. Side 0, done: the last attempt that marked sessions as moved
+-- there. Side 1: the arrival that is open from there, ticket: its attempt; since: 1; cursor: how far
+-- it has come.
 CREATE TABLE perdure.move (
   peer text COLLATE "C" NOT NULL,
   side smallint NOT NULL,
@@ -269,7 +268,7 @@ CREATE TABLE perdure.move (
   PRIMARY KEY (peer, side)
 );
 
--- Numbers of sessions on their way, also of removed ones whose segments go along; origin: the number
+-- Numbers of sessions that arrive, also of removed ones whose segments come along; origin: the number
 -- in the source.
 CREATE TABLE perdure.transit (
   owner bigint PRIMARY KEY,

@@ -14,7 +14,7 @@ BEGIN
   RETURN v_num;
 END $$;
 
--- PD003 if the session is on its way to another store, or there already.
+-- PD003 if the session was moved to another store.
 CREATE FUNCTION perdure.require_here(p_session text, p_moved text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -22,8 +22,7 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'PD003',
       DETAIL = substr(p_moved, length(split_part(p_moved, ' ', 1)) +
                                length(split_part(p_moved, ' ', 2)) + 3),
-      MESSAGE = format('session %s %s to %s', p_session,
-        CASE split_part(p_moved, ' ', 1) WHEN 'moved' THEN 'was moved' ELSE 'is being moved' END,
+      MESSAGE = format('session %s was moved to %s', p_session,
         substr(p_moved, length(split_part(p_moved, ' ', 1)) +
                         length(split_part(p_moved, ' ', 2)) + 3));
   END IF;

@@ -4,17 +4,6 @@
 -- opens a segment on it, or names one of its older entries, either is seen by the slice or looks
 -- after it. So the lock is a statement of its own: one sees what was there when it began.
 
--- PD003 if the session is on its way to another store. Until the end of the transaction it does not
--- set out. It need not be there.
-CREATE FUNCTION perdure.keep_at_rest(p_session bigint) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  s record;
-BEGIN
-  SELECT x.id, x.moved INTO s FROM perdure.session x WHERE x.num = p_session FOR SHARE;
-  IF s.moved LIKE 'moving %' THEN PERFORM perdure.require_here(s.id, s.moved); END IF;
-END $$;
-
 -- Writes down what was dropped. Shadows that overlap or touch become one, with those there were.
 CREATE FUNCTION perdure.add_shadows(p_segment bigint, p_shadows perdure.pruned[]) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -109,7 +98,6 @@ BEGIN
   o_next := p_from; o_entries := 0; o_bytes := 0; o_more := false;
   -- First the session's row, as commits do.
   SELECT g.session INTO v_session FROM perdure.segment g WHERE g.num = p_segment;
-  PERFORM perdure.keep_at_rest(v_session);
   PERFORM FROM perdure.segment g WHERE g.num = p_segment FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   SELECT coalesce(min(g.first) - 1, c_never) INTO v_end FROM perdure.segment g
@@ -205,7 +193,6 @@ CREATE FUNCTION perdure.remove_versions(
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM perdure.begin_write(true);
-  PERFORM perdure.keep_at_rest(p_session);
   WITH slice AS MATERIALIZED (
     SELECT k.version, k.at, k.label FROM perdure.checkpoint k
     WHERE k.session = p_session AND k.version > p_after AND k.version < p_newest_from
@@ -247,6 +234,5 @@ CREATE FUNCTION perdure.remove_version(p_session bigint, p_version bigint) RETUR
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM perdure.begin_write(true);
-  PERFORM perdure.keep_at_rest(p_session);
   DELETE FROM perdure.checkpoint k WHERE k.session = p_session AND k.version = p_version;
 END $$;

@@ -1,7 +1,7 @@
 -- Removing sessions. A session is gone when its row is; everything else follows in slices. The row in
 -- `garbage` goes last, so that whatever is cut off is found again.
 
--- PD006 while a live worker owns it, PD003 while a call is open or it is on its way to another store.
+-- PD006 while a live worker owns it, PD003 while a call is open.
 -- What became of the calls of one that was moved there is the other store's to say. The keys that
 -- its calls hold stay claimed, by tombstones without any payload, from the moment at which the
 -- session is gone. Once more is not an error: the reply may have been lost. Numbers are never used
@@ -15,7 +15,6 @@ BEGIN
   PERFORM perdure.begin_write(true);
   SELECT * INTO s FROM perdure.session x WHERE x.num = p_session FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
-  PERFORM perdure.keep_at_rest(p_session);
   PERFORM perdure.require_free(
     s.owner, 'session ' || s.id, s.owned_since,
     coalesce(p_uptime, perdure.clock_ms()), p_gone);

@@ -4,23 +4,6 @@
 -- sessions and segments in them are the source's; `transit` and `arrived_segment` say which is which
 -- here. Kinds are those of FactKind.
 
-CREATE FUNCTION perdure.require_ticket(p_ticket bigint, p_open bigint) RETURNS void
-LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  IF p_ticket = 0 OR p_ticket IS DISTINCT FROM p_open THEN
-    RAISE EXCEPTION USING ERRCODE = 'PD002', DETAIL = coalesce(p_open, 0),
-      MESSAGE = format('this is not the present ticket of the move: %s, not %s',
-                       coalesce(p_open, 0), p_ticket);
-  END IF;
-END $$;
-
--- The open ticket of a move, 0 if none is.
-CREATE FUNCTION perdure.open_ticket(p_peer text, p_side bigint) RETURNS bigint
-LANGUAGE sql STABLE AS $$
-  SELECT coalesce((SELECT m.ticket FROM perdure.move m
-                   WHERE m.peer = p_peer AND m.side = p_side AND m.since > 0), 0)
-$$;
-
 -- PD003 if one of these sessions is related to one that stays.
 CREATE FUNCTION perdure.require_families(p_sessions bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -49,103 +32,51 @@ BEGIN
   END IF;
 END $$;
 
--- The sessions that are to go, locked: nobody can fork them, own them or write to them until they
--- are marked. A session that is made meanwhile stays, unless it is a relative; so all are asked for
--- until no more come.
-CREATE FUNCTION perdure.choose(p_peer text, p_sessions text[]) RETURNS bigint[]
+-- Marks sessions as moved, all or none. Locked first: no one can fork, own or write to them from then
+-- on, and a lost answer is repeated only after the first execution has ended. What is looked at
+-- after that is what there is then.
+CREATE FUNCTION perdure.mark_moved(p_uptime bigint, p_peer text, p_place text, p_attempt bigint,
+                                   p_sessions text[], p_revisions bigint[], p_gone text[])
+RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   v_nums bigint[] := '{}';
-  v_before bigint := -1;
   s record;
-BEGIN
-  IF cardinality(p_sessions) = 0 THEN
-    WHILE v_before <> cardinality(v_nums) LOOP
-      v_before := cardinality(v_nums);
-      SELECT coalesce(array_agg(x.num), '{}') INTO v_nums
-        FROM (SELECT y.num FROM perdure.session y WHERE y.moved IS NULL ORDER BY y.num FOR UPDATE) x;
-    END LOOP;
-    RETURN v_nums;
-  END IF;
-  PERFORM FROM perdure.session x WHERE x.id = ANY (p_sessions) ORDER BY x.num FOR UPDATE;
-  FOR s IN SELECT n.id AS name, x.* FROM unnest(p_sessions) n(id)
-             LEFT JOIN perdure.session x ON x.id = n.id LOOP
-    IF s.num IS NULL THEN PERFORM perdure.require_session(s.name); END IF;
-    CONTINUE WHEN s.moved IS NOT NULL AND split_part(s.moved, ' ', 2) = p_peer;
-    PERFORM perdure.require_here(s.name, s.moved);
-    v_nums := v_nums || s.num;
-  END LOOP;
-  RETURN v_nums;
-END $$;
-
--- Marks sessions as moving, and writes down who goes: also removed ones whose segments they share.
-CREATE FUNCTION perdure.send_off(p_uptime bigint, p_peer text, p_place text, p_sessions text[],
-                                 p_gone text[]) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  v_nums bigint[] := perdure.choose(p_peer, p_sessions);
-  s record;
-BEGIN
-  FOR s IN SELECT x.id, x.owner, x.owned_since, w.id AS worker FROM perdure.session x
-             JOIN perdure.worker w ON w.num = x.owner WHERE x.num = ANY (v_nums) LOOP
-    PERFORM perdure.require_free(
-      s.owner, 'session ' || s.id, s.owned_since,
-      coalesce(p_uptime, perdure.clock_ms()),
-      CASE WHEN s.worker = ANY (p_gone) THEN s.worker END);
-  END LOOP;
-  PERFORM perdure.require_families(v_nums);
-  UPDATE perdure.session x SET moved = 'moving ' || p_peer || ' ' || p_place, owner = NULL,
-      owned_since = NULL, fence = x.fence + 1, revision = x.revision + 1
-    WHERE x.num = ANY (v_nums);
-  WITH RECURSIVE above(num) AS (
-    SELECT g.parent FROM perdure.segment g
-      WHERE g.session = ANY (v_nums) AND g.parent IS NOT NULL
-    UNION SELECT g.parent FROM perdure.segment g JOIN above a ON g.num = a.num
-      WHERE g.parent IS NOT NULL
-  )
-  INSERT INTO perdure.transit (owner, peer, side, origin)
-    SELECT o.num, p_peer, 0, o.num FROM (
-      SELECT unnest(v_nums) AS num
-      UNION SELECT g.session FROM perdure.segment g JOIN above a ON a.num = g.num) o;
-END $$;
-
-CREATE FUNCTION perdure.depart(p_uptime bigint, p_peer text, p_place text, p_sessions text[],
-                               p_gone text[], OUT ticket bigint, OUT since bigint, OUT done bigint)
-LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM perdure.begin_write(true);
   INSERT INTO perdure.move (peer, side, ticket, since, done, cursor) VALUES (p_peer, 0, 0, 0, 0, '')
     ON CONFLICT DO NOTHING;
-  SELECT m.ticket + 1, m.since, m.done INTO ticket, since, done FROM perdure.move m
-    WHERE m.peer = p_peer AND m.side = 0 FOR UPDATE;
-  IF since = 0 THEN
-    PERFORM perdure.send_off(p_uptime, p_peer, p_place, p_sessions, p_gone);
-    since := ticket;
+  PERFORM FROM perdure.move m WHERE m.peer = p_peer AND m.side = 0 FOR UPDATE;
+  PERFORM FROM perdure.session x WHERE x.id = ANY (p_sessions) ORDER BY x.num FOR UPDATE;
+  IF EXISTS (SELECT FROM perdure.move m
+             WHERE m.peer = p_peer AND m.side = 0 AND m.done = p_attempt) THEN
+    RETURN;
   END IF;
-  UPDATE perdure.move m SET ticket = depart.ticket, since = depart.since
+  IF cardinality(p_sessions) = 0 THEN
+    RAISE EXCEPTION USING ERRCODE = 'PD003',
+      MESSAGE = 'that attempt did not mark its sessions as moved';
+  END IF;
+  FOR s IN SELECT n.id AS name, n.revision AS before, x.*, w.id AS worker
+             FROM unnest(p_sessions, p_revisions) n(id, revision)
+               LEFT JOIN perdure.session x ON x.id = n.id
+               LEFT JOIN perdure.worker w ON w.num = x.owner LOOP
+    IF s.num IS NULL THEN PERFORM perdure.require_session(s.name); END IF;
+    PERFORM perdure.require_here(s.name, s.moved);
+    PERFORM perdure.require_free(
+      s.owner, 'session ' || s.name, s.owned_since, coalesce(p_uptime, perdure.clock_ms()),
+      CASE WHEN s.worker = ANY (p_gone) THEN s.worker END);
+    IF s.revision <> s.before THEN
+      RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = s.name,
+        MESSAGE = format('session %s changed while it was being moved', s.name);
+    END IF;
+    v_nums := v_nums || s.num;
+  END LOOP;
+  PERFORM perdure.require_families(v_nums);
+  UPDATE perdure.session x SET moved = 'moved ' || p_peer || ' ' || p_place, owner = NULL,
+      owned_since = NULL, fence = x.fence + 1, revision = x.revision + 1
+    WHERE x.num = ANY (v_nums);
+  UPDATE perdure.move m SET ticket = p_attempt, done = p_attempt
     WHERE m.peer = p_peer AND m.side = 0;
-END $$;
-
-CREATE FUNCTION perdure.arrive(p_peer text, p_open bigint, p_since bigint, p_start text)
-RETURNS text
-LANGUAGE plpgsql AS $$
-DECLARE
-  m perdure.move;
-BEGIN
-  PERFORM perdure.begin_write(true);
-  INSERT INTO perdure.move (peer, side, ticket, since, done, cursor) VALUES (p_peer, 1, 0, 0, 0, '')
-    ON CONFLICT DO NOTHING;
-  SELECT * INTO m FROM perdure.move x WHERE x.peer = p_peer AND x.side = 1 FOR UPDATE;
-  IF p_open <= m.ticket THEN
-    PERFORM perdure.require_ticket(p_open, CASE WHEN m.since > 0 THEN m.ticket END);
-  ELSIF m.since > 0 AND m.ticket < p_since THEN
-    RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = format(
-      'an earlier move from there, of ticket %s, is still open', m.ticket);
-  END IF;
-  IF m.since = 0 THEN m.cursor := p_start; END IF;
-  UPDATE perdure.move x SET ticket = p_open, since = p_since, cursor = m.cursor
-    WHERE x.peer = p_peer AND x.side = 1;
-  RETURN m.cursor;
 END $$;
 
 -- PD008 unless as many rows were written as there are facts.
@@ -394,21 +325,40 @@ LANGUAGE sql AS $$
     ON CONFLICT (name) DO UPDATE SET fence = greatest(r.fence, excluded.fence)
 $$;
 
--- Taking in the slice that was taken last does nothing.
+-- The arrival that is open from there, locked.
+CREATE FUNCTION perdure.open_arrival(p_peer text) RETURNS perdure.move
+LANGUAGE sql AS $$
+  SELECT * FROM perdure.move x WHERE x.peer = p_peer AND x.side = 1 AND x.since > 0 FOR UPDATE
+$$;
+
+-- Taking in the slice that was taken last does nothing. The first slice begins an arrival.
 CREATE FUNCTION perdure.take(
-  p_peer text, p_ticket bigint, p_from text, p_next text, p_kind bigint, p_facts jsonb,
+  p_peer text, p_attempt bigint, p_start text, p_from text, p_next text, p_kind bigint, p_facts jsonb,
   p_bodies text[], p_bytes bytea[], p_blobs bytea[], p_blob_sizes bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   m perdure.move;
 BEGIN
   PERFORM perdure.begin_write(false);
-  SELECT * INTO m FROM perdure.move x WHERE x.peer = p_peer AND x.side = 1 FOR UPDATE;
-  PERFORM perdure.require_ticket(p_ticket, CASE WHEN m.since > 0 THEN m.ticket END);
+  IF p_from = p_start THEN
+    INSERT INTO perdure.move AS x (peer, side, ticket, since, done, cursor)
+      VALUES (p_peer, 1, p_attempt, 1, 0, p_start)
+      ON CONFLICT (peer, side) DO UPDATE SET ticket = p_attempt, since = 1, cursor = p_start
+        WHERE x.since = 0;
+  END IF;
+  m := perdure.open_arrival(p_peer);
+  IF m.ticket IS DISTINCT FROM p_attempt THEN
+    IF p_from = p_start THEN
+      RAISE EXCEPTION USING ERRCODE = 'PD003',
+        MESSAGE = 'another arrival from there is under way';
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'PD002',
+      MESSAGE = 'the arrival was discarded: another attempt has begun';
+  END IF;
   IF m.cursor <> p_from THEN
     IF m.cursor = p_next THEN RETURN; END IF;
     RAISE EXCEPTION USING ERRCODE = 'PD003',
-      MESSAGE = 'these facts are not the next ones of the move';
+      MESSAGE = 'these facts are not the next ones of the arrival';
   END IF;
   PERFORM perdure.require_blobs(p_blobs, p_blob_sizes);
   IF jsonb_array_length(p_facts) > 0 THEN
@@ -456,39 +406,42 @@ BEGIN
     WHERE t.peer = p_peer AND t.side = 1 AND g.session = t.owner;
 END $$;
 
--- Ended twice the same way it does nothing.
-CREATE FUNCTION perdure.end_move(p_peer text, p_side bigint, p_ticket bigint, p_moved boolean,
-                                 p_end text) RETURNS void
+CREATE FUNCTION perdure.close_arrival(p_peer text) RETURNS void
+LANGUAGE sql AS $$
+  DELETE FROM perdure.arriving r USING perdure.transit t
+    WHERE t.peer = p_peer AND t.side = 1 AND r.num = t.owner;
+  DELETE FROM perdure.arrived_segment a WHERE a.peer = p_peer;
+  DELETE FROM perdure.transit t WHERE t.peer = p_peer AND t.side = 1;
+  DELETE FROM perdure.move x WHERE x.peer = p_peer AND x.side = 1;
+$$;
+
+CREATE FUNCTION perdure.release_arrival(p_peer text, p_attempt bigint, p_end text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   m perdure.move;
 BEGIN
   PERFORM perdure.begin_write(true);
-  SELECT * INTO m FROM perdure.move x WHERE x.peer = p_peer AND x.side = p_side FOR UPDATE;
-  IF coalesce(m.since, 0) = 0 AND p_ticket <> 0 THEN
-    IF (p_ticket <= coalesce(m.done, 0)) = p_moved THEN RETURN; END IF;
-    RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE =
-      CASE WHEN p_moved THEN 'the move was abandoned' ELSE 'the move was finished' END;
+  m := perdure.open_arrival(p_peer);
+  IF m.ticket IS DISTINCT FROM p_attempt THEN
+    RAISE EXCEPTION USING ERRCODE = 'PD002',
+      MESSAGE = 'there is no such arrival: it was discarded or released';
   END IF;
-  PERFORM perdure.require_ticket(p_ticket, m.ticket);
-  IF p_side = 0 THEN
-    UPDATE perdure.session s SET revision = s.revision + 1,
-        moved = CASE WHEN p_moved THEN 'moved' || substr(s.moved, length('moving') + 1) END
-      FROM perdure.transit t WHERE t.peer = p_peer AND t.side = 0 AND s.num = t.owner;
-  ELSE
-    IF NOT p_moved THEN
-      DELETE FROM perdure.claim k USING perdure.transit t
-        WHERE t.peer = p_peer AND t.side = 1 AND k.holder = t.owner;
-    ELSIF m.cursor <> p_end THEN
-      RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = 'not all facts were taken in';
-    ELSE
-      PERFORM perdure.land(p_peer);
-    END IF;
-    DELETE FROM perdure.arriving r USING perdure.transit t
-      WHERE t.peer = p_peer AND t.side = 1 AND r.num = t.owner;
-    DELETE FROM perdure.arrived_segment a WHERE a.peer = p_peer;
+  IF m.cursor <> p_end THEN
+    RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = 'not all facts were taken in';
   END IF;
-  DELETE FROM perdure.transit t WHERE t.peer = p_peer AND t.side = p_side;
-  UPDATE perdure.move x SET since = 0, done = CASE WHEN p_moved THEN p_ticket ELSE x.done END
-    WHERE x.peer = p_peer AND x.side = p_side;
+  PERFORM perdure.land(p_peer);
+  PERFORM perdure.close_arrival(p_peer);
+END $$;
+
+CREATE FUNCTION perdure.discard_arrival(p_peer text, p_attempt bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  m perdure.move;
+BEGIN
+  PERFORM perdure.begin_write(true);
+  m := perdure.open_arrival(p_peer);
+  IF m.ticket IS NULL OR p_attempt NOT IN (0, m.ticket) THEN RETURN; END IF;
+  DELETE FROM perdure.claim k USING perdure.transit t
+    WHERE t.peer = p_peer AND t.side = 1 AND k.holder = t.owner;
+  PERFORM perdure.close_arrival(p_peer);
 END $$;

@@ -1,0 +1,159 @@
+// The tools there are: files, a shell in a sandbox, programs, and the session itself.
+//
+// Tools for files: read, list, search, write and edit, inside the folders that are given.
+//
+// Paths are relative: to the one root there is, or, with several, beginning with a root's name. No
+// path leads out: not by `..`, not by a link, not by a link that is put there meanwhile. Links are
+// not followed at all, so a path means the file that it names, and rules for paths mean what they
+// say.
+//
+// write_file and edit_file replace a file in one step: a reader gets the old content or the
+// new one, also after a power cut. The new file carries the call's key (an extended attribute,
+// `user.perdure.key`), by which verify knows it; where the file system has no attributes, by
+// content and by what changed since the call was dispatched. What cannot be told is said to be so.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "perdure/agent/toolbox.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/tool.hpp"
+
+namespace perdure {
+
+struct FileToolsSpec {
+  std::vector<FileRoot> roots{};
+  /// Patterns as those of PermitRule: what the tools neither open, nor list, nor search, nor write.
+  /// For paths that are denied, and whatever a model must not see. Whole ones are for whole paths;
+  /// links in them are followed once, when the tools are made.
+  std::vector<std::string> hidden{};
+  /// Such patterns, too: what is read and never written.
+  std::vector<std::string> read_only{};
+  /// Such patterns, too: what is read only by a call that names it. A search of a folder passes it
+  /// over, and says so. For paths that are asked about, which permissions do when a call names them.
+  std::vector<std::string> asked{};
+  std::size_t read_bytes_max = std::size_t{256} << 10U;  ///< Of one answer.
+  std::size_t file_bytes_max = std::size_t{16} << 20U;   ///< Larger ones are not opened.
+  std::size_t entries_max = 1000;                        ///< Of one list.
+  std::size_t matches_max = 200;                         ///< Of one search.
+};
+
+/// read_file, list_files, search_files; and write_file and edit_file, if a root is writable.
+/// Fails: `invalid_argument` for no root, a root that is no folder, names that are missing, doubled
+/// or have a slash; `unsupported` if the kernel cannot open beneath a folder (Linux before 5.6).
+[[nodiscard]] Result<std::vector<ToolSpec>> make_file_tools(const FileToolsSpec& spec);
+
+// A shell for the model, in a sandbox (bubblewrap).
+//
+// The file system is read-only but for the writable roots; /tmp and /run are empty and its own, so
+// that no socket of the machine is there; hidden paths are empty. Own processes, IPC and host
+// name; no network unless it is allowed; no capabilities. All of it ends with us.
+//
+// What a command's exit code says is between it and the model: any code is an answer. A command
+// that was killed or ran out of time is in doubt, and cannot be verified: the tool is `unsafe`.
+//
+// Where the kernel does not allow sandboxes, every call is refused, and says why and what to do;
+// nothing is run outside one unless the spec says `Sandbox::none`.
+
+enum class Sandbox : std::uint8_t { bubblewrap, none };
+
+struct ShellSpec {
+  std::string name = "shell";
+  /// Commands begin in the first. Paths in commands are those of the machine.
+  std::vector<FileRoot> roots{};
+  /// Whole paths, of files or folders. They are empty, and no command can move them or what they
+  /// are in. One that is not there, in a writable root, is an empty file while a command runs.
+  std::vector<std::string> hidden{};
+  std::vector<std::string>
+      read_only{};  ///< Such paths, in writable roots: never written nor moved.
+  bool has_network = false;
+  Sandbox sandbox = Sandbox::bubblewrap;
+  std::string bubblewrap = "bwrap";  ///< A name, or a whole path.
+  std::map<std::string, std::string> environment{};
+  std::string state_folder{};     ///< Of this machine and user. It is hidden.
+  std::string programs_folder{};  ///< As ExecSpec's state folder, and hidden; empty: the one above.
+  Duration timeout{60'000};
+  std::size_t output_bytes_max = std::size_t{64} << 10U;
+  Duration grace{2000};
+};
+
+/// A bubblewrap that is not there or does not work is not an error here: the tool says so when it
+/// is called. Fails: `invalid_argument` for no root, paths that are not whole, no state folder.
+[[nodiscard]] Result<ToolSpec> make_shell_tool(ShellSpec spec);
+
+// A tool that is a program: any language, any machine code.
+//
+// It gets its arguments as JSON on stdin and writes its result to stdout. Its exit code says what
+// came of it:
+//
+//   0      done; stdout is the result
+//   75     this run did nothing (EX_TEMPFAIL); stderr says why. An earlier attempt of the call may
+//          have taken effect all the same: then it is tried again with the same key, or in doubt
+//   76     the operation did not happen and will not, whatever became of earlier attempts; stderr
+//          says why. The call has failed
+//   other  as the spec declares it; else of a tool that only reads an error that the model gets,
+//          and of any other unknown: verified, or in doubt
+//
+// A death by a signal, or past the timeout, is unknown. The verify program gets the same
+// arguments: 0 is "it took effect" (stdout is the result), 75 "it did not", anything else "cannot
+// tell". Not 1: a script that breaks exits with 1, and would be run twice for it.
+//
+// In the environment: PERDURE_KEY (the same for every attempt of a call; not set for tools that
+// only read), PERDURE_ATTEMPT, PERDURE_MARK; for a run PERDURE_SESSION, PERDURE_CALL
+// and PERDURE_FENCE; for verify PERDURE_DISPATCHED_AT. Besides these PATH, LANG and what the spec
+// says. Nothing is inherited.
+//
+// It runs in a session and process group of its own, without a terminal. When it ends, or is asked
+// to, whatever it left running is ended. If our process dies, the next one ends what is left of
+// the program before it verifies it, runs it again, or asks about it: its process is on record before
+// it starts.
+
+struct ExecSpec {
+  /// Name, description, schema and declarations; `run`, `verify`, `end_leftovers` and the folder of
+  /// its paths are filled in.
+  ToolSpec spec{};
+  /// A name in /usr/local/bin, /usr/bin or /bin, or a whole path; then its arguments, as they are.
+  std::vector<std::string> command{};
+  std::vector<std::string> verify{};  ///< Empty: it cannot be verified.
+  std::map<std::string, std::string> environment{};
+  std::string folder = "/";  ///< Where it runs.
+  /// Where programs are on record while they run. Of this machine alone, the same for every process
+  /// that may take a session up here, under any user, and another for every store: a process that takes a
+  /// session up ends what its dead owner left, and must not end what the session's copy in another
+  /// store runs.
+  std::string state_folder{};
+  std::vector<int> error_codes{};    ///< Done, and the answer is an error.
+  std::vector<int> nothing_codes{};  ///< This run did nothing, as 75.
+  std::size_t output_bytes_max = std::size_t{256} << 10U;
+  std::size_t errors_bytes_max = std::size_t{16} << 10U;
+  Duration grace{2000};  ///< Between SIGTERM and SIGKILL.
+};
+
+/// Fails: `not_found` for a program that is not there; `invalid_argument` for an empty command, a
+/// bad variable, a code that is declared twice or is 0, no state folder.
+[[nodiscard]] Result<ToolSpec> make_exec_tool(ExecSpec spec);
+
+// Tools over the session itself: a plan, notes, a question to the user. Each is answered from the
+// session's state, in the commit of its outcome (runtime/calls.hpp): a plan that the
+// model was told is changed is changed, through any death.
+//
+// plan_create, plan_show, step_update, postcondition_verify: a step is done, and a
+// postcondition satisfied, only with evidence. A plan that is not finished is replaced only with a
+// reason.
+//
+// note_write, note_read, note_list, note_delete: the scratchpad.
+//
+// ask_user: the session waits, durably, until a person approves the call
+// (Session::approve, Mail::approve). What they say there is the answer; a refusal is one, too.
+
+[[nodiscard]] std::vector<ToolSpec> make_plan_tools();
+[[nodiscard]] std::vector<ToolSpec> make_note_tools();
+[[nodiscard]] ToolSpec make_ask_tool();
+
+}  // namespace perdure

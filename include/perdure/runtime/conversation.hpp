@@ -1,0 +1,208 @@
+// A conversation as values: its messages, the setup that a model gets before them, and the plan that an
+// agent follows. Each can be written as JSON and read back.
+//
+// A message is `{"id", "role", "created_at", "blocks": [{"kind", …}]}`. A setup is `{"system_prompt",
+// "model", "parameters", "tools": [{"name", "description", "input_schema"}]}`. A plan is `{"id",
+// "objective", "created_at", "steps": [{"id", "description", "status", "evidence"?, "notes"}],
+// "postconditions": [{"description", "satisfied", "evidence"?}]}`.
+//
+// A reader keeps what it does not know: members without a field, and blocks of a kind without a type,
+// are written back as they were. What a model wrote or signed (arguments, reasoning metadata), and
+// what a provider's cache is keyed by (parameters, schemas), is kept byte for byte.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/core/time.hpp"
+
+namespace perdure {
+
+/// Who a message is from. Results of tools are in messages of role `user`.
+enum class Role : std::uint8_t { user, assistant, system };
+
+[[nodiscard]] std::string_view to_string(Role role);
+
+/// Members that a value was read with and has no field for, in their order.
+using Unknown = std::vector<std::pair<std::string, RawJson>>;
+
+/// What a user or a model says.
+struct TextBlock {
+  std::string text{};
+  Unknown unknown{};
+  bool operator==(const TextBlock&) const = default;
+};
+
+/// What a model thought. `metadata` holds what its vendor must get back unchanged.
+struct ReasoningBlock {
+  std::string text{};
+  RawJson metadata = RawJson::from_value(Json::Object{});
+  Unknown unknown{};
+  bool operator==(const ReasoningBlock&) const = default;
+};
+
+/// A call of a tool that a model asks for. Whether it is made, and what became of it, is in the log
+/// of the session (calls.hpp).
+struct ToolCallBlock {
+  std::string id{};  ///< The provider's; never identity.
+  std::string name{};
+  /// As the model wrote them. Text that is not JSON is kept too: it was paid for.
+  std::string args = "{}";
+  Unknown unknown{};
+  bool operator==(const ToolCallBlock&) const = default;
+};
+
+/// The answer to a call. Every call gets one before the model is asked again.
+struct ToolResultBlock {
+  std::string call_id{};
+  std::string content{};  ///< Any bytes.
+  bool is_error = false;
+  Unknown unknown{};
+  bool operator==(const ToolResultBlock&) const = default;
+};
+
+/// A block of a kind this version does not know.
+struct OtherBlock {
+  RawJson json{};
+  bool operator==(const OtherBlock&) const = default;
+};
+
+/// A part of a message.
+using Block = std::variant<TextBlock, ReasoningBlock, ToolCallBlock, ToolResultBlock, OtherBlock>;
+
+/// A message of a conversation, of one role and any number of blocks. Its id and its time are given by
+/// the session that appends it.
+struct Message {
+  std::string id{};
+  Role role = Role::user;
+  Timestamp created_at{};
+  std::vector<Block> blocks{};
+  /// Cut off before its end: shown to people, never sent to a model as if it were whole.
+  bool is_partial = false;
+  Unknown unknown{};
+
+  bool operator==(const Message&) const = default;
+};
+
+/// A message of one text block, without id and time: the session that appends it gives both.
+[[nodiscard]] Message user_says(std::string text);
+[[nodiscard]] Message assistant_says(std::string text);
+
+/// The arguments of a call as a model wrote them. Nothing at all is an empty object: some models
+/// send that.
+/// Fails: as parse_json.
+[[nodiscard]] Result<Json> parse_args(std::string_view args);
+
+/// All text blocks, one after the other.
+[[nodiscard]] std::string text_of(const Message& message);
+
+/// The JSON above, with what the message was read with and has no field for.
+[[nodiscard]] std::string to_json(const Message& message);
+
+/// Fails: `invalid_argument` for text that is not a message; `unsupported` for one of a newer
+/// version of this format.
+[[nodiscard]] Result<Message> message_from_json(std::string_view text);
+
+/// A tool as the model sees it.
+struct ToolDefinition {
+  std::string name{};
+  std::string description{};
+  RawJson input_schema = RawJson::from_value(Json::Object{});
+  Unknown unknown{};
+  bool operator==(const ToolDefinition&) const = default;
+};
+
+/// What a model gets before the conversation. A session resumes with it.
+struct Setup {
+  std::string system_prompt{};
+  std::string model{};
+  RawJson parameters = RawJson::from_value(Json::Object{});
+  std::vector<ToolDefinition> tools{};
+  Unknown unknown{};
+  bool operator==(const Setup&) const = default;
+};
+
+[[nodiscard]] std::string to_json(const Setup& setup);
+
+/// Fails: `invalid_argument` for text that is not a setup; `unsupported` for a newer version.
+[[nodiscard]] Result<Setup> setup_from_json(std::string_view text);
+
+/// Where a step of a plan is. A blocked step is left out: the plan can be finished without it.
+enum class StepStatus : std::uint8_t { pending, in_progress, done, blocked };
+
+[[nodiscard]] std::string_view to_string(StepStatus status);
+[[nodiscard]] std::optional<StepStatus> step_status_from(std::string_view text);
+
+/// A part of the work, with what shows that it is done.
+struct PlanStep {
+  std::string id{};  ///< "s1", "s2" …
+  std::string description{};
+  StepStatus status = StepStatus::pending;
+  std::optional<std::string> evidence{};
+  std::string notes{};
+  Unknown unknown{};
+  bool operator==(const PlanStep&) const = default;
+};
+
+/// What must be true when the work is done.
+struct Postcondition {
+  std::string description{};
+  bool is_satisfied = false;
+  std::optional<std::string> evidence{};
+  Unknown unknown{};
+  bool operator==(const Postcondition&) const = default;
+};
+
+/// What an agent set out to do, and how it knows that it is done. A step is done, and a postcondition
+/// satisfied, only with evidence: a claim is not enough. The functions below check that. A plan that
+/// was read without evidence is kept as it is, and does not count as ready.
+struct Plan {
+  std::string id{};
+  std::string objective{};
+  Timestamp created_at{};
+  std::vector<PlanStep> steps{};
+  std::vector<Postcondition> postconditions{};
+  Unknown unknown{};
+  bool operator==(const Plan&) const = default;
+
+  /// Every step is done, with evidence, or blocked; every postcondition is satisfied, with
+  /// evidence. A plan without either is ready.
+  [[nodiscard]] bool is_ready_to_finish() const;
+};
+
+/// Appends a pending step and returns its id: one above the highest there is.
+std::string add_step(Plan& plan, std::string description);
+void add_postcondition(Plan& plan, std::string description);
+
+/// A change of one step.
+struct StepUpdate {
+  StepStatus status = StepStatus::pending;
+  std::optional<std::string> evidence{};  ///< Needed for `done`, and kept only there.
+  std::optional<std::string> notes{};     ///< Empty: the notes stay.
+};
+
+/// The plan is unchanged if this fails.
+/// Fails: `not_found` for the step; `invalid_argument` for `done` without evidence.
+[[nodiscard]] Result<void> update_step(Plan& plan, std::string_view step, StepUpdate update);
+
+/// Fails: `not_found` for the index; `invalid_argument` without evidence.
+[[nodiscard]] Result<void> satisfy(Plan& plan, std::size_t postcondition, std::string evidence);
+/// Not satisfied after all. Fails: `not_found`.
+[[nodiscard]] Result<void> retract(Plan& plan, std::size_t postcondition);
+
+[[nodiscard]] std::string to_json(const Plan& plan);
+
+/// Fails: `invalid_argument` for text that is not a plan; `unsupported` for a newer version.
+[[nodiscard]] Result<Plan> plan_from_json(std::string_view text);
+
+}  // namespace perdure

@@ -1,0 +1,475 @@
+// The sessions that a checkpointer has open, the issue of a call, and the operations of the class.
+
+#include "perdure/adapters/checkpointer.hpp"
+
+#include <fmt/format.h>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "checkpointer/calls.hpp"
+#include "checkpointer/held_log.hpp"
+#include "checkpointer/log_texts.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/guarded.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/json.hpp"
+#include "perdure/core/own_process.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/tool.hpp"
+#include "perdure/store/commit.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "runtime/api/key.hpp"
+#include "runtime/api/records.hpp"
+#include "runtime/api/worker.hpp"
+
+namespace perdure::checkpointing {
+
+/// Ended or paused: somebody decided that it rests. It is read, and not gone on with.
+[[nodiscard]] bool is_at_rest(Status status);
+
+class OpenSessions {
+ public:
+  /// `store` must outlive this. Writes nothing yet.
+  OpenSessions(Store& store, const CheckpointerOptions& options)
+      : store_(store), options_(options) {}
+
+  /// Does `work`, a function of a HeldLog that returns a Result, with a session that this has.
+  /// Fails: `conflict` if it has not.
+  template <class Work>
+  auto with_held(const SessionId& session, Work work) {
+    return locked(session, std::move(work), [&](Slot& slot) -> Result<void> {
+      if (slot.held) return {};
+      return fail(ErrorCode::conflict,
+                  fmt::format("session {} is not ours: start or load it first", session.text()));
+    });
+  }
+
+  /// Creates the session with what it begins with, and has it from then on.
+  /// Fails: as HeldLog::begin.
+  [[nodiscard]] Result<void> begin(const SessionId& session, const std::vector<NewEntry>& opening);
+
+  /// As with_held; takes the session up first.
+  /// Fails: as HeldLog::take_up.
+  template <class Work>
+  auto with_taken(const SessionId& session, Work work) {
+    return locked(session, std::move(work), [&](Slot& slot) { return take_up(slot, session); });
+  }
+
+ private:
+  struct Slot {
+    std::mutex mutex;
+    std::unique_ptr<HeldLog> held;
+  };
+
+  // A session is let go when its lease is lost or it is at rest.
+  template <class Work, class Prepare>
+  auto locked(const SessionId& session, Work work, Prepare prepare)
+      -> decltype(work(std::declval<HeldLog&>())) {
+    if (auto here = process_.check(); !here) return forward(here);
+    const auto slot = find_slot(session);
+    const std::lock_guard lock(slot->mutex);
+    if (auto prepared = prepare(*slot); !prepared) return forward(prepared);
+    auto done = settled(*slot->held, work);
+    const bool is_lost = !done && done.error().code == ErrorCode::lease_lost;
+    if (is_lost || is_at_rest(slot->held->status())) slot->held.reset();
+    return done;
+  }
+
+  template <class Work>
+  static auto settled(HeldLog& held, Work& work) -> decltype(work(held)) {
+    if (auto known = held.settle(); !known) return forward(known);
+    return work(held);
+  }
+
+  [[nodiscard]] std::shared_ptr<Slot> find_slot(const SessionId& session);
+  [[nodiscard]] Result<void> take_up(Slot& slot, const SessionId& session);
+  [[nodiscard]] Result<Worker*> enrolled();
+
+  const OwnProcess process_;
+  Store& store_;
+  const CheckpointerOptions options_;
+  std::mutex mutex_;
+  std::unique_ptr<Worker> worker_;
+  /// After the worker: they are given up before it retires. Shared with whoever is at work in one.
+  std::map<SessionId, std::shared_ptr<Slot>> slots_;
+};
+
+bool is_at_rest(Status status) { return has_ended(status) || status == Status::paused; }
+
+std::shared_ptr<OpenSessions::Slot> OpenSessions::find_slot(const SessionId& session) {
+  const std::lock_guard lock(mutex_);
+  auto& slot = slots_[session];
+  if (!slot) slot = std::make_shared<Slot>();
+  return slot;
+}
+
+Result<Worker*> OpenSessions::enrolled() {
+  const std::lock_guard lock(mutex_);
+  if (!worker_) {
+    auto made = Worker::enroll(store_, *options_.clock,
+                               {.id = mint<WorkerTag>(*options_.ids),
+                                .host = machine_name(),
+                                .pid = options_.pid == 0 ? ::getpid() : options_.pid,
+                                .lease_time = options_.lease_time});
+    if (!made) return forward(made);
+    worker_ = *std::move(made);
+  }
+  return worker_.get();
+}
+
+Result<void> OpenSessions::begin(const SessionId& session, const std::vector<NewEntry>& opening) {
+  const auto slot = find_slot(session);
+  const std::lock_guard lock(slot->mutex);
+  auto worker = enrolled();
+  if (!worker) return forward(worker);
+  const auto create = [&] {
+    return HeldLog::begin(store_, *options_.ids, session, **worker, opening);
+  };
+  auto held = create();
+  if (!held && held.error().code == ErrorCode::lease_lost) {
+    // As in take_up.
+    if (auto renewed = (*worker)->renew(); !renewed) return forward(renewed);
+    held = create();
+  }
+  if (!held) return forward(held);
+  slot->held = *std::move(held);
+  return {};
+}
+
+// One that we have is asked for again: another process may have taken it over, or deleted it and begun
+// another one by its id, whose fences begin again. Whoever loads must not be told what was true before.
+Result<void> OpenSessions::take_up(Slot& slot, const SessionId& session) {
+  if (slot.held) {
+    const auto row = store_.sessions().read(session);
+    if (row && row->holder && slot.held->is_held_by(*row->holder)) return {};
+    slot.held.reset();
+  }
+  auto worker = enrolled();
+  if (!worker) return forward(worker);
+  auto held = HeldLog::take_up(store_, *options_.ids, session, **worker);
+  if (!held && held.error().code == ErrorCode::lease_lost) {
+    // The machine slept; nobody minds a late renewal.
+    if (auto renewed = (*worker)->renew(); !renewed) return forward(renewed);
+    held = HeldLog::take_up(store_, *options_.ids, session, **worker);
+  }
+  if (!held) return forward(held);
+  slot.held = *std::move(held);
+  return {};
+}
+
+// Asking for a call: claimed for the asker, or what became of it for whoever asked before.
+
+/// Fails: as Checkpointer::record_tool_call_issued.
+[[nodiscard]] Result<Checkpointer::Issued> issue(Store& store, HeldLog& held,
+                                                 const Checkpointer::ToolCall& call);
+
+// The key is looked up first, so that a replay writes nothing. That is not what makes it
+// safe: the commit claims the key or fails, and whoever fails looks again.
+
+namespace {
+
+using Issued = Checkpointer::Issued;
+using MayRun = Checkpointer::MayRun;
+using ToolCall = Checkpointer::ToolCall;
+
+Result<MayRun> may_run(Store& store, const Call& issued) {
+  auto key = key_at_vendor(store, issued);
+  if (!key) return forward(key);
+  return MayRun{.call = issued.position, .key = *std::move(key)};
+}
+
+Result<Issued> answer(Store& store, HeldLog& held, const Call& holder) {
+  const bool is_untold =
+      holder.session == held.session() && held.untold.erase(holder.position) == 1;
+  if (is_untold) return may_run(store, holder);
+  if (holder.state == CallState::succeeded) return completed(store, holder);
+  auto told = pending(store, holder);
+  if (!told) return forward(told);
+  if (told->state != CallState::dispatched || told->is_running) return *std::move(told);
+  // Whoever ran it may have said so, and gone, between the two looks.
+  auto now = store.ledger().read(holder.session, holder.position);
+  if (!now) return forward(now);
+  if (now->state == CallState::succeeded) return completed(store, *now);
+  return *std::move(told);
+}
+
+// What a bundle says was done is neither done again nor taken as done.
+Result<void> check_unclaimed(Store& store, const Digest& key) {
+  auto claims = store.ledger().find_claims(key);
+  if (!claims) return forward(claims);
+  if (claims->empty()) return {};
+  const Call& claim = claims->front();
+  const std::string name = call_name(claim.session, claim.position);
+  return fail(
+      ErrorCode::conflict,
+      fmt::format("a bundle that nobody accepted says that this was done, as {}: delete that "
+                  "session, or import the bundle again with its claims accepted",
+                  name),
+      name);
+}
+
+// Empty: nobody holds the key.
+Result<std::optional<Issued>> look_up(Store& store, HeldLog& held, const ToolCall& call,
+                                      const dispatch::Operation& operation) {
+  auto holder = store.ledger().find_holder(operation.key);
+  if (!holder) return forward(holder);
+  if (!*holder) {
+    if (auto free = check_unclaimed(store, operation.key); !free) return forward(free);
+    return std::nullopt;
+  }
+  if (auto same = check_same_args(store, **holder, call, operation); !same) return forward(same);
+  return answer(store, held, **holder);
+}
+
+}  // namespace
+
+Result<Issued> issue(Store& store, HeldLog& held, const ToolCall& call) {
+  const Position at = held.next();
+  auto operation = operation_of(call, held.site(at));
+  if (!operation) return forward(operation);
+  auto known = look_up(store, held, call, *operation);
+  if (!known) return forward(known);
+  if (*known) return **std::move(known);
+
+  auto failures = failures_of(store, operation->key);
+  if (!failures) return forward(failures);
+  auto receipt = held.commit(issue_of(call, at, operation->key, *failures));
+  if (receipt) return MayRun{.call = at, .key = dispatch::vendor_key(operation->key, *failures)};
+  if (receipt.error().code == ErrorCode::commit_unknown) held.untold.insert(at);
+  if (receipt.error().code != ErrorCode::conflict) return forward(receipt);
+  known = look_up(store, held, call, *operation);
+  if (!known) return forward(known);
+  if (!*known) return forward(receipt);
+  return **std::move(known);
+}
+
+}  // namespace perdure::checkpointing
+
+namespace perdure {
+namespace checkpointing {
+namespace {
+
+using Loaded = Checkpointer::Loaded;
+
+Result<void> commit(HeldLog& held, Batch batch, const std::string& why = {}) {
+  auto receipt = held.commit(std::move(batch), why);
+  if (!receipt) return forward(receipt);
+  return {};
+}
+
+Result<void> begin(HeldLog& held, std::vector<NewEntry> opening) {
+  const Status status = held.status();
+  if (is_at_rest(status)) {
+    return fail(ErrorCode::conflict,
+                fmt::format("session {} is {}: reopen it, or start another one",
+                            held.session().text(), to_string(status)));
+  }
+  Batch batch;
+  if (held.texts().messages.empty()) batch.entries = std::move(opening);
+  if (status != Status::active) batch.status = StatusChange{};
+  if (batch.entries.empty() && !batch.status) return {};
+  return commit(held, std::move(batch), "it was started");
+}
+
+// Calls that were done after the entry at `saved`.
+Result<std::vector<Checkpointer::Completed>> done_since(Store& store, const SessionId& session,
+                                                        Position saved) {
+  std::vector<Checkpointer::Completed> found;
+  auto done = store.ledger().list(
+      {.session = session, .states = {CallState::succeeded}, .limit = limit_max});
+  if (!done) return forward(done);
+  for (const Call& call : *done) {
+    if (call.result.value_or(0) <= saved) continue;
+    auto one = completed(store, call);
+    if (!one) return forward(one);
+    found.push_back(*std::move(one));
+  }
+  return found;
+}
+
+Result<std::optional<Loaded>> loaded_of(Store& store, const SessionId& session,
+                                        const LogTexts& texts) {
+  auto latest = store.log().checkpoints(session, {.limit = 1});
+  if (!latest) return forward(latest);
+  const Checkpoint checkpoint = latest->empty() ? Checkpoint{} : latest->front();
+  auto done = done_since(store, session, checkpoint.position);
+  if (!done) return forward(done);
+  if (checkpoint.version == 0 && texts.messages.empty() && done->empty()) return std::nullopt;
+  auto content = content_of(texts);
+  if (!content) return forward(content);
+  return Loaded{.version = checkpoint.version,
+                .content = *std::move(content),
+                .done_since = *std::move(done),
+                .missing = texts.missing};
+}
+
+// For those who only look: the session need not be ours. Empty: nothing was ever done in it.
+Result<std::optional<Origin>> find_origin(Store& store, const SessionId& session) {
+  auto value = store.log().find_value(session, "origin", Point::head());
+  if (!value && value.error().code == ErrorCode::not_found) return std::nullopt;
+  if (!value) return forward(value);
+  if (!*value) return std::nullopt;
+  auto origin = origin_from_json((*value)->body.bytes());
+  return origin ? *std::move(origin) : Origin{.root = session.text()};
+}
+
+}  // namespace
+}  // namespace checkpointing
+
+using checkpointing::HeldLog;
+
+struct Checkpointer::Parts {
+  Parts(Store& a_store, const CheckpointerOptions& options)
+      : store(a_store),
+        sources(options.clock, options.ids),
+        sessions(store, {.lease_time = options.lease_time,
+                         .clock = &sources.clock,
+                         .ids = &sources.ids,
+                         .pid = options.pid}) {}
+
+  Store& store;
+  GuardedSources sources;
+  checkpointing::OpenSessions sessions;
+};
+
+Checkpointer::Checkpointer(Store& store, const CheckpointerOptions& options)
+    : parts_(new Parts(store, options)) {}
+
+Checkpointer::~Checkpointer() = default;
+
+const RawJson& Checkpointer::no_messages() {
+  static const RawJson none = RawJson::from_value(Json::Array{});
+  return none;
+}
+
+Result<void> Checkpointer::start_session(const SessionId& session, const RawJson& opening) {
+  auto messages = checkpointing::messages_of(opening);
+  if (!messages) return forward(messages);
+  const auto begin = [&](HeldLog& held) { return checkpointing::begin(held, *messages); };
+  auto begun = parts_->sessions.with_taken(session, begin);
+  if (begun || begun.error().code != ErrorCode::not_found) return begun;
+  auto made = parts_->sessions.begin(session, *messages);
+  if (made || made.error().code != ErrorCode::already_exists) return made;
+  return parts_->sessions.with_taken(session, begin);
+}
+
+Result<Version> Checkpointer::save_checkpoint(const SessionId& session, const Content& content) {
+  return parts_->sessions.with_held(session, [&](HeldLog& held) -> Result<Version> {
+    auto entries = checkpointing::changes_to(held.texts(), content);
+    if (!entries) return forward(entries);
+    Batch batch;
+    batch.entries = *std::move(entries);
+    batch.checkpoint = NewCheckpoint{.reason = "saved"};
+    auto receipt = held.commit(std::move(batch));
+    if (!receipt) return forward(receipt);
+    return *receipt->version;
+  });
+}
+
+Result<Checkpointer::Issued> Checkpointer::record_tool_call_issued(const SessionId& session,
+                                                                   const ToolCall& call) {
+  return parts_->sessions.with_held(
+      session, [&](HeldLog& held) { return checkpointing::issue(parts_->store, held, call); });
+}
+
+Result<void> Checkpointer::record_tool_call_result(const SessionId& session, Position call,
+                                                   const ToolOutcome& outcome,
+                                                   const std::string& who) {
+  return parts_->sessions.with_held(session, [&](HeldLog& held) -> Result<void> {
+    auto row = parts_->store.ledger().read(session, call);
+    if (!row) return forward(row);
+    auto known = checkpointing::is_outcome(parts_->store, *row, outcome);
+    if (!known) return forward(known);
+    if (*known) return {};
+    if (auto may = checkpointing::check_may_end(*row, outcome, who); !may) return may;
+    return checkpointing::commit(held, checkpointing::result_of(call, outcome, held.next(), who));
+  });
+}
+
+Result<std::optional<Checkpointer::Completed>> Checkpointer::find_completed_call(
+    const SessionId& session, const ToolCall& call) {
+  Store& store = parts_->store;
+  auto origin = checkpointing::find_origin(store, session);
+  if (!origin) return forward(origin);
+  if (!*origin) return std::nullopt;
+  auto operation = checkpointing::operation_of(call, {.session = session, .origin = **origin});
+  if (!operation) return forward(operation);
+  auto holder = store.ledger().find_holder(operation->key);
+  if (!holder) return forward(holder);
+  if (!*holder || (*holder)->state != CallState::succeeded) return std::nullopt;
+  auto same = checkpointing::check_same_args(store, **holder, call, *operation);
+  if (!same) return forward(same);
+  return checkpointing::completed(store, **holder);
+}
+
+Result<std::optional<Checkpointer::Loaded>> Checkpointer::load_latest(const SessionId& session) {
+  Store& store = parts_->store;
+  auto row = store.sessions().read(session);
+  if (!row && row.error().code == ErrorCode::not_found) return std::nullopt;
+  if (!row) return forward(row);
+  if (!checkpointing::is_at_rest(row->status)) {
+    return parts_->sessions.with_taken(session, [&](HeldLog& held) {
+      return checkpointing::loaded_of(store, session, held.texts());
+    });
+  }
+  auto texts = checkpointing::read_texts(store, session, Point::head());
+  if (!texts) return forward(texts);
+  return checkpointing::loaded_of(store, session, *texts);
+}
+
+Result<std::vector<Checkpointer::Pending>> Checkpointer::check_pending_tool_calls(
+    const SessionId& session) {
+  std::vector<Pending> found;
+  auto calls = parts_->store.ledger().list(
+      {.session = session,
+       .states = {CallState::intended, CallState::dispatched, CallState::in_doubt},
+       .limit = limit_max});
+  if (!calls && calls.error().code == ErrorCode::not_found) return found;
+  if (!calls) return forward(calls);
+  for (const Call& call : *calls) {
+    auto one = checkpointing::pending(parts_->store, call);
+    if (!one) return forward(one);
+    found.push_back(*std::move(one));
+  }
+  return found;
+}
+
+Result<void> Checkpointer::end_session(const SessionId& session, Status status) {
+  if (!has_ended(status)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} is no end of a session", to_string(status)));
+  }
+  return parts_->sessions.with_held(session, [&](HeldLog& held) -> Result<void> {
+    auto open = check_pending_tool_calls(session);
+    if (!open) return forward(open);
+    if (status != Status::cancelled && !open->empty()) {
+      return fail(ErrorCode::conflict, "a call is unresolved: resolve it first",
+                  call_name(session, open->front().call));
+    }
+    return checkpointing::commit(held, {.status = StatusChange{.status = status}}, "it was ended");
+  });
+}
+
+Result<Checkpointer::Loaded> read_content(Store& store, const SessionId& session, Point as_of) {
+  auto texts = checkpointing::read_texts(store, session, as_of);
+  if (!texts) return forward(texts);
+  auto content = checkpointing::content_of(*texts);
+  if (!content) return forward(content);
+  Checkpointer::Loaded loaded{.content = *std::move(content), .missing = texts->missing};
+  if (as_of.kind() == Point::Kind::version) loaded.version = as_of.number();
+  return loaded;
+}
+
+}  // namespace perdure

@@ -1,0 +1,96 @@
+// A session that a checkpointer holds: its lease, and the texts of its log.
+//
+// Threads: one at a time.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checkpointer/calls.hpp"
+#include "checkpointer/log_texts.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
+#include "runtime/api/worker.hpp"
+
+namespace perdure::checkpointing {
+
+class HeldLog {
+ public:
+  /// Takes the session. Of calls that an earlier owner started nobody knows what became: they
+  /// are in doubt from now on. `store` and `ids` must outlive this.
+  /// Fails: as Ownership::acquire; `lease_held` says who has it, where and since when.
+  [[nodiscard]] static Result<std::unique_ptr<HeldLog>> take_up(Store& store, IdSource& ids,
+                                                                const SessionId& session,
+                                                                Worker& worker);
+  /// Creates the session with what it begins with.
+  /// Fails: as Store::create; `lease_held` as take_up.
+  [[nodiscard]] static Result<std::unique_ptr<HeldLog>> begin(Store& store, IdSource& ids,
+                                                              const SessionId& session,
+                                                              Worker& worker,
+                                                              std::vector<NewEntry> opening);
+  /// Gives it up.
+  ~HeldLog();
+  HeldLog(const HeldLog&) = delete;
+  HeldLog& operator=(const HeldLog&) = delete;
+
+  /// Finds out about a commit of which nobody knows whether it happened. To be called before
+  /// anything rests on the texts.
+  [[nodiscard]] Result<void> settle();
+
+  /// All of the batch but its id and head; `why` it changes the status, if it does.
+  /// Fails: as Store::commit.
+  [[nodiscard]] Result<Receipt> commit(Batch batch, const std::string& why = {});
+
+  [[nodiscard]] const SessionId& session() const { return lease_.session; }
+  /// Whether that is this one.
+  [[nodiscard]] bool is_held_by(const Holder& holder) const {
+    return holder.worker == lease_.worker && holder.fence == lease_.fence;
+  }
+  [[nodiscard]] const LogTexts& texts() const { return texts_; }
+  [[nodiscard]] Status status() const { return status_; }
+  /// The position the next entry gets.
+  [[nodiscard]] Position next() const { return next_; }
+  /// Where a call at that position is: no other call, in whatever store, is there.
+  [[nodiscard]] Site site(Position call) const;
+
+  /// Calls that were issued by a commit of which nobody knew whether it happened: so nobody
+  /// was told to run them. Filled by whoever issues calls.
+  std::set<Position> untold{};
+
+ private:
+  HeldLog(Store& store, IdSource& ids, Worker::Place place, Lease lease)
+      : store_(store),
+        ids_(ids),
+        place_(std::move(place)),
+        lease_(std::move(lease)),
+        nonce_(to_base32(ids.next())) {}
+
+  [[nodiscard]] Result<void> load();
+  [[nodiscard]] Result<void> open_books();
+  void take_in_batch(const Batch& batch, const Receipt& receipt);
+
+  Store& store_;
+  IdSource& ids_;
+  const Worker::Place place_;  ///< Given back after the lease.
+  const Lease lease_;
+  const std::string nonce_;  ///< Of this holding.
+  LogTexts texts_;
+  Status status_ = Status::active;
+  std::string wait_reason_;
+  bool is_restored_ = false;
+  Position inherited_ = 0;  ///< Up to there the line is that of the session it was forked from.
+  Position head_ = 0;
+  Position next_ = 1;
+  std::optional<Batch> unknown_;
+};
+
+}  // namespace perdure::checkpointing

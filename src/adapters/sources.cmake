@@ -1,0 +1,20 @@
+# The files of layer adapters, relative to this folder.
+
+set(PERDURE_ADAPTERS_SOURCES
+    checkpointer/calls.cpp
+    checkpointer/checkpointer.cpp
+    checkpointer/held_log.cpp
+    checkpointer/log_texts.cpp
+    saver/conformance.cpp
+    saver/delta.cpp
+    saver/lease_queue.cpp
+    saver/steps.cpp
+    saver/store_saver.cpp
+    saver/thread_log.cpp)
+
+set(PERDURE_ADAPTERS_TESTS
+    checkpointer/checkpointer_calls_test.cpp
+    checkpointer/checkpointer_test.cpp
+    saver/delta_test.cpp
+    saver/recent_test.cpp
+    saver/store_saver_test.cpp)

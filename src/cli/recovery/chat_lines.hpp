@@ -1,0 +1,56 @@
+// What can be typed in a chat, and what a line says about a call that waits for a word.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "perdure/core/error.hpp"
+#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/store/log.hpp"
+
+namespace perdure::cli {
+
+inline constexpr std::string_view chat_help =
+    "/approve      allow the call that waits (so does yes)\n"
+    "/deny REASON  refuse it; the model is told why (no refuses it without)\n"
+    "/overrule     allow it although it was denied\n"
+    "/cost         what the session has cost so far\n"
+    "/help         this list\n"
+    "/quit         leave; the session is kept (so does Ctrl-D)\n"
+    "While the agent asks a question, a line is its answer.\n"
+    "Ctrl-C stops the turn; a second one leaves.\n";
+
+struct GivenWord {
+  bool allow = false;
+  bool overrules = false;  ///< A denial that was seen.
+  std::string why{};       ///< Of a question: its answer.
+};
+
+/// Both empty: the line is about no call.
+struct WordLine {
+  std::optional<GivenWord> word{};
+  std::string complaint{};  ///< Why it is not taken.
+};
+
+/// `/approve`, `/overrule`, `/deny REASON`; any line without a `/`, if a question waits; a bare yes or no, in
+/// whichever case, if another call does.
+[[nodiscard]] WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting);
+
+/// Recorded, and the session woken, before its turn goes on. What others sent before is taken in
+/// first: this is the last word.
+/// Fails: `conflict`, about "call_denied", if somebody has denied it and the word does not say that it
+/// overrules that: nothing is recorded; as Session::take_inbox; as Session::approve.
+[[nodiscard]] Result<void> give_word(Session& session, Position call, const GivenWord& word,
+                                     const std::string& who);
+
+/// What becomes of a line that is about something else, while this waits.
+[[nodiscard]] std::string kept_words(const Waiting& waiting);
+
+/// What one may type, while this waits.
+[[nodiscard]] std::string_view word_advice(const Waiting& waiting);
+
+}  // namespace perdure::cli

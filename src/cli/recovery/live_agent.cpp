@@ -1,0 +1,277 @@
+// The key is looked for before a session is created: one without a key could never run. The programs'
+// folder is not called "store.db…": people copy, remove and chmod the files of a store by that name.
+
+#include "recovery/live_agent.hpp"
+
+#include <cstddef>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <sys/stat.h>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "context/command_context.hpp"
+#include "core/api/descriptor.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_factory.hpp"
+#include "perdure/agent/agent_file.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/providers.hpp"
+#include "perdure/agent/turn.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/session_values.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "recovery/recovery_report.hpp"
+#include "recovery/turn_outcome.hpp"
+#include "recovery/turn_watchers.hpp"
+#include "screen/text.hpp"
+
+namespace perdure::cli {
+namespace {
+
+constexpr std::size_t opening_columns = 100;
+constexpr int http_unauthorised = 401;
+constexpr int http_forbidden = 403;
+
+/// A provider whose "you may not" can be told from its other refusals.
+class AuthErrorTagger : public Provider {
+ public:
+  explicit AuthErrorTagger(std::unique_ptr<Provider> inner) : inner_(std::move(inner)) {}
+
+  [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override {
+    return inner_->prepare(request);
+  }
+  [[nodiscard]] ModelOutcome send(ModelObserver& observer, std::stop_token stop) override {
+    ModelOutcome outcome = inner_->send(observer, std::move(stop));
+    if (auto* failed = std::get_if<NotAnswered>(&outcome)) {
+      const bool is_refused =
+          failed->status == http_unauthorised || failed->status == http_forbidden;
+      if (is_refused) failed->error.subject = "authority";
+    }
+    return outcome;
+  }
+
+ private:
+  std::unique_ptr<Provider> inner_;
+};
+
+/// For a program that reads the document at the end: only waits are told, to whoever reads stderr.
+class RetryPrinter : public AgentObserver {
+ public:
+  explicit RetryPrinter(CommandContext& context) : context_(context) {}
+  void on_retry(const RetryNotice& notice) override { tell_retry(context_, notice); }
+
+ private:
+  CommandContext& context_;
+};
+
+std::string key_place(const ModelSpec& model) {
+  if (!model.key_variable.empty()) return fmt::format("set {}", model.key_variable);
+  return fmt::format("put it into {}", model.key_file);
+}
+
+Result<void> check_key(const AgentFile& file, const ProcessIo& io, const ModelServices& services) {
+  auto provider = make_provider(file, io.environment, services);
+  if (provider) return {};
+  const bool has_key = !file.model.key_variable.empty() || !file.model.key_file.empty();
+  if (!has_key || provider.error().code != ErrorCode::not_found) return forward(provider);
+  return fail(ErrorCode::unavailable,
+              fmt::format("there is no key for {}: {}, or say in the agent file where it is",
+                          file.model.id, key_place(file.model)),
+              "authority");
+}
+
+// Whoever writes these approves its own calls. On a server, and in memory, there are none.
+std::vector<std::string> files_of_store(const std::string& location) {
+  if (location == "memory:" || location.find("://") != std::string::npos) return {};
+  std::error_code ignored;  // A link leads to a file with neighbours of its own.
+  const std::string real = std::filesystem::weakly_canonical(location, ignored).string();
+  std::vector<std::string> files = {location};
+  for (const std::string end : {"", "-wal", "-shm", "-journal", "-lock"}) {
+    files.push_back(real + end);
+  }
+  return files;
+}
+
+bool runs_programs(const AgentFile& file) {
+  return file.tools.shell.has_value() || !file.tools.programs.empty();
+}
+
+std::unique_ptr<AgentObserver> observer_for(CommandContext& context, const LiveSession& live) {
+  if (context.given().has("jsonl")) {
+    return std::make_unique<TurnEventWriter>(context, live.agent.session().id());
+  }
+  if (context.given().has("json")) return std::make_unique<RetryPrinter>(context);
+  return std::make_unique<TurnPrinter>(context, live.store, live.agent.session());
+}
+
+// Those that a resume settles by itself are left out, and those that the model was told of.
+std::vector<PlannedCall> calls_in_doubt(CommandContext& context, Store& store,
+                                        const Session& session) {
+  const Policy policy;
+  auto row = store.sessions().read(session.id());
+  if (!row) return {};
+  auto plan = plan_recovery(store, *row, session.state(),
+                            {.policy = policy, .now = context.io().clock->now()});
+  if (!plan) return {};
+  std::erase_if(plan->calls, [](const PlannedCall& each) {
+    return each.call.state != CallState::in_doubt || !waits(each);
+  });
+  return std::move(plan->calls);
+}
+
+std::string programs_folder(const ProcessIo& io, const std::string& location, Store& store) {
+  const StoreInfo info = store.info();
+  if (info.backend != "sqlite") return state_folder(io) + "/programs/" + info.incarnation;
+  std::error_code ignored;  // A path that does not lead to itself leads to a folder of its own.
+  const std::filesystem::path file = std::filesystem::weakly_canonical(location, ignored);
+  return (file.parent_path() / ("." + file.filename().string() + ".programs")).string();
+}
+
+// Who may write beside it may write there; what lacks permission fails where it is used. A folder that
+// belongs neither to us, nor to root, nor to the owner of the store is refused: what it holds names
+// processes that we end.
+Result<void> make_programs_folder(const ProcessIo& io, const std::string& folder,
+                                  const std::string& location) {
+  std::error_code ignored;
+  const bool is_made = std::filesystem::create_directories(folder, ignored);
+  struct stat found{};
+  if (::lstat(folder.c_str(), &found) != 0) return {};
+  if (S_ISLNK(found.st_mode)) {
+    return fail(ErrorCode::unavailable, folder + " is a link, and is not followed: remove it");
+  }
+  struct stat store{};
+  const bool is_the_stores = ::stat(location.c_str(), &store) == 0 && store.st_uid == found.st_uid;
+  if (found.st_uid != io.user_id && found.st_uid != 0 && !is_the_stores) {
+    return fail(ErrorCode::unavailable,
+                folder + " belongs to another user, who could have us end any process: remove it",
+                "authority");
+  }
+  if (!is_made) return {};
+  const std::filesystem::perms beside =
+      std::filesystem::status(std::filesystem::path(folder).parent_path(), ignored).permissions();
+  std::filesystem::permissions(
+      folder, (beside & std::filesystem::perms::group_all) | std::filesystem::perms::owner_all,
+      ignored);
+  return {};
+}
+
+}  // namespace
+
+std::string state_folder(const ProcessIo& io) {
+  const auto state = io.environment("XDG_STATE_HOME");
+  if (state && state->starts_with('/')) return *state + "/perdure";
+  return io.environment("HOME").value_or("/tmp") + "/.local/state/perdure";
+}
+
+Result<void> make_state_folder(const ProcessIo& io) {
+  const std::filesystem::path folder = state_folder(io);
+  std::filesystem::path made;
+  for (const auto& part : folder) ::mkdir((made /= part).c_str(), S_IRWXU);
+  // Whoever needs it says what it lacks. O_PATH: a folder that may not be read is looked at too.
+  const Descriptor opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.is_open()) return {};
+  struct stat status{};
+  const bool is_known = ::fstat(opened.get(), &status) == 0;
+  const bool is_ours = is_known && status.st_uid == io.user_id;
+  if (is_ours && (status.st_mode & 07777U) != S_IRWXU) {
+    ::chmod(fmt::format("/proc/self/fd/{}", opened.get()).c_str(), S_IRWXU);
+  }
+  if (!is_known || is_ours) return {};
+  return fail(ErrorCode::unavailable,
+              fmt::format("{} belongs to another user, who could have us end and write what they "
+                          "like: XDG_STATE_HOME names another place",
+                          folder.string()),
+              "authority");
+}
+
+std::string opening_of(const std::string& prompt) {
+  return clipped(visible(prompt.substr(0, prompt.find('\n'))), opening_columns);
+}
+
+Result<std::unique_ptr<Agent>> start_agent(CommandContext& context, Store& store,
+                                           const AgentFile& file) {
+  const ProcessIo& io = context.io();
+  const ModelServices services{.clock = *io.clock, .ids = *io.ids};
+  if (auto key = check_key(file, io, services); !key) return forward(key);
+  const std::string folder = state_folder(io);
+  if (auto made = make_state_folder(io); !made) return forward(made);
+  const std::string programs = programs_folder(io, context.location(), store);
+  if (runs_programs(file)) {
+    if (auto made = make_programs_folder(io, programs, context.location()); !made)
+      return forward(made);
+  }
+  auto spec = make_agent_spec(file,
+                              {.environment = io.environment,
+                               .state_folder = folder,
+                               .programs_folder = programs,
+                               .hidden = files_of_store(context.location())},
+                              services);
+  if (!spec) return forward(spec);
+  spec->make_provider =
+      [make = spec->make_provider](const Setup& setup) -> Result<std::unique_ptr<Provider>> {
+    auto made = make(setup);
+    if (!made) return made;
+    return std::make_unique<AuthErrorTagger>(*std::move(made));
+  };
+  return Agent::start(store, *std::move(spec), {.clock = io.clock, .ids = io.ids});
+}
+
+TurnOutcome play_turn(CommandContext& context, const LiveSession& live,
+                      std::optional<Message> input, bool ends) {
+  TurnOutcome end;
+  const auto observer = observer_for(context, live);
+  const BudgetTotals& totals = live.agent.session().state().budget.totals;
+  const BudgetTotals before = totals;
+  auto report = live.agent.run(std::move(input), *observer, live.signals.token());
+  end.signal = live.signals.caught();
+  end.spent_micros = totals.spent - before.spent;
+  end.unconfirmed_micros = totals.unconfirmed - before.unconfirmed;
+  if (!report) {
+    end.error = std::move(report).error();
+    return end;
+  }
+  end.report = *std::move(report);
+  Session& session = live.agent.session();
+  if (end.report.stop == TurnStop::interrupted) {
+    end.in_doubt = calls_in_doubt(context, live.store, session);
+  }
+  if (!ends || end.report.stop != TurnStop::completed || session.status() == Status::completed) {
+    return end;
+  }
+  // A call that is still in doubt keeps it open; that is no failure of the turn.
+  if (auto finished = session.finish("the agent answered");
+      !finished && finished.error().code != ErrorCode::conflict) {
+    end.error = std::move(finished).error();
+  }
+  return end;
+}
+
+Exit close_turn(CommandContext& context, const LiveSession& live, const TurnOutcome& end,
+                Json::Object rest) {
+  const Session& session = live.agent.session();
+  if (context.output().is_json()) {
+    Json::Object document = end_document(context, end, session);
+    for (Json::Member& member : rest) document.push_back(std::move(member));
+    if (context.given().has("jsonl")) {
+      write_event(context, "end", {{"run", std::move(document)}});
+    } else {
+      context.output().document("perdure.run/1", std::move(document));
+    }
+  } else {
+    tell_end(context, end, session);
+  }
+  return exit_of(end, session);
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,51 @@
+// An agent that this process runs, and one turn of it from its input to its last line.
+//
+// Programs of agents are on record while they run (ExecSpec::state_folder). Beside a store that is a file,
+// so that the next process on this machine finds them, with any home and as any user; for a store on a
+// server in the state folder, one folder for each incarnation.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "context/command_context.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_file.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "recovery/turn_outcome.hpp"
+
+namespace perdure::cli {
+
+/// What belongs to this machine alone: $XDG_STATE_HOME/perdure.
+[[nodiscard]] std::string state_folder(const ProcessIo& io);
+/// Makes it, for its owner alone whatever the umask says, also if it was there with other rights.
+/// Fails: `unavailable` about "authority" if it is another user's.
+[[nodiscard]] Result<void> make_state_folder(const ProcessIo& io);
+
+/// What a list of sessions shows of the words that one began with.
+[[nodiscard]] std::string opening_of(const std::string& prompt);
+
+/// Its programs keep what they leave running on record in the state folder.
+/// Fails: about "authority" if its key is not there; as make_agent_spec; as Agent::start.
+[[nodiscard]] Result<std::unique_ptr<Agent>> start_agent(CommandContext& context, Store& store,
+                                                         const AgentFile& file);
+
+/// A session with its store, and what may stop it.
+struct LiveSession {
+  Store& store;
+  AgentSession& agent;
+  SignalWatch& signals;
+};
+
+/// One turn, watched in the form that was asked for. A session whose agent has answered is ended as
+/// `completed`, if `ends`.
+[[nodiscard]] TurnOutcome play_turn(CommandContext& context, const LiveSession& live,
+                                    std::optional<Message> input, bool ends);
+
+/// Tells how it ended, in the form that was asked for; `rest` are further members of the document.
+[[nodiscard]] Exit close_turn(CommandContext& context, const LiveSession& live,
+                              const TurnOutcome& end, Json::Object rest);
+
+}  // namespace perdure::cli

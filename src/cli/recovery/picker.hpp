@@ -1,0 +1,51 @@
+// Choosing one of several by typing a part of it, or with the arrows.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "context/command_context.hpp"
+
+namespace perdure::cli {
+
+struct Choice {
+  std::string words{};          ///< What typing looks through.
+  std::vector<Piece> pieces{};  ///< What is shown.
+};
+
+/// Which of them are shown, and which is chosen. Knows no terminal.
+class PickList {
+ public:
+  explicit PickList(std::vector<Choice> choices);
+
+  void type(char letter);
+  void erase();  ///< A letter, of however many bytes.
+  void move(int by);
+
+  [[nodiscard]] const std::string& typed() const { return typed_; }
+  /// Indexes of those that fit.
+  [[nodiscard]] const std::vector<std::size_t>& shown() const { return shown_; }
+  /// Of `shown`.
+  [[nodiscard]] std::size_t cursor() const { return cursor_; }
+  [[nodiscard]] std::optional<std::size_t> chosen() const;
+  [[nodiscard]] const Choice& choice(std::size_t index) const { return choices_[index]; }
+
+ private:
+  void filter();
+
+  std::vector<Choice> choices_;
+  std::string typed_;
+  std::vector<std::size_t> shown_;
+  std::size_t cursor_ = 0;
+};
+
+/// Lets a person at the terminal choose, and leaves nothing behind. Empty: they would not, or a
+/// signal was caught.
+[[nodiscard]] std::optional<std::size_t> pick(CommandContext& context, std::string_view heading,
+                                              std::vector<Choice> choices, SignalWatch& signals);
+
+}  // namespace perdure::cli

@@ -1,0 +1,82 @@
+// Times, amounts and states in the words that people read.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/session_values.hpp"
+#include "perdure/store/bundle.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/sessions.hpp"
+#include "screen/screen.hpp"
+
+namespace perdure::cli {
+
+/// "now", "4m", "2h", "3d", "5w": the largest unit alone.
+[[nodiscard]] std::string short_span(Duration span);
+/// "0.2s", "4.1s", "3m12s", "2h05m".
+[[nodiscard]] std::string exact_span(Duration span);
+/// "4m ago", "in 2h", "now".
+[[nodiscard]] std::string relative(Timestamp time, Timestamp now);
+/// "950", "2.1k", "88.1k", "3.4M".
+[[nodiscard]] std::string short_count(std::int64_t number);
+/// "1,204".
+[[nodiscard]] std::string grouped(std::int64_t number);
+/// "$0.0033" of millionths.
+[[nodiscard]] std::string dollars(std::int64_t micros);
+/// The same where a part of the cost may be unknown: "at least $0.12", "cost unknown".
+[[nodiscard]] std::string cost_words(std::int64_t micros, bool is_known);
+/// What may follow it: ", up to $0.0200 unconfirmed"; empty for nothing.
+[[nodiscard]] std::string unconfirmed_words(std::int64_t micros);
+/// "12 B", "3.4 KiB".
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
+/// "90d", "2h", "30m", "10s"; nothing for any other text.
+[[nodiscard]] std::optional<Duration> span_from(std::string_view text);
+/// "1 session", "2 sessions".
+[[nodiscard]] std::string counted(std::uint64_t number, std::string_view noun);
+
+/// How a session stands, as lists show it: a status, or what follows from it.
+enum class ShownState : std::uint8_t {
+  active,
+  waiting,
+  paused,
+  completed,
+  failed,
+  cancelled,
+  ready,  ///< A fork that nobody has run yet.
+  interrupted,
+  needs_attention,
+  moved,
+};
+
+[[nodiscard]] ShownState shown_state(const SessionSummary& row);
+/// "paused by ann: lunch".
+[[nodiscard]] std::string status_words(const StatusNote& note);
+/// As JSON and filters write it: "needs_attention".
+[[nodiscard]] std::string_view to_string(ShownState standing);
+[[nodiscard]] std::optional<ShownState> shown_state_from(std::string_view text);
+
+/// Icon and word on a terminal, the word elsewhere.
+[[nodiscard]] Piece shown(ShownState standing, bool with_icon);
+[[nodiscard]] Piece shown(CallState state, bool with_icon);
+
+/// On a terminal ids that Perdure minted are cut where they are still unique in practice: after the
+/// millisecond and the counter within it.
+[[nodiscard]] std::string shown_id(const std::string& id, bool is_terminal);
+
+void print_damage(Screen& screen, const std::vector<Damage>& list);
+/// What to do about entries that no salvage brings back: every check finds them.
+inline constexpr std::string_view loss_advice =
+    "What is lost may be in an earlier backup. All else is intact: these sessions open, and can be "
+    "forked; export and copy take them along with --with-damage.";
+/// "2 sessions, 14 entries, 3 calls".
+[[nodiscard]] std::string bundle_words(const BundleReport& report);
+
+}  // namespace perdure::cli

@@ -1,0 +1,142 @@
+// Deleting sessions and versions. Asks first.
+
+#include <charconv>
+#include <cstdint>
+#include <expected>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "context/call_phrases.hpp"
+#include "context/sessions.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "screen/display.hpp"
+#include "verbs/table.hpp"
+
+namespace perdure::cli {
+namespace {
+
+struct Removal {
+  PlaceInSession place{};
+  std::uint64_t bytes = 0;
+};
+
+// Whoever runs it can be stopped. A call that was never made needs no decision, only somebody who gives
+// it up.
+Error with_next_command(const CommandContext& context, Store& store, const SessionId& id,
+                        Error error) {
+  if (error.code == ErrorCode::lease_held) {
+    error.message += ". To stop it: " + context.command("pause " + context.short_id(id.text()));
+    return error;
+  }
+  const auto colon = error.subject.rfind(':');
+  if (error.code != ErrorCode::conflict || colon == std::string::npos) return error;
+  Position position = 0;
+  const char* const end = error.subject.data() + error.subject.size();
+  if (std::from_chars(error.subject.data() + colon + 1, end, position).ptr != end) return error;
+  const auto call = store.ledger().read(id, position);
+  if (!call) return error;
+  error.message =
+      call->state == CallState::intended
+          ? fmt::format("call {} was asked for and not made yet; give it up first: {}",
+                        error.subject, context.command("cancel " + id.text()))
+          : fmt::format("{}: {}", error.message, settle_command(context, error.subject));
+  return error;
+}
+
+Result<void> remove_one(const CommandContext& context, Store& store, Removal& removal) {
+  const SessionId& id = removal.place.session.id;
+  if (removal.place.version) {
+    auto pruned = store.upkeep().forget(id, *removal.place.version);
+    if (!pruned) return forward(pruned);
+    removal.bytes = pruned->bytes;
+    return {};
+  }
+  auto freed = store.upkeep().remove(id);
+  if (!freed)
+    return std::unexpected(with_next_command(context, store, id, std::move(freed).error()));
+  removal.bytes = freed->bytes;
+  return {};
+}
+
+// Of several names one may be gone since an earlier try: whoever repeats it has to leave it out.
+Error with_nothing_done(const CommandContext& context, Error error) {
+  if (error.code != ErrorCode::not_found || context.given().arguments.size() == 1) return error;
+  error.message += ". Nothing was deleted: leave out what is gone, and the others go";
+  return error;
+}
+
+Result<std::vector<Removal>> removals_of(CommandContext& context, Store& store) {
+  std::vector<Removal> removals;
+  for (const std::string& text : context.given().arguments) {
+    auto place = find_point(store, text);
+    if (!place) return std::unexpected(with_nothing_done(context, std::move(place).error()));
+    if (!place->version && !place->is_whole) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("{} is neither a session nor a version of one", text));
+    }
+    removals.push_back({.place = *std::move(place)});
+  }
+  return removals;
+}
+
+std::string removal_name(const Removal& removal) {
+  return removal.place.version ? removal.place.name : removal.place.session.id.text();
+}
+
+Result<Exit> run_delete(CommandContext& context) {
+  auto store = context.open();
+  if (!store) return forward(store);
+  auto removals = removals_of(context, **store);
+  if (!removals) return forward(removals);
+  for (const Removal& removal : *removals) {
+    if (context.output().is_json()) break;
+    context.talk().line(fmt::format("{}  {}", removal_name(removal), removal.place.session.title));
+  }
+  const bool is_dry = context.given().has("dry-run");
+  if (!is_dry &&
+      !context.confirms(fmt::format("Delete {} for ever?", removals->size() == 1 ? "it" : "these")))
+    return Exit::unconfirmed;
+  context.output().begin_list("perdure.deleted/1");
+  for (Removal& removal : *removals) {
+    if (!is_dry) {
+      if (auto removed = remove_one(context, **store, removal); !removed) return forward(removed);
+    }
+    context.output().item(Json::Object{
+        {"what", removal_name(removal)}, {"deleted", !is_dry}, {"bytes", removal.bytes}});
+    if (context.output().is_json()) continue;
+    context.screen().line(
+        is_dry ? fmt::format("Would delete {}; nothing was done.", removal_name(removal))
+               : fmt::format("Deleted {} ({}).", removal_name(removal), bytes_text(removal.bytes)));
+  }
+  context.output().end_list();
+  return Exit::done;
+}
+
+}  // namespace
+
+Command delete_command() {
+  return {.name = "delete",
+          .summary = "Delete sessions, or versions of them",
+          .details =
+              "Refused while the session is running or a call of it is unresolved. Forks keep "
+              "what they share;\n"
+              "keys that its calls hold stay taken. `perdure rm` is the same command.",
+          .arguments = {{.name = "SES",
+                         .summary = "A session, or a version of it: SES@v3",
+                         .count = Argument::Count::some,
+                         .by = Completes::session}},
+          .options = {{.name = "dry-run", .summary = "Only say what would go"}},
+          .opens_store = true,
+          .exits = {Exit::unconfirmed},
+          .examples = {{"perdure delete ses_5d0c --yes", "without a question"}},
+          .schema = "perdure.deleted/1",
+          .fields = {"what", "deleted", "bytes"},
+          .run = run_delete};
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,46 @@
+// Adding and removing tags of a session.
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "context/sessions.hpp"
+#include "verbs/table.hpp"
+
+namespace perdure::cli {
+namespace {
+
+Result<Exit> run_tag(CommandContext& context) {
+  auto row = named_session(context);
+  if (!row) return forward(row);
+  std::vector<std::string> tags = row->tags;
+  for (const std::string& gone : context.given().all("remove")) {
+    if (std::erase(tags, gone) == 0) context.talk().line(fmt::format("It has no tag {}.", gone));
+  }
+  for (std::size_t i = 1; i < context.given().arguments.size(); ++i) {
+    const std::string& tag = context.given().arguments[i];
+    if (std::ranges::find(tags, tag) == tags.end()) tags.push_back(tag);
+  }
+  return annotate_session(context, row->id, {.tags = std::move(tags)});
+}
+
+}  // namespace
+
+Command tag_command() {
+  return {.name = "tag",
+          .summary = "Add or remove tags of a session",
+          .arguments = {session_argument,
+                        {.name = "TAG", .summary = "Tags to add", .count = Argument::Count::any}},
+          .options =
+              {{.name = "remove", .value = "TAG", .summary = "A tag to remove", .repeats = true}},
+          .opens_store = true,
+          .examples = {{"perdure tag @last prod --remove test", "for filters: tag:prod"}},
+          .schema = "perdure.renamed/1",
+          .run = run_tag};
+}
+
+}  // namespace perdure::cli

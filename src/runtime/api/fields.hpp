@@ -1,0 +1,254 @@
+// One list of fields for each type of value, and the two archives that go through it.
+//
+// `Shape<Value>` has the name of the type in errors, and its list:
+//
+//   template <>
+//   struct Shape<Step> {
+//     static constexpr std::string_view name = "step of a plan";
+//     static void fields(auto& archive, auto& step) {
+//       archive.require("id");
+//       archive("id", step.id);
+//     }
+//   };
+//
+// A Writer makes members of the fields, in the order of the list. A Reader takes the members in any
+// order. It remembers the first thing that does not fit, and what follows does nothing. A missing
+// member leaves its field as it is. A value keeps the members that its list does not name, in
+// `unknown`. Both archives have the same methods, so that one list serves both; what only one of them
+// can do (`require`, `expect`) does nothing in the other.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/raw_json.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/runtime/conversation.hpp"
+
+namespace perdure::values {
+
+/// A type that is not one list of fields has functions `write` and `read` instead of `fields`.
+template <class Value>
+struct Shape;
+
+template <class Value>
+concept Shaped = requires { Shape<Value>::name; };
+
+using Numbers = std::map<std::string, std::int64_t, std::less<>>;
+
+template <Shaped Value>
+std::string write(const Value& value);
+template <Shaped Value>
+Result<Value> read(std::string_view text, Value value = {});
+
+/// Fields to members of an object.
+class Writer {
+ public:
+  static constexpr bool reads = false;
+
+  /// Any bytes. What no JSON string holds goes beside itself as base64: the readable form is
+  /// for people, the other one is the truth.
+  void operator()(std::string_view key, const std::string& bytes);
+  void operator()(std::string_view key, const Digest& digest);  ///< As hexadecimal digits.
+  void operator()(std::string_view key, const RawJson& value) { json(key, value.text()); }
+  void operator()(std::string_view key, Timestamp time);
+  void operator()(std::string_view key, bool value) { object_.add(key, value); }
+  void operator()(std::string_view key, std::int64_t value) { object_.add(key, value); }
+  void operator()(std::string_view key, std::uint64_t value) { object_.add(key, value); }
+  void operator()(std::string_view key, const std::vector<std::string>& texts);
+  void operator()(std::string_view key, const Numbers& numbers);
+  template <Shaped Value>
+  void operator()(std::string_view key, const Value& part) {
+    object_.add_raw(key, write(part));
+  }
+  template <Shaped Value>
+  void operator()(std::string_view key, const std::vector<Value>& parts) {
+    std::string text = "[";
+    for (const Value& part : parts) {
+      if (text.size() > 1) text += ',';
+      text += write(part);
+    }
+    object_.add_raw(key, text + "]");
+  }
+  /// An absent value is an absent member.
+  template <class Value>
+  void operator()(std::string_view key, const std::optional<Value>& value) {
+    if (value) (*this)(key, *value);
+  }
+  /// As above, but only a value that is not zero, false or empty is a member.
+  template <class Value>
+  void sparse(std::string_view key, const Value& value) {
+    if (value != Value{}) (*this)(key, value);
+  }
+  /// A string that is always UTF-8.
+  void text(std::string_view key, std::string_view value) { object_.add(key, value); }
+  /// Text that is perhaps JSON: as it is where that comes back byte for byte, else as a string. JSON
+  /// with space around it, or that nests too deep to put anything around it, is such a text.
+  void json(std::string_view key, const std::string& text);
+  void json(std::string_view key, const std::optional<std::string>& text) {
+    if (text) json(key, *text);
+  }
+  /// A word of a closed set.
+  void word(std::string_view key, auto value, auto /*from*/) { text(key, to_string(value)); }
+  void unknown(const Unknown& members);
+
+  void require(auto... /*keys*/) const {}
+  void require_json(std::string_view /*key*/) const {}
+  void expect(bool /*fits*/, std::string_view /*key*/, std::string_view /*expected*/) const {}
+
+  /// The object.
+  [[nodiscard]] std::string finish() { return object_.finish(); }
+
+ private:
+  ObjectWriter object_;
+};
+
+/// Members of an object to fields.
+class Reader {
+ public:
+  static constexpr bool reads = true;
+
+  /// Both must outlive this; `what` names the value in errors: "message".
+  Reader(std::string_view text, std::string_view what);
+
+  // Each takes what the Writer makes of such a field.
+  void operator()(std::string_view key, std::string& out);
+  void operator()(std::string_view key, Digest& out);
+  void operator()(std::string_view key, RawJson& out);
+  void operator()(std::string_view key, Timestamp& out);
+  void operator()(std::string_view key, bool& out);
+  void operator()(std::string_view key, std::int64_t& out);
+  void operator()(std::string_view key, std::uint64_t& out);
+  void operator()(std::string_view key, std::vector<std::string>& out);
+  void operator()(std::string_view key, Numbers& out);
+  template <Shaped Value>
+  void operator()(std::string_view key, Value& out) {
+    const auto raw = take(key);
+    if (!raw) return;
+    auto part = read<Value>(*raw);
+    if (!part) return fail_with(std::move(part).error());
+    out = *std::move(part);
+  }
+  template <Shaped Value>
+  void operator()(std::string_view key, std::vector<Value>& out) {
+    for (const std::string_view element : take_array(key, "an array")) {
+      auto part = read<Value>(element);
+      if (!part) return fail_with(std::move(part).error());
+      out.push_back(*std::move(part));
+    }
+  }
+  template <class Value>
+  void operator()(std::string_view key, std::optional<Value>& out) {
+    if (has(key)) (*this)(key, out.emplace());
+  }
+  /// Null is absent too: others write it so.
+  void operator()(std::string_view key, std::optional<std::string>& out);
+  template <class Value>
+  void sparse(std::string_view key, Value& out) {
+    (*this)(key, out);
+  }
+  void text(std::string_view key, std::string& out);
+  void json(std::string_view key, std::string& out);
+  void json(std::string_view key, std::optional<std::string>& out);
+  template <class Word>
+  void word(std::string_view key, Word& out, std::optional<Word> (*from)(std::string_view)) {
+    if (!has(key)) return;
+    std::string found;
+    text(key, found);
+    const auto known = from(found);
+    expect(known.has_value(), key, "a known word");
+    if (known) out = *known;
+  }
+  /// The member as it is.
+  void raw(std::string_view key, RawJson& out);
+
+  /// The members must be there.
+  template <class... Key>
+  void require(const Key&... keys) {
+    (expect(has(keys), keys, "to be there"), ...);
+  }
+  /// The member that `json` takes.
+  void require_json(std::string_view key);
+  /// What was read fits, or the value is refused.
+  void expect(bool fits, std::string_view key, std::string_view expected);
+  [[nodiscard]] bool has(std::string_view key) const;
+
+  /// The members that nobody took. Fails: with what was remembered.
+  [[nodiscard]] Result<Unknown> finish();
+
+ private:
+  std::optional<std::string_view> take(std::string_view key);
+  std::vector<std::string_view> take_array(std::string_view key, std::string_view expected);
+  void fail_with(Error error);
+
+  std::string_view what_;
+  std::vector<RawMember> members_;
+  std::uint64_t sizes_ = 0;  ///< A bit for the size of each key: most that are missing show here.
+  bool has_exact_ = false;   ///< Some key ends in "_base64" or "_text".
+  std::optional<Error> failed_;
+};
+
+/// The rest of an object that was begun: the fields of the value, and what it does not know.
+template <Shaped Value>
+std::string write_rest(Writer& writer, const Value& value) {
+  Shape<Value>::fields(writer, value);
+  writer.unknown(value.unknown);
+  return writer.finish();
+}
+
+template <Shaped Value>
+Result<Value> read_rest(Reader& reader, Value value = {}) {
+  Shape<Value>::fields(reader, value);
+  auto unknown = reader.finish();
+  if (!unknown) return forward(unknown);
+  value.unknown = *std::move(unknown);
+  return value;
+}
+
+template <Shaped Value>
+std::string write(const Value& value) {
+  if constexpr (requires { Shape<Value>::write(value); }) {
+    return Shape<Value>::write(value);
+  } else {
+    Writer writer;
+    return write_rest(writer, value);
+  }
+}
+
+/// Fields without a member are those of `value`.
+/// Fails: `invalid_argument` for text that is no such value; `unsupported` for a newer version.
+template <Shaped Value>
+Result<Value> read(std::string_view text, Value value) {
+  if constexpr (requires { Shape<Value>::read(text); }) {
+    return Shape<Value>::read(text);
+  } else {
+    Reader reader(text, Shape<Value>::name);
+    return read_rest(reader, std::move(value));
+  }
+}
+
+/// The word that a table of pairs has for a value.
+std::string_view word_of(const auto& words, auto value) {
+  const auto found = std::ranges::find(words, value, [](const auto& pair) { return pair.first; });
+  return found == words.end() ? std::string_view() : found->second;
+}
+
+/// The value that a table of pairs has for a word.
+template <class Words>
+auto value_of(const Words& words, std::string_view word)
+    -> std::optional<typename Words::value_type::first_type> {
+  const auto found = std::ranges::find(words, word, [](const auto& pair) { return pair.second; });
+  if (found == words.end()) return std::nullopt;
+  return found->first;
+}
+
+}  // namespace perdure::values

@@ -1,0 +1,366 @@
+// Group commit against a real server. A first commit is held on its way; whoever comes meanwhile
+// becomes one group.
+
+#include "postgres/client/committer.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <future>
+#include <gtest/gtest.h>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "doubles/pg_proxy.hpp"
+#include "doubles/pg_script.hpp"
+#include "doubles/postgres_cluster.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/commit.hpp"
+#include "postgres/client/address.hpp"
+#include "postgres/client/commission.hpp"
+#include "postgres/client/connection.hpp"
+#include "postgres/client/params.hpp"
+#include "postgres/client/pool.hpp"
+
+namespace perdure::postgres {
+namespace {
+
+constexpr Duration committer_wait = std::chrono::minutes(5);
+
+/// Notes a batch down, and answers with the length of its body, in 8 bytes. Those whose names begin with
+/// "all" may be in one statement; of these, the server wants those with "odd" in their names alone.
+class Act final : public Commission {
+ public:
+  Act(std::string batch, std::string body)
+      : session_(SessionId::parse("ses_" + batch).value()),
+        batch_(std::move(batch)),
+        body_(std::move(body)) {}
+
+  [[nodiscard]] const SessionId& session() const override { return session_; }
+  [[nodiscard]] std::size_t bytes() const override { return body_.size(); }
+  [[nodiscard]] Prepared alone(bool /*is_repeated*/) const override {
+    return {"SELECT perdure.act($1, $2, $3)", Params::of(batch_, body_)};
+  }
+  [[nodiscard]] bool goes_with(const Commission& other) const override {
+    return batch_.starts_with("all") && act_of(other).batch_.starts_with("all");
+  }
+  [[nodiscard]] Prepared together(std::span<const Commission* const> all) const override {
+    std::vector<std::string_view> batches;
+    std::vector<std::string_view> bodies;
+    for (const Commission* one : all) {
+      batches.emplace_back(act_of(*one).batch_);
+      bodies.emplace_back(act_of(*one).body_);
+    }
+    return {"SELECT perdure.act_all($1, $2, $3)", Params::of(batches, bodies)};
+  }
+
+ private:
+  static const Act& act_of(const Commission& one) { return dynamic_cast<const Act&>(one); }
+
+  SessionId session_;
+  std::string batch_;
+  std::string body_;
+};
+
+std::uint16_t cluster_port() {
+  return static_cast<std::uint16_t>(std::stoi(cluster().one("SHOW port")));
+}
+
+class CommitterTest : public testing::Test {
+ protected:
+  using Outcome = std::future<Result<std::string>>;
+
+  // `seen` tells where a batch that is refused found another one before it.
+  CommitterTest() {
+    cluster().execute(fmt::format(
+        "CREATE SCHEMA {0}; CREATE SEQUENCE {0}.sent;"
+        "CREATE TABLE {0}.did (batch text PRIMARY KEY, later boolean, tx bigint, nth bigint);"
+        "CREATE FUNCTION {0}.act(p_batch text, p_body text, p_later boolean) RETURNS bigint "
+        "LANGUAGE plpgsql AS $$BEGIN "
+        "IF p_batch LIKE '%bad%' THEN RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = p_batch, "
+        "DETAIL = ''; END IF; "
+        "INSERT INTO {0}.did VALUES (p_batch, p_later, txid_current(), nextval('{0}.sent')) "
+        "ON CONFLICT DO NOTHING; RETURN length(p_body); END$$;"
+        "CREATE FUNCTION {0}.act_all(p_batches text[], p_bodies text[], p_later boolean) "
+        "RETURNS bytea LANGUAGE plpgsql AS $$DECLARE v_odd text; BEGIN "
+        "SELECT string_agg((i - 1)::text, ' ') INTO v_odd FROM unnest(p_batches) WITH ORDINALITY "
+        "b(batch, i) WHERE batch LIKE '%odd%'; "
+        "IF v_odd IS NOT NULL THEN RAISE EXCEPTION USING ERRCODE = 'PD010', DETAIL = v_odd; END "
+        "IF; "
+        "RETURN string_agg(int8send({0}.act(batch, body, p_later)), '' ORDER BY i) "
+        "FROM unnest(p_batches, p_bodies) WITH ORDINALITY b(batch, body, i); END$$",
+        schema.name()));
+  }
+  ~CommitterTest() override { proxy.go_on(); }
+
+  [[nodiscard]] std::string ask(const std::string& what) const {
+    return cluster().one(fmt::format("SELECT {} FROM {}.did", what, schema.name()));
+  }
+  Result<std::string> commit(const std::string& batch, Sync sync = Sync::now,
+                             const std::string& body = {}) {
+    return committer.commit(Act(batch, body), sync);
+  }
+  /// Begins a commit in a thread of its own, and waits until it is queued.
+  Outcome begin(const std::string& batch, Sync sync = Sync::now, const std::string& body = {}) {
+    const std::size_t before = committer.waiting();
+    auto outcome = std::async(std::launch::async, [=, this] { return commit(batch, sync, body); });
+    while (committer.waiting() == before) std::this_thread::yield();
+    return outcome;
+  }
+  /// A commit that is on its way and stays there until `proxy.go_on()`.
+  Outcome hold_one() {
+    proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "act("});
+    auto outcome = std::async(std::launch::async, [this] { return commit("held"); });
+    EXPECT_TRUE(proxy.wait_for_plans());
+    return outcome;
+  }
+
+  PostgresSchema schema;
+  PgProxy proxy{cluster_port()};
+  Counters counters;
+  Pool pool{parse_address(fmt::format("postgres://perdure@127.0.0.1:{}/postgres?schema={}",
+                                      proxy.port(), schema.name()))
+                .value(),
+            counters};
+  Committer committer{pool, committer_wait, 1};
+};
+
+TEST_F(CommitterTest, ALoneCommitIsOneRoundTrip) {
+  ASSERT_TRUE(commit("a"));
+  const auto before = proxy.counts();
+  ASSERT_TRUE(commit("b"));
+  EXPECT_EQ(proxy.counts().round_trips - before.round_trips, 1U);
+  EXPECT_EQ(proxy.counts().exchanges - before.exchanges, 1U);
+  EXPECT_EQ(proxy.counts().statements - before.statements, 1U);
+  EXPECT_EQ(committer.transactions(), 2U);
+}
+
+TEST_F(CommitterTest, WhoWaitsSharesOneTransactionInTheOrderOfSessions) {
+  auto held = hold_one();
+  std::vector<Outcome> others;
+  for (const auto* batch : {"c", "a", "d", "b"}) others.push_back(begin(batch));
+  const auto before = counters.round_trips.load();
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  for (Outcome& one : others) EXPECT_TRUE(one.get());
+  EXPECT_EQ(counters.round_trips - before, 1U);
+  EXPECT_EQ(committer.transactions(), 2U);
+  EXPECT_EQ(ask("count(DISTINCT tx)"), "2");
+  EXPECT_EQ(ask("string_agg(batch, ' ' ORDER BY nth)"), "held a b c d");
+}
+
+TEST_F(CommitterTest, ARefusedOneDoesNotTakeOthersWithIt) {
+  auto held = hold_one();
+  auto first = begin("a");
+  auto bad = begin("bad");
+  auto last = begin("z");
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  EXPECT_TRUE(first.get());
+  EXPECT_TRUE(last.get());
+  const auto refused = bad.get();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+  EXPECT_EQ(refused.error().message, "bad");
+  EXPECT_EQ(ask("count(*)"), "3");
+  EXPECT_EQ(ask("count(DISTINCT tx)"), "2");
+}
+
+TEST_F(CommitterTest, ManyRefusedOnesDoNotEither) {
+  auto held = hold_one();
+  std::vector<Outcome> good;
+  std::vector<Outcome> bad;
+  for (int i = 0; i < 8; ++i) {
+    good.push_back(begin(fmt::format("good{}", i)));
+    bad.push_back(begin(fmt::format("bad{}", i)));
+  }
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  for (Outcome& one : good) EXPECT_TRUE(one.get());
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    const auto refused = bad[i].get();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, fmt::format("bad{}", i));
+  }
+  EXPECT_EQ(ask("count(*)"), "9");
+}
+
+TEST_F(CommitterTest, ThoseThatGoTogetherAreOneStatementAndEachHasItsOwnAnswer) {
+  auto held = hold_one();
+  auto third = begin("all3", Sync::now, "xxx");
+  auto other = begin("b", Sync::now, "xxxxxxx");
+  auto first = begin("all1", Sync::now, "x");
+  auto second = begin("all2", Sync::now, "xx");
+  const auto before = proxy.counts();
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  EXPECT_EQ(first.get().value().back(), 1);
+  EXPECT_EQ(second.get().value().back(), 2);
+  EXPECT_EQ(third.get().value().back(), 3);
+  EXPECT_EQ(other.get().value().back(), 7);
+  EXPECT_EQ(proxy.counts().statements - before.statements, 2U);
+  EXPECT_EQ(ask("count(DISTINCT tx)"), "2");
+}
+
+TEST_F(CommitterTest, WhoIsWantedAloneIsSentAloneAndTheOthersTogether) {
+  auto held = hold_one();
+  std::vector<Outcome> all;
+  for (const auto* batch : {"all1", "all2odd", "all3", "all4odd", "all5"}) {
+    all.push_back(begin(batch));
+  }
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  for (Outcome& one : all) EXPECT_TRUE(one.get());
+  EXPECT_EQ(ask("count(*)"), "6");
+  EXPECT_EQ(ask("count(DISTINCT tx)"), "4");
+  EXPECT_EQ(ask("count(DISTINCT tx) FILTER (WHERE batch LIKE 'all%' AND batch NOT LIKE '%odd')"),
+            "1");
+}
+
+TEST_F(CommitterTest, ANoToAStatementOfSeveralIsNotTakenForANoToEach) {
+  auto held = hold_one();
+  auto first = begin("all1");
+  auto bad = begin("all2bad");
+  auto last = begin("all3");
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  EXPECT_TRUE(first.get());
+  EXPECT_TRUE(last.get());
+  const auto refused = bad.get();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "all2bad");
+  EXPECT_EQ(ask("count(*)"), "3");
+}
+
+TEST_F(CommitterTest, AGroupWhoseConnectionIsCutHappensOnceWhereverThatIs) {
+  int n = 0;
+  for (const PgPlace place : every_pg_place) {
+    auto held = hold_one();
+    std::vector<Outcome> others;
+    others.reserve(3);
+    for (int i = 0; i < 3; ++i) others.push_back(begin(fmt::format("batch{}", n++)));
+    proxy.plan({.at = place, .of = "act("});
+    proxy.go_on();
+    EXPECT_TRUE(held.get());
+    for (Outcome& one : others) {
+      const auto committed = one.get();
+      EXPECT_TRUE(committed) << to_string(place) << ": " << committed.error().message;
+    }
+    EXPECT_TRUE(proxy.wait_for_plans());
+    EXPECT_EQ(ask("count(*)"), std::to_string(n + 1));
+  }
+}
+
+TEST_F(CommitterTest, AGroupMayReachTheDiskLaterOnlyIfAllMembersMay) {
+  auto held = hold_one();
+  auto first = begin("a", Sync::later);
+  auto second = begin("b", Sync::later);
+  proxy.go_on();
+  EXPECT_TRUE(held.get() && first.get() && second.get());
+  EXPECT_EQ(ask("string_agg(batch, ' ' ORDER BY batch) FILTER (WHERE later)"), "a b");
+
+  held = hold_one();
+  first = begin("c", Sync::later);
+  second = begin("d", Sync::now);
+  proxy.go_on();
+  EXPECT_TRUE(held.get() && first.get() && second.get());
+  EXPECT_EQ(ask("string_agg(batch, ' ' ORDER BY batch) FILTER (WHERE later)"), "a b");
+}
+
+TEST_F(CommitterTest, AGroupIsNotLargerThanItShouldBe) {
+  const std::string body(std::size_t{3} << 20, 'x');
+  auto held = hold_one();
+  std::vector<Outcome> others;
+  for (const auto* batch : {"a", "b", "c", "d"}) others.push_back(begin(batch, Sync::now, body));
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  for (Outcome& one : others) EXPECT_TRUE(one.get());
+  EXPECT_EQ(committer.transactions(), 3U);  // The held one, then 2 and 2 of 3 MiB.
+}
+
+TEST_F(CommitterTest, AGroupHasAtMostSoManyMembers) {
+  auto held = hold_one();
+  std::vector<Outcome> others;
+  others.reserve(130);
+  for (int i = 0; i < 130; ++i) others.push_back(begin(fmt::format("b{}", i)));
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  for (Outcome& one : others) EXPECT_TRUE(one.get());
+  EXPECT_EQ(committer.transactions(), 3U);
+}
+
+TEST_F(CommitterTest, ManyDoNotWaitForTheGroupUnderWay) {
+  Committer wide(pool, committer_wait);
+  const auto begin_wide = [&](const std::string& batch) {
+    return std::async(std::launch::async,
+                      [&wide, batch] { return wide.commit(Act(batch, ""), Sync::now); });
+  };
+  proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "act("});
+  auto held = begin_wide("held");
+  EXPECT_TRUE(proxy.wait_for_plans());
+  std::vector<Outcome> others;
+  others.reserve(8);
+  for (int i = 0; i < 8; ++i) others.push_back(begin_wide(fmt::format("b{}", i)));
+  for (Outcome& one : others) EXPECT_TRUE(one.get());
+  EXPECT_EQ(held.wait_for(Duration(0)), std::future_status::timeout);
+  EXPECT_EQ(wide.transactions(), 1U);
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+}
+
+TEST_F(CommitterTest, OneThatWaitsForALockDoesNotHoldUpItsGroup) {
+  PostgresSql other(cluster().address());
+  other.execute(fmt::format("BEGIN; INSERT INTO {}.did VALUES ('a')", schema.name()));
+  auto held = hold_one();
+  auto stuck = begin("a");
+  auto free = begin("b");
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  while (ask("count(*) FILTER (WHERE batch = 'b')") != "1" &&
+         free.wait_for(Duration(0)) != std::future_status::ready) {
+  }
+  EXPECT_EQ(stuck.wait_for(Duration(0)), std::future_status::timeout);
+  other.execute("ROLLBACK");
+  EXPECT_TRUE(free.get());
+  EXPECT_TRUE(stuck.get());
+}
+
+TEST_F(CommitterTest, WhoCannotBeReachedIsUnavailableToAll) {
+  Committer hasty(pool, Duration(100));
+  proxy.refuse();
+  std::vector<Outcome> all;
+  all.reserve(4);
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(
+        std::async(std::launch::async, [&] { return hasty.commit(Act("a", ""), Sync::now); }));
+  }
+  for (Outcome& one : all) {
+    const auto heard = one.get();
+    ASSERT_FALSE(heard);
+    EXPECT_EQ(heard.error().code, ErrorCode::unavailable);
+  }
+  EXPECT_EQ(ask("count(*)"), "0");
+}
+
+TEST_F(CommitterTest, ManyThreadsLoseNothing) {
+  std::vector<std::jthread> threads;
+  threads.reserve(16);
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([this, t] {
+      for (int i = 0; i < 20; ++i) EXPECT_TRUE(commit(fmt::format("t{}_{}", t, i)));
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(ask("count(*)"), "320");
+  EXPECT_LE(committer.transactions(), 320U);
+}
+
+}  // namespace
+}  // namespace perdure::postgres

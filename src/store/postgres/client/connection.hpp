@@ -1,0 +1,143 @@
+// One connection to a server, always in libpq's pipeline mode.
+//
+// A pipeline is some statements and one sync: one round trip and one transaction, which the server
+// opens and ends by itself. So there is no BEGIN here, and a connection is never idle in a
+// transaction. All waiting is done by poll, and ends when nothing moved for the connection's
+// patience. While it writes it also reads, or a large batch would stop both sides.
+//
+// A failing statement throws PgError (error.hpp). A connection belongs to one thread at a time.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <libpq-fe.h>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "perdure/core/time.hpp"
+#include "postgres/client/address.hpp"
+#include "postgres/client/deadline.hpp"
+#include "postgres/client/error.hpp"
+#include "postgres/client/params.hpp"
+#include "postgres/client/rows.hpp"
+#include "postgres/client/statements.hpp"
+
+namespace perdure::postgres {
+
+/// Of all connections of a store together.
+struct Counters {
+  std::atomic<std::uint64_t> connects = 0;
+  std::atomic<std::uint64_t> round_trips = 0;
+  std::atomic<std::uint64_t> statements = 0;
+  std::atomic<std::uint64_t> rows_read = 0;
+};
+
+/// Both must stay until the pipeline that sends it was answered.
+struct Statement {
+  std::string_view sql;
+  const Params* params;
+};
+
+using Answer = std::variant<Rows, PgError>;
+
+class Connection {
+ public:
+  /// Connects to the hosts of `address` one after the other, beginning with number `first`, and
+  /// takes the first that is a PostgreSQL we can write to. `counters` must outlive it.
+  /// Throws what the last host said, or the first reason that waiting does not mend.
+  Connection(const Address& address, Deadline deadline, Counters& counters, std::size_t first = 0);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Runs one statement, in a transaction of its own.
+  Rows query(std::string_view sql, const Params& params = {});
+
+  /// Runs all in one transaction: all of them happened, or none. One answer for each statement: all
+  /// are Rows, or all are PgErrors. Of these one is the failure, and the others say that they were
+  /// undone (`is_undone`); if the transaction failed at its end, all are that failure. Throws only if
+  /// the connection is lost.
+  [[nodiscard]] std::vector<Answer> pipeline(std::span<const Statement> statements);
+
+  /// Runs a script of several statements in one transaction, unprepared and without parameters.
+  void execute(std::string_view script);
+
+  /// Returns when all that was committed before is as safe as a commit of now: on disk, and with the
+  /// standbys that are waited for. A repetition needs it that finds its work done: whoever did that
+  /// may have been cut off while it still waited, and the server shows the work all the same.
+  void await_durability();
+
+  /// Waits until a NOTIFY arrived, and forgets it and all others that did. False after `wait`.
+  [[nodiscard]] bool wait_for_notification(Duration wait);
+
+  /// How long nothing may move between us and the server, while a statement runs, before the
+  /// connection counts as lost. A statement that waits for a lock, or works, moves nothing.
+  void set_patience(Duration patience) { patience_ = patience; }
+
+  /// Each transaction may meet another backend: no LISTEN, no settings, no names.
+  [[nodiscard]] bool is_pooled() const { return is_pooled_; }
+  /// False once it was lost, or met a server that is none to write to: to be thrown away.
+  [[nodiscard]] bool is_usable() const { return is_usable_ && !is_busy_; }
+  /// It once moved so much at a time that its buffers, which never shrink, are better given back.
+  [[nodiscard]] bool is_swollen() const { return is_swollen_; }
+  /// Looks, without waiting, whether an idle connection still is one.
+  [[nodiscard]] bool is_alive();
+  /// Which of the address's hosts.
+  [[nodiscard]] std::size_t host() const { return host_; }
+  /// The number of the server's process; behind a pooler, of the one that said hello.
+  [[nodiscard]] std::int64_t server_process() const { return server_process_; }
+
+ private:
+  struct Closer {
+    void operator()(PGconn* handle) const { PQfinish(handle); }
+  };
+
+  /// What was sent and will be answered: a preparation, or, with none, an execution.
+  struct Step {
+    Statements::Known* prepares;
+  };
+
+  void connect_to_any(const Address& address, Deadline deadline, std::size_t first);
+  void connect(const Host& host, Deadline deadline);
+  void say_hello(Duration lock_wait);
+  void send(const Statement& statement);
+  void flush();
+  [[nodiscard]] std::vector<Answer> receive(std::size_t count);
+  void begin();
+  /// The answer to one step. Nothing if it was not tried because an earlier one failed.
+  [[nodiscard]] std::optional<Answer> receive_step();
+  void receive_sync(std::optional<PgError>& failed);
+  /// Waits for it; null between two steps.
+  [[nodiscard]] PGresult* next_result();
+  void wait(bool to_write);
+  [[noreturn]] void lose(const std::string& why);
+  [[nodiscard]] PgError refusal(const PGresult* result);
+  static void notice(void* self, const PGresult* result);
+
+  Counters& counters_;
+  Statements statements_;
+  std::unique_ptr<PGconn, Closer> handle_;
+  Duration patience_;
+  std::size_t host_ = 0;
+  std::int64_t server_process_ = 0;
+  bool is_pooled_ = true;
+  bool is_usable_ = true;
+  /// In the middle of a pipeline. Stays so if an exception of ours, such as no memory, cuts it off.
+  bool is_busy_ = false;
+  bool is_swollen_ = false;
+  /// Nothing of the pipeline that is under way waits in our own buffer any more.
+  bool was_sent_ = false;
+  // Kept between calls for their memory alone.
+  std::vector<Step> steps_;
+  std::vector<const char*> values_;
+  std::vector<int> formats_;
+};
+
+}  // namespace perdure::postgres

@@ -1,0 +1,123 @@
+// The roles of a PostgreSQL store. Each method goes to what the store object holds.
+
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/transfer.hpp"
+#include "postgres/client/client.hpp"
+#include "postgres/client/watcher.hpp"
+#include "rules/whole_store.hpp"
+
+namespace perdure::postgres {
+
+/// What the roles share; owned by the store object.
+struct Access {
+  Client& client;
+  Watcher& watcher;
+  IdSource& ids;
+  /// Null: the server's, as everywhere but in tests.
+  const Clock* clock = nullptr;
+  Durability durability = Durability::full;
+
+  /// For the parameters of our functions that take a time.
+  [[nodiscard]] std::optional<Timestamp> now() const {
+    return clock == nullptr ? std::nullopt : std::optional(clock->now());
+  }
+  [[nodiscard]] std::optional<std::int64_t> uptime() const {
+    return clock == nullptr ? std::nullopt : std::optional(clock->uptime().count());
+  }
+  [[nodiscard]] bool is_synced(Sync sync) const;
+
+  /// One repeatable statement, and word of it to whoever waits.
+  Result<Rows> write(std::string_view sql, const Params& params) const;
+};
+
+class PostgresTransfer final : public Transfer {
+ public:
+  explicit PostgresTransfer(Access access) : access_(access) {}
+  Result<std::vector<OwnerNumber>> find_owners(const std::vector<SessionId>& sessions) override;
+  Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
+  Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
+  Result<void> release(const Arrival& arrival) override;
+  Result<void> discard(const Arrival& arrival) override;
+  Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
+                          const std::vector<SessionVersion>& sessions) override;
+
+ private:
+  Access access_;
+};
+
+/// Before the roles, which refer to it.
+struct PostgresParts {
+  const Access access_;
+  PostgresTransfer transfer_{access_};
+};
+
+class PostgresRoles : protected PostgresParts, public rules::WholeStore {
+ protected:
+  explicit PostgresRoles(Access access) : PostgresParts{access}, WholeStore(transfer_) {}
+
+  Result<SessionSummary> create(const NewSession& session) override;
+  Result<SessionSummary> read(const SessionId& id) override;
+  Result<SessionPage> list(const SessionQuery& query) override;
+  Result<std::vector<SessionSummary>> due(std::size_t limit) override;
+  Result<SessionSummary> annotate(const SessionId& id, const Annotation& part) override;
+
+  Result<void> enroll(const NewWorker& worker) override;
+  Result<void> renew(const WorkerId& worker) override;
+  Result<void> retire(const WorkerId& worker) override;
+  Result<Lease> acquire(const SessionId& session, const WorkerId& worker, Sync sync) override;
+  Result<void> release(const Lease& lease) override;
+  Result<ResourceLease> acquire_resource(const std::string& name, const WorkerId& worker) override;
+  Result<void> release_resource(const ResourceLease& lease) override;
+  Result<std::optional<Holder>> find_resource(const std::string& name) override;
+
+  Result<std::vector<Entry>> read(const SessionId& session, const LogQuery& query) override;
+  Result<std::optional<Entry>> find_value(const SessionId& session, const std::string& channel,
+                                          Point as_of) override;
+  Result<std::vector<Checkpoint>> checkpoints(const SessionId& session,
+                                              const CheckpointQuery& query) override;
+  Result<std::vector<Segment>> line(const SessionId& session, Point as_of) override;
+  Result<std::optional<Receipt>> find_receipt(const SessionId& session,
+                                              const BatchId& batch) override;
+
+  Result<Call> read(const SessionId& session, Position call) override;
+  Result<std::optional<Call>> find_holder(const Digest& key) override;
+  Result<std::vector<Call>> with_key(const Digest& key) override;
+  Result<std::vector<Call>> list(const CallQuery& query) override;
+
+  Result<void> post(const NewInboxMessage& message) override;
+  Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
+
+  Result<BlobRef> put(std::string_view bytes) override;
+  Result<std::string> read(const BlobRef& ref, std::uint64_t offset, std::uint64_t size) override;
+
+  Result<Pruned> prune(const SessionId& session, const Keep& keep,
+                       const Progress& progress) override;
+  Result<Pruned> forget(const SessionId& session, Version version) override;
+  Result<Freed> erase(const SessionId& session, const std::vector<Position>& positions) override;
+  Result<Freed> remove(const SessionId& session, const Progress& progress) override;
+  Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
+  Result<Freed> vacuum(const Progress& progress) override;
+
+  /// Ends the workers that this store object enrolled, while the client can still be used.
+  void end_workers();
+
+ private:
+  template <class Ask>
+  Result<Fence> take(Ask ask);
+  [[nodiscard]] bool is_gone(const std::string& worker);
+
+  std::mutex mutex_;
+  std::set<WorkerId> own_;  ///< Enrolled by this store object.
+};
+
+}  // namespace perdure::postgres

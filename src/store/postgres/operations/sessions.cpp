@@ -1,0 +1,159 @@
+// Sessions over PostgreSQL. A list is sorted and paged in SQL; what the query says about a row is
+// decided in C++ (rules/match.hpp).
+
+#include "perdure/store/sessions.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/store/commit.hpp"
+#include "postgres/client/connection.hpp"
+#include "postgres/client/params.hpp"
+#include "postgres/client/process.hpp"
+#include "postgres/client/rows.hpp"
+#include "postgres/client/session_row.hpp"
+#include "postgres/client/values.hpp"
+#include "postgres/operations/roles.hpp"
+#include "rules/checks.hpp"
+#include "rules/cursor.hpp"
+#include "rules/match.hpp"
+#include "rules/stored_rows.hpp"
+
+namespace perdure::postgres {
+namespace {
+
+/// Rows asked for at a time, where only C++ knows how many of them are wanted.
+constexpr std::size_t rows_at_once = 256;
+
+Rows next_sessions(Connection& db, const Access& access, const SessionQuery& query,
+                   const std::optional<rules::Mark>& mark) {
+  const std::string_view column = rules::sort_column(query.sort);
+  const std::string_view way = query.descending ? "DESC" : "ASC";
+  const std::string last = rules::last_id_with(query.id_prefix);
+  Params params = Params::of(access.uptime());
+  std::string where = "WHERE true";
+  if (!query.id_prefix.empty()) {
+    where += " AND s.id BETWEEN $2 AND $3";
+    params.add(query.id_prefix).add(last);
+  }
+  if (mark) {
+    where += fmt::format(" AND (s.{}, s.id) {} (${}, ${})", column, query.descending ? "<" : ">",
+                         params.count() + 1, params.count() + 2);
+    std::visit([&](const auto& key) { params.add(key); }, mark->key);
+    params.add(mark->id);
+  }
+  return db.query(sql(select_session, fmt::format("{0} ORDER BY s.{1} {2}, s.id {2} LIMIT {3}",
+                                                  where, column, way, rows_at_once)),
+                  params);
+}
+
+// Takes what matches; true once the page is full, and there is more.
+bool fill_page(SessionPage& page, Rows& rows, const SessionQuery& query,
+               std::optional<rules::Mark>& mark) {
+  while (rows.next()) {
+    SessionSummary session = read_session(rows);
+    mark = rules::mark_of(session, query.sort);
+    if (!rules::matches(query, session)) continue;
+    if (page.sessions.size() == query.limit) {
+      page.next = rules::to_cursor(query, rules::mark_of(page.sessions.back(), query.sort));
+      return true;
+    }
+    page.sessions.push_back(std::move(session));
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<SessionSummary> PostgresRoles::create(const NewSession& session) {
+  if (auto checked = rules::check(session); !checked) return forward(checked);
+  const SessionRow row(session, mint<BatchTag>(access_.ids).text());
+  Params params = Params::of(access_.now(), access_.is_synced(Sync::now));
+  row.add_to(params);
+  auto made = access_.write(
+      "SELECT perdure.create_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
+      "$15)",
+      params);
+  if (!made) return forward(made);
+  return read(session.id);
+}
+
+Result<SessionSummary> PostgresRoles::read(const SessionId& id) {
+  return access_.client.read([&](Connection& db) -> Result<SessionSummary> {
+    Rows rows =
+        db.query(sql(select_session, "WHERE s.id = $2"), Params::of(access_.uptime(), id.text()));
+    if (rows.next()) return read_session(rows);
+    return fail(ErrorCode::not_found, fmt::format("there is no session {}", id.text()), id.text());
+  });
+}
+
+Result<SessionPage> PostgresRoles::list(const SessionQuery& query) {
+  if (auto checked = rules::check(query); !checked) return forward(checked);
+  std::optional<rules::Mark> start;
+  if (!query.cursor.empty()) {
+    auto read = rules::from_cursor(query);
+    if (!read) return forward(read);
+    start = *std::move(read);
+  }
+  return access_.client.read([&](Connection& db) -> Result<SessionPage> {
+    SessionPage page;
+    std::optional<rules::Mark> mark = start;
+    while (true) {
+      Rows rows = next_sessions(db, access_, query, mark);
+      const bool is_last = rows.count() < rows_at_once;
+      if (fill_page(page, rows, query, mark) || is_last) return page;
+    }
+  });
+}
+
+// An owner on this machine may have ended before its time is over, so what it owns is looked at too.
+Result<std::vector<SessionSummary>> PostgresRoles::due(std::size_t limit) {
+  if (auto checked = rules::check_limit(limit); !checked) return forward(checked);
+  const std::string machine(own_machine());
+  return access_.client.read([&](Connection& db) -> Result<std::vector<SessionSummary>> {
+    std::vector<SessionSummary> sessions;
+    for (std::int64_t seen = 0;; seen += static_cast<std::int64_t>(rows_at_once)) {
+      Rows rows = db.query(
+          sql(select_session,
+              "WHERE s.status IN ('active', 'waiting') AND (s.status = 'active' OR s.wake_at <= "
+              "coalesce($2, perdure.clock_ms())) AND "
+              "s.moved IS NULL AND "
+              "(w.num IS NULL OR w.ended OR w.until <= coalesce($1, floor(extract(epoch FROM "
+              "clock_timestamp()) * 1000)::bigint) OR starts_with(w.process, $3)) ORDER BY CASE "
+              "s.status WHEN 'active' THEN s.updated_at ELSE s.wake_at END, s.id LIMIT $4 OFFSET "
+              "$5"),
+          Params::of(access_.uptime(), access_.now(), machine,
+                     static_cast<std::int64_t>(rows_at_once), seen));
+      while (rows.next()) {
+        SessionSummary session = read_session(rows);
+        if (session.holder && session.holder->alive) continue;
+        sessions.push_back(std::move(session));
+        if (sessions.size() == limit) return sessions;
+      }
+      if (rows.count() < rows_at_once) return sessions;
+    }
+  });
+}
+
+Result<SessionSummary> PostgresRoles::annotate(const SessionId& id, const Annotation& part) {
+  if (auto checked = rules::check(part); !checked) return forward(checked);
+  std::optional<std::string> tags;
+  if (part.tags) tags = rules::tags_text(*part.tags);
+  auto done = access_.write("SELECT perdure.annotate($1, $2, $3, $4, $5, $6, $7)",
+                            Params::of(access_.now(), access_.is_synced(Sync::now), id.text(),
+                                       part.title, part.opening, tags, part.metadata));
+  if (!done) return forward(done);
+  return read(id);
+}
+
+}  // namespace perdure::postgres

@@ -1,0 +1,290 @@
+// Sessions over SQLite. A list sorts and pages by number in SQL and then looks at
+// one row at a time: what the query says about it is decided in C++ (rules/match.hpp).
+
+#include "perdure/store/sessions.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/log.hpp"
+#include "rules/chain.hpp"
+#include "rules/checks.hpp"
+#include "rules/cursor.hpp"
+#include "rules/match.hpp"
+#include "rules/stored_rows.hpp"
+#include "sqlite/engine/commit.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/line.hpp"
+#include "sqlite/engine/roles.hpp"
+#include "sqlite/engine/rows.hpp"
+#include "sqlite/engine/workers.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+std::optional<SessionSummary> find(Connection& db, const Workers& workers, std::int64_t number) {
+  const auto read = [&](const std::string& select) -> std::optional<SessionSummary> {
+    Rows rows = db.query(sql(select, "WHERE s.num = ?"), number);
+    if (!rows.next()) return std::nullopt;
+    return read_session(rows, workers);
+  };
+  try {
+    return read(std::string(select_session));
+  } catch (const SqliteError& error) {
+    if (!error.is_damage()) throw;
+  }
+  // Its owner may be what cannot be read; then it is shown without one.
+  return read(sql(select_session_columns, "FROM session s "));
+}
+
+// One that was met in the list: if it is not there, or is nobody's, the page it was on is damaged.
+SessionSummary find_listed(Connection& db, const Workers& workers, std::int64_t number) {
+  auto session = find(db, workers, number);
+  if (!session || session->id.text().empty()) {
+    throw SqliteError(SQLITE_CORRUPT, "a row of the list of sessions is missing");
+  }
+  return *std::move(session);
+}
+
+// Nothing if the row cannot be read: it must not hide the others.
+std::optional<SessionSummary> find_readable(Connection& db, const Workers& workers,
+                                            std::int64_t number) {
+  try {
+    return find_listed(db, workers, number);
+  } catch (const SqliteError& error) {
+    if (!error.is_damage()) throw;
+    return std::nullopt;
+  }
+}
+
+std::vector<SessionSummary> all_readable(Connection& db, const Workers& workers) {
+  std::vector<SessionSummary> sessions;
+  for (const std::int64_t number : readable_sessions(db)) {
+    if (auto session = find_readable(db, workers, number)) sessions.push_back(*std::move(session));
+  }
+  return sessions;
+}
+
+Result<SessionSummary> require(Connection& db, const Workers& workers, const SessionId& id) {
+  auto number = require_session(db, id);
+  if (!number) return forward(number);
+  auto session = find(db, workers, *number);
+  // The index of ids and the rows are two trees of the file, and each can be damaged.
+  if (!session || session->id != id) {
+    throw SqliteError(SQLITE_CORRUPT, fmt::format("the row of session {} is missing", id.text()));
+  }
+  return *std::move(session);
+}
+
+std::string list_sql(const SessionQuery& query, bool from_mark) {
+  const std::string_view column = rules::sort_column(query.sort);
+  std::string where = query.id_prefix.empty() ? "WHERE true" : "WHERE id BETWEEN ? AND ?";
+  if (from_mark) {
+    // What should not be null is only of a damaged row: it is let through, to be found so. SQLite
+    // would not even look whether it `IS NULL`.
+    where += fmt::format(" AND (typeof({0}) = 'null' OR ({0}, id) {1} (?, ?))", column,
+                         query.descending ? "<" : ">");
+  }
+  return fmt::format("SELECT num FROM session {0} ORDER BY {1} {2}, id {2}", where, column,
+                     query.descending ? "DESC" : "ASC");
+}
+
+std::vector<std::int64_t> numbers(Rows rows) {
+  std::vector<std::int64_t> found;
+  while (rows.next()) found.push_back(rows.integer(0));
+  return found;
+}
+
+// In the query's order, without the help of SQL.
+std::vector<SessionSummary> sorted(std::vector<SessionSummary> sessions, const SessionQuery& query,
+                                   const std::optional<rules::Mark>& mark) {
+  const auto place = [&](const SessionSummary& session) {
+    rules::Mark at = rules::mark_of(session, query.sort);
+    return std::pair(std::move(at.key), std::move(at.id));
+  };
+  const auto comes_first = [&](const auto& one, const auto& other) {
+    return query.descending ? other < one : one < other;
+  };
+  if (mark) {
+    const std::pair from(mark->key, mark->id);
+    std::erase_if(sessions, [&](const SessionSummary& s) { return !comes_first(from, place(s)); });
+  }
+  std::ranges::sort(sessions, comes_first, place);
+  return sessions;
+}
+
+std::vector<std::int64_t> candidates(Connection& db, const SessionQuery& query,
+                                     const std::optional<rules::Mark>& mark) {
+  const std::string statement = list_sql(query, mark.has_value());
+  const std::string& prefix = query.id_prefix;
+  const std::string last = rules::last_id_with(prefix);
+  const auto find_from = [&](const auto&... place) {
+    return numbers(prefix.empty() ? db.query(statement, place...)
+                                  : db.query(statement, prefix, last, place...));
+  };
+  if (!mark) return find_from();
+  return std::visit([&](const auto& key) { return find_from(key, mark->id); }, mark->key);
+}
+
+std::vector<SessionSummary> runnable(Connection& db, const Workers& workers, Timestamp now) {
+  std::vector<SessionSummary> sessions;
+  try {
+    // Both halves repeat the condition of the index on runnable sessions, so that it is used.
+    Rows rows = db.query(
+        sql(select_session,
+            "WHERE s.num IN (SELECT num FROM session WHERE status IN ('active', 'waiting') AND "
+            "status = 'active' UNION ALL SELECT num FROM session WHERE status IN ('active', "
+            "'waiting') AND status = 'waiting' AND wake_at <= ?)"),
+        now);
+    while (rows.next()) sessions.push_back(read_session(rows, workers));
+    return sessions;
+  } catch (const SqliteError& error) {
+    if (!error.is_damage()) throw;
+  }
+  return all_readable(db, workers);
+}
+
+}  // namespace
+
+Result<void> insert_session(Connection& db, const NewSession& session, Timestamp now) {
+  if (find_session(db, session.id) || is_arriving(db, session.id)) {
+    return fail(ErrorCode::already_exists,
+                fmt::format("session {} exists already", session.id.text()), session.id.text());
+  }
+  std::optional<Place> place;
+  if (session.origin) {
+    auto parent = require_here(db, session.origin->session);
+    if (!parent) return forward(parent);
+    auto resolved = resolve(db, *parent, session.origin->at);
+    if (!resolved) return forward(resolved);
+    place = *resolved;
+  }
+  const bool fork = session.origin && session.origin->lineage == Lineage::fork;
+  const Position head = fork ? place->position : 0;
+  const Tally tally = fork ? tally_at(db, *place) : Tally{};
+  std::optional<std::string> parent;
+  std::optional<Position> parent_position;
+  std::optional<std::string_view> lineage;
+  if (session.origin) {
+    parent = session.origin->session.text();
+    parent_position = place->position;
+    lineage = fork ? "fork" : "child";
+  }
+  const std::int64_t number = next_number(db, "sessions");
+  const SegmentId segment =
+      open_segment(db, number, head + 1, fork ? place : std::optional<Place>{});
+  db.run(
+      "INSERT INTO session (num, id, created_at, updated_at, status, wait_reason, wake_at, title, "
+      "opening, tags, metadata, parent, parent_position, lineage, segment, head, next, version, "
+      "commits, revision, chain, turns, steps, tokens_in, tokens_out, cost_micros, attention, "
+      "fence) VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '[]', '{}', ?, ?, ?, ?, ?, ?, 0, 0, 1, ?, ?, "
+      "?, ?, ?, ?, 0, 0)",
+      number, session.id.text(), now, now, to_string(session.status), session.wait_reason,
+      session.wake_at, parent, parent_position, lineage, segment, head, head + 1,
+      blob_view(rules::chain_start(session.id)), tally.turns, tally.steps, tally.tokens_in,
+      tally.tokens_out, tally.cost_micros);
+  update_annotation(db, number, session.annotation);
+  return {};
+}
+
+void update_annotation(Connection& db, std::int64_t session, const Annotation& annotation) {
+  std::optional<std::string> tags;
+  if (annotation.tags) tags = tags_text(*annotation.tags);
+  db.run(
+      "UPDATE session SET title = coalesce(?, title), opening = coalesce(?, opening), "
+      "tags = coalesce(?, tags), metadata = coalesce(?, metadata) WHERE num = ?",
+      annotation.title, annotation.opening, tags, annotation.metadata, session);
+}
+
+Result<SessionSummary> SqliteRoles::create(const NewSession& session) {
+  if (auto checked = rules::check(session); !checked) return forward(checked);
+  return access_.writer.write([&](Connection& db) -> Result<SessionSummary> {
+    if (auto made = insert_session(db, session, access_.clock.now()); !made) return forward(made);
+    return require(db, access_.workers, session.id);
+  });
+}
+
+Result<SessionSummary> SqliteRoles::read(const SessionId& id) {
+  return access_.readers.read([&](Connection& db) { return require(db, access_.workers, id); });
+}
+
+Result<SessionPage> SqliteRoles::list(const SessionQuery& query) {
+  if (auto checked = rules::check(query); !checked) return forward(checked);
+  std::optional<rules::Mark> mark;
+  if (!query.cursor.empty()) {
+    auto read = rules::from_cursor(query);
+    if (!read) return forward(read);
+    mark = *std::move(read);
+  }
+  return access_.readers.read([&](Connection& db) -> Result<SessionPage> {
+    SessionPage page;
+    // False when the page is full.
+    const auto add = [&](SessionSummary session) {
+      if (!rules::matches(query, session)) return true;
+      if (page.sessions.size() == query.limit) {
+        page.next = rules::to_cursor(query, rules::mark_of(page.sessions.back(), query.sort));
+        return false;
+      }
+      page.sessions.push_back(std::move(session));
+      return true;
+    };
+    try {
+      for (const std::int64_t number : candidates(db, query, mark)) {
+        if (!add(find_listed(db, access_.workers, number))) break;
+      }
+      return page;
+    } catch (const SqliteError& error) {
+      if (!error.is_damage()) throw;
+    }
+    page = {.is_damaged = true};
+    for (SessionSummary& session : sorted(all_readable(db, access_.workers), query, mark)) {
+      if (!add(std::move(session))) break;
+    }
+    return page;
+  });
+}
+
+Result<std::vector<SessionSummary>> SqliteRoles::due(std::size_t limit) {
+  if (auto checked = rules::check_limit(limit); !checked) return forward(checked);
+  return access_.readers.read([&](Connection& db) -> Result<std::vector<SessionSummary>> {
+    const Timestamp now = access_.clock.now();
+    using Since = std::pair<Timestamp, SessionSummary>;
+    std::vector<Since> waiting;
+    for (SessionSummary& session : runnable(db, access_.workers, now)) {
+      if (auto since = rules::due_since(session, now))
+        waiting.emplace_back(*since, std::move(session));
+    }
+    std::ranges::sort(waiting, {}, [](const Since& s) { return std::pair(s.first, s.second.id); });
+    std::vector<SessionSummary> sessions;
+    for (auto& entry : waiting) {
+      if (sessions.size() == limit) break;
+      sessions.push_back(std::move(entry.second));
+    }
+    return sessions;
+  });
+}
+
+Result<SessionSummary> SqliteRoles::annotate(const SessionId& id, const Annotation& part) {
+  if (auto checked = rules::check(part); !checked) return forward(checked);
+  return access_.writer.write([&](Connection& db) -> Result<SessionSummary> {
+    auto number = require_here(db, id);
+    if (!number) return forward(number);
+    update_annotation(db, *number, part);
+    db.run("UPDATE session SET updated_at = ?, revision = revision + 1 WHERE num = ?",
+           access_.clock.now(), *number);
+    return require(db, access_.workers, id);
+  });
+}
+
+}  // namespace perdure::sqlite

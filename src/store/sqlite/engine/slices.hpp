@@ -1,0 +1,64 @@
+// Long work as many short transactions, so that the writes of others go on between.
+
+#pragma once
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "rules/followed.hpp"
+#include "sqlite/engine/commit.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/writer.hpp"
+
+namespace perdure::sqlite {
+
+/// What one slice may touch. Together they stay well below 50 ms; a single body or
+/// blob that is larger goes in a slice of its own.
+inline constexpr int slice_rows = 256;
+inline constexpr std::uint64_t slice_bytes = std::uint64_t{4} << 20U;
+/// Each may have to be moved, and then another that points to it be written too.
+inline constexpr std::uint64_t slice_pages = 64;
+
+class Slices {
+ public:
+  /// Both must outlive this.
+  Slices(Writer& writer, const Progress& progress) : writer_(writer), progress_(progress) {}
+
+  /// How far the work has come; for the work to keep up to date.
+  Step step;
+
+  /// Repeats `work(Connection&) -> Result<bool>`, each time in a transaction of its own,
+  /// while it says that there is more to do, and until it is told to stop.
+  /// Fails: as `work`; as rules::goes_on.
+  template <class Work>
+  [[nodiscard]] Result<void> run(Work work) {
+    bool more = true;
+    while (more && !stopped_) {
+      auto done =
+          writer_.write([&](Connection& db) -> Result<bool> { return work(db); }, Sync::later);
+      if (!done) return forward(done);
+      more = *done;
+      auto told = rules::goes_on(progress_, step);
+      if (!told) return forward(told);
+      stopped_ = !*told;
+    }
+    return {};
+  }
+
+  /// From now on no slice is run.
+  [[nodiscard]] bool stopped() const { return stopped_; }
+
+  /// Puts all slices on disk.
+  [[nodiscard]] Result<void> finish() {
+    return writer_.write([](Connection& db) -> Result<void> {
+      write_frame(db);
+      return {};
+    });
+  }
+
+ private:
+  Writer& writer_;
+  const Progress& progress_;
+  bool stopped_ = false;
+};
+
+}  // namespace perdure::sqlite

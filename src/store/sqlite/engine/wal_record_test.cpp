@@ -1,0 +1,85 @@
+// What the lock file says of the WAL, and when it says nothing.
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "doubles/temp_folder.hpp"
+#include "sqlite/engine/lock_file.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+WalRecord example() {
+  WalRecord record{.salts = {7, 8},
+                   .frames = 12,
+                   .synced = 10,
+                   .boot = current_boot(),
+                   .before = {PageMark{.page = 3, .sum = 99}, PageMark{.page = 4}}};
+  record.seal();
+  return record;
+}
+
+class WalRecordTest : public testing::Test {
+ protected:
+  const TempFolder folder;
+  const std::string path = folder.file("store-lock");
+  LockFile lock_file = LockFile::open(path).value();
+};
+
+TEST_F(WalRecordTest, IsReadByOthersAsItWasWritten) {
+  lock_file.touch(example());
+  EXPECT_EQ(LockFile::open(path).value().read_record(), example());
+}
+
+TEST_F(WalRecordTest, ClaimsNothingInANewOrAnOlderFile) {
+  EXPECT_EQ(lock_file.read_record(), WalRecord{});
+  lock_file.touch();
+  lock_file.set_failures({.seen = 2, .recovered = 1});
+  EXPECT_EQ(lock_file.read_record(), WalRecord{});
+}
+
+TEST_F(WalRecordTest, ClaimsNothingIfAnyByteOfItIsAnother) {
+  for (std::streamoff at = 0; at < static_cast<std::streamoff>(sizeof(WalRecord)); ++at) {
+    lock_file.touch(example());
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(24 + at);
+    const auto byte = static_cast<char>(file.get() ^ 0x10);
+    file.seekp(24 + at);
+    file.put(byte).flush();
+    EXPECT_EQ(lock_file.read_record(), WalRecord{}) << "byte " << at;
+  }
+}
+
+TEST_F(WalRecordTest, ClaimsNothingIfItsEndIsMissing) {
+  lock_file.touch(example());
+  std::filesystem::resize_file(path, 24 + sizeof(WalRecord) - 1);
+  EXPECT_EQ(lock_file.read_record(), WalRecord{});
+}
+
+TEST_F(WalRecordTest, IsNoneIfAllIsZero) { EXPECT_FALSE(WalRecord{}.is_sealed()); }
+
+TEST_F(WalRecordTest, LeavesTheCountsOfFailedSyncsAlone) {
+  lock_file.set_failures({.seen = 2, .recovered = 1});
+  lock_file.touch(example());
+  EXPECT_EQ(lock_file.failures().seen, 2U);
+  EXPECT_EQ(lock_file.failures().recovered, 1U);
+  lock_file.set_failures({.seen = 2, .recovered = 2});
+  EXPECT_EQ(lock_file.read_record(), example());
+}
+
+TEST_F(WalRecordTest, IsSeenWithTheCountsThatEveryTurnBeginsWith) {
+  LockFile other = LockFile::open(path).value();
+  other.touch(example());
+  static_cast<void>(lock_file.failures());
+  EXPECT_EQ(lock_file.last_record(), example());
+}
+
+TEST_F(WalRecordTest, KnowsTheBootOfTheMachine) {
+  EXPECT_NE(current_boot(), 0U);
+  EXPECT_EQ(current_boot(), current_boot());
+}
+
+}  // namespace
+}  // namespace perdure::sqlite

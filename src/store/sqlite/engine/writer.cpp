@@ -1,0 +1,282 @@
+// Group commit, led by the callers themselves: a thread of its own would cost the
+// lone caller two switches, which is a fifth of a commit here.
+//
+// What a death does: before COMMIT nothing happened; after it, all that was
+// accepted did, whether or not anybody was told. A failed COMMIT may be either
+// (its frames may lie in the WAL, whole), so it is reported as unknown; a failed
+// sync also closes the store, because the kernel may have dropped the pages that
+// it could not write and will not say so again.
+
+#include "sqlite/engine/writer.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <fmt/format.h>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/commit.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/schema.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+// Large enough to share the cost of writing the file, small enough that the WAL is
+// soon overwritten in place, which syncs faster than a file that grows.
+constexpr int checkpoint_pages = 500;
+// Readers that always overlap keep the WAL from being begun anew; from here on the
+// writer waits for them, a little each time.
+constexpr int wal_pages_max = 16 * checkpoint_pages;
+constexpr int readers_wait_ms = 50;
+
+}  // namespace
+
+int Writer::remember_pages(void* writer, sqlite3* /*handle*/, const char* /*name*/, int count) {
+  static_cast<Writer*>(writer)->wal_pages_ = count;
+  static_cast<Writer*>(writer)->wrote_frames_ = true;
+  return SQLITE_OK;
+}
+
+// The hook also takes the place of SQLite's own automatic checkpoint, which would
+// make callers wait for it before they are answered.
+Writer::Writer(const Parts& parts, Options options)
+    : connection_(parts.connection),
+      lock_file_(parts.lock_file),
+      gate_(parts.gate),
+      acknowledged_(parts.acknowledged),
+      options_(options),
+      checkpoint_at_(checkpoint_pages) {
+  sqlite3_wal_hook(connection_.handle(), remember_pages, this);
+}
+
+void Writer::submit(Request& request) {
+  if (auto here = process_.check(); !here) return request.reject(std::move(here).error());
+  std::unique_lock lock(mutex_);
+  try {
+    queue_.push_back(&request);
+  } catch (const std::bad_alloc&) {
+    return request.reject({ErrorCode::unavailable, "out of memory", {}});
+  }
+  request.ready.wait(lock,
+                     [&] { return request.answered || (!leading_ && queue_.front() == &request); });
+  if (request.answered) return;
+
+  leading_ = true;
+  Group group;
+  group.swap(queue_);
+  lock.unlock();
+  process(group);
+  lock.lock();
+  leading_ = false;
+  if (!queue_.empty()) queue_.front()->ready.notify_one();
+}
+
+void Writer::process(const Group& group) {
+  if (auto turn = lock_file_.take_turn(options_.wait); !turn) {
+    reject_all(group, turn.error());
+    answer(group);
+    return reject_waiting(turn.error());
+  }
+  try {
+    if (auto open = gate_.check(); open) {
+      commit(group);
+      empty_wal_for(group);
+    } else {
+      reject_all(group, open.error());
+      // What was acknowledged is in a log that goes with the last process that has it open.
+      if (gate_.has_log_in_hand()) write_back(SQLITE_CHECKPOINT_PASSIVE);
+    }
+  } catch (const SqliteError& error) {
+    reject_all(group, error.to_error());
+    roll_back();
+  } catch (const std::exception& error) {
+    // No memory, or whatever a caller's clock threw: the others must not wait for ever.
+    reject_all(group, {ErrorCode::unavailable, error.what(), {}});
+    roll_back();
+  }
+  answer(group);
+  checkpoint_if_large();
+  lock_file_.end_turn();
+}
+
+void Writer::commit(const Group& group) {
+  const bool now = std::ranges::any_of(group, [](auto* r) { return r->sync == Sync::now; });
+  set_synchronous(now && options_.durability == Durability::full);
+  connection_.run("BEGIN IMMEDIATE");
+  if (auto ours = check_is_our_format(); !ours) {
+    reject_all(group, ours.error());
+    return roll_back();
+  }
+  if (!apply_all(group)) return roll_back();
+  wrote_frames_ = false;
+  try {
+    connection_.run("COMMIT");
+  } catch (const SqliteError& error) {
+    close_after(error);
+    const Error unknown{ErrorCode::commit_unknown,
+                        std::string("the commit may or may not have happened (") + error.what() +
+                            "). Repeat the same batch to find out.",
+                        {}};
+    // Also those refused: they may have been refused because of what another did here.
+    reject_all(group, unknown);
+    return roll_back();
+  }
+  ++transactions_;
+  // What wrote nothing synced nothing.
+  if (!wrote_frames_) return lock_file_.touch();
+  acknowledged_.note(static_cast<std::uint32_t>(wal_pages_), synchronous_full_ == true);
+}
+
+// A newer build may have opened the store since. What it made of the tables is not for us to write
+// to, also where our statements would still fit.
+Result<void> Writer::check_is_our_format() {
+  const std::int64_t found = read_format(connection_);
+  if (found <= options_.format) return {};
+  gate_.close(fmt::format(
+      "the store was migrated to format {} by a newer build; reopen it with that one", found));
+  return gate_.check();
+}
+
+// False if nothing is left to commit.
+bool Writer::apply_all(const Group& group) {
+  const bool shared = group.size() > 1;
+  for (Request* request : group) {
+    const auto failed = apply_one(*request, shared);
+    // Some errors, a full disk among them, end the whole transaction: then nobody's
+    // writes are there, also not those applied before.
+    if (connection_.is_idle()) {
+      reject_all(group, failed.value_or(Error{ErrorCode::unavailable, "undone by SQLite", {}}));
+      return false;
+    }
+  }
+  return std::ranges::any_of(group, [](auto* r) { return r->accepted; });
+}
+
+std::optional<Error> Writer::apply_one(Request& request, bool shared) {
+  std::optional<Error> failed;
+  if (shared) connection_.run("SAVEPOINT request");
+  try {
+    request.accepted = request.apply(connection_);
+  } catch (const SqliteError& error) {
+    close_after(error);
+    failed = error.to_error();
+  } catch (const std::bad_alloc&) {
+    failed = Error{ErrorCode::unavailable, "out of memory", {}};
+  }
+  if (failed) request.reject(*failed);
+  if (!shared || connection_.is_idle()) return failed;
+  if (!request.accepted) connection_.run("ROLLBACK TO request");
+  connection_.run("RELEASE request");
+  return failed;
+}
+
+void Writer::roll_back() {
+  if (connection_.is_idle()) return;
+  try {
+    connection_.run("ROLLBACK");
+  } catch (const SqliteError& error) {
+    gate_.close(std::string("a rollback failed (") + error.what() + "). Reopen the store.");
+  }
+}
+
+void Writer::close_after(const SqliteError& error) {
+  if (error.is_failed_sync()) gate_.close_for_all();
+}
+
+// Whoever came while the leader waited would wait as long for the same process.
+void Writer::reject_waiting(const Error& error) {
+  Group late;
+  {
+    const std::scoped_lock lock(mutex_);
+    late.swap(queue_);
+  }
+  reject_all(late, error);
+  answer(late);
+}
+
+void Writer::set_synchronous(bool full) {
+  if (synchronous_full_ == full) return;
+  connection_.run(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+  synchronous_full_ = full;
+}
+
+void Writer::answer(const Group& group) {
+  const std::scoped_lock lock(mutex_);
+  for (Request* request : group) {
+    request->answered = true;
+    request->ready.notify_one();
+  }
+}
+
+// Done while it is still this process's turn: beside a busy writer a checkpoint
+// never reaches the end of the WAL, and the WAL grows without bound.
+void Writer::checkpoint_if_large() {
+  // After a failed sync the WAL may not hold what its index says.
+  if (wal_pages_ < checkpoint_at_ || !gate_.check()) return;
+  const bool far_beyond = wal_pages_ >= wal_pages_max;
+  const bool complete =
+      write_back(far_beyond ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE);
+  // What a reader held back is tried again when as much has come on top of it; a reader that
+  // stays, such as a backup, is asked ever more seldom.
+  checkpoint_at_ =
+      complete ? checkpoint_pages : wal_pages_ + std::max(checkpoint_pages, wal_pages_ / 2);
+}
+
+bool Writer::write_back(int mode) {
+  int pages = 0;
+  int written_back = 0;
+  acknowledged_.begin_write_back();
+  sqlite3_busy_timeout(connection_.handle(), readers_wait_ms);
+  const int code =
+      sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr, mode, &pages, &written_back);
+  sqlite3_busy_timeout(connection_.handle(), busy_wait_ms);
+  close_after(SqliteError(code, "checkpoint"));
+  const bool complete = code == SQLITE_OK && pages == written_back;
+  acknowledged_.end_write_back(complete);
+  return complete;
+}
+
+// Closing, SQLite writes back and deletes the WAL if nobody else has the file open; then the
+// frames of the record are gone. Where this does not come to it the marks tell (acknowledged.hpp).
+void Writer::finish() noexcept try {
+  if (!lock_file_.take_turn(Duration{0})) return;
+  const bool may_write = gate_.check() || gate_.has_log_in_hand();
+  if (may_write && acknowledged_.has_claims()) write_back(SQLITE_CHECKPOINT_PASSIVE);
+  lock_file_.end_turn();
+} catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+  // No memory for the words of an error. The turn ends with the lock file.
+}
+
+Result<bool> Writer::empty_wal() {
+  const auto nothing = [](Connection&) -> Result<void> { return {}; };
+  Task<decltype(nothing)> task(nothing, Sync::later);
+  task.empties_wal = true;
+  submit(task);
+  if (!*task.result) return forward(*task.result);
+  return task.emptied;
+}
+
+// Before anybody is answered: whoever asked for it rests on it.
+void Writer::empty_wal_for(const Group& group) {
+  const auto wants = [](const Request* r) { return r->empties_wal && r->accepted; };
+  if (std::ranges::none_of(group, wants)) return;
+  if (!write_back(SQLITE_CHECKPOINT_TRUNCATE)) return;
+  wal_pages_ = 0;
+  checkpoint_at_ = checkpoint_pages;
+  for (Request* request : group) request->emptied = true;
+}
+
+void Writer::reject_all(const Group& group, const Error& error) {
+  for (Request* request : group) {
+    request->accepted = false;
+    request->reject(error);
+  }
+}
+
+}  // namespace perdure::sqlite
