@@ -14,8 +14,8 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "runtime/dispatch/turns_fixture.hpp"
 
 namespace perdure {

@@ -109,7 +109,8 @@ TEST_F(Pooled, AChangeByAnotherIsNoticed) {
   const auto store = open();
   const auto other = open();
   const auto since = must(store->change_number());
-  auto waiting = std::async(std::launch::async, [&] { return store->wait_for_change(since, 5min); });
+  auto waiting =
+      std::async(std::launch::async, [&] { return store->wait_for_change(since, 5min); });
 
   (void)own_session(*other, "session");
 

@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/agent/turn.hpp"
 #include "context/call_phrases.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"

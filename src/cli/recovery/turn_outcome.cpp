@@ -10,10 +10,10 @@
 #include <string_view>
 #include <utility>
 
-#include "perdure/agent/turn.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "context/call_phrases.hpp"
 #include "context/command_context.hpp"
+#include "perdure/agent/turn.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"

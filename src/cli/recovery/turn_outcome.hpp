@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "perdure/agent/turn.hpp"
 #include "context/command_context.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/session.hpp"

@@ -107,7 +107,8 @@ Result<Exit> run_log(CommandContext& context) {
     if (!printed) return forward(printed);
     context.screen().flush();
     if (!follows || !context.screen().is_open()) break;
-    if (auto waited = (*store)->wait_for_change(*seen, follow_wait); !waited) return forward(waited);
+    if (auto waited = (*store)->wait_for_change(*seen, follow_wait); !waited)
+      return forward(waited);
   }
   context.output().end_list();
   const bool is_empty = query.from == first && context.screen().is_open();

@@ -30,8 +30,8 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "runtime/api/records.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

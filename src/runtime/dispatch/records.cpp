@@ -18,8 +18,8 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/store/ledger.hpp"
-#include "runtime/api/records.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 #include "session/draft.hpp"
 
 namespace perdure::dispatch {

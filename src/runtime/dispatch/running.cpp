@@ -23,8 +23,8 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
-#include "runtime/api/records.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 #include "session/draft.hpp"
 #include "session/held_session.hpp"
 

@@ -33,8 +33,8 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "runtime/api/records.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

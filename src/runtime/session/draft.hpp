@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "perdure/store/commit.hpp"
-#include "runtime/api/status_entry.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/status_entry.hpp"
 
 namespace perdure {
 

@@ -8,8 +8,8 @@
 
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "runtime/api/records.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 #include "state/skip.hpp"
 
 namespace perdure::folding {

@@ -13,8 +13,8 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
-#include "runtime/api/records.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

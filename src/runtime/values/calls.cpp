@@ -16,8 +16,8 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "runtime/api/fields.hpp"
 #include "runtime/api/records.hpp"
 

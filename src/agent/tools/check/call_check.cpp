@@ -24,10 +24,10 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
 #include "text/edit_distance.hpp"
 #include "tools/schema/value.hpp"
-#include "perdure/store/log.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure {
