@@ -211,7 +211,7 @@ TEST_P(TransferContract, OnceMovedItIsForgottenHereAlone) {
   must(store->ownership().release(lease));
   must(mark());
 
-  Retention& retention = store->upkeep();
+  Upkeep& retention = store->upkeep();
   EXPECT_TRUE(retention.forget(lease.session, 1));
   EXPECT_TRUE(retention.erase(lease.session, {1}));
   EXPECT_TRUE(retention.prune(lease.session, {}));

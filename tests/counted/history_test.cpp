@@ -41,7 +41,7 @@ TEST_F(HistoryCost, ASliceOfAPruneDoesNotLookAtForks) {
     std::uint64_t most = 0;
     std::uint64_t before = steps.steps();
     const auto pruned =
-        must(counted.store().retention().prune(lease.session, {.last = 0}, [&](const Step&) {
+        must(counted.store().upkeep().prune(lease.session, {.last = 0}, [&](const Step&) {
           most = std::max(most, steps.steps() - before);
           before = steps.steps();
           return true;
@@ -66,7 +66,7 @@ TEST_F(HistoryCost, AReadOverGapsMeetsEachRowOnce) {
       batch.id = mint<BatchTag>(random_ids());
       batch.expected_head = must(counted.store().commit(lease, batch)).head;
     }
-    EXPECT_EQ(must(counted.store().retention().prune(lease.session, {.last = 1'000'000})).entries,
+    EXPECT_EQ(must(counted.store().upkeep().prune(lease.session, {.last = 1'000'000})).entries,
               count);
   };
   struct Cost {

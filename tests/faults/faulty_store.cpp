@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "perdure/store/store.hpp"
 #include "doubles/must.hpp"
+#include "perdure/store/store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

@@ -42,7 +42,8 @@ TEST_P(SchemaNames, HoldAStoreLikeAnyOther) {
   const auto other = must(open_store(location + "&migrate=verify"));
   EXPECT_EQ(other->info().incarnation, store->info().incarnation);
   const auto since = must(other->change_number());
-  auto waiting = std::async(std::launch::async, [&] { return other->wait_for_change(since, 5min); });
+  auto waiting =
+      std::async(std::launch::async, [&] { return other->wait_for_change(since, 5min); });
 
   const Lease lease = own_session(*store, "session");
   must(store->commit(lease, turn_batch(lease.session, 1)));

@@ -103,9 +103,8 @@ class Listener {
 // The channel that a store listens to, as the server knows it. Other tests listen there too: `named` is
 // what is in the name of this one.
 std::string channel_of(Store& store, std::string_view named) {
-  auto waiting = std::async(std::launch::async, [&] {
-    return store.wait_for_change(must(store.change_number()), 5min);
-  });
+  auto waiting = std::async(
+      std::launch::async, [&] { return store.wait_for_change(must(store.change_number()), 5min); });
   std::string query;
   for (int asked = 0; asked < 1000 && query.empty(); ++asked) {
     query =

@@ -21,8 +21,8 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure {
 

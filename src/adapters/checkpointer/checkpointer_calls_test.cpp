@@ -26,9 +26,9 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "runtime/api/key.hpp"
 #include "runtime/api/records.hpp"
-#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {

@@ -18,8 +18,8 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "text/text_cut.hpp"
 #include "perdure/store/log.hpp"
+#include "text/text_cut.hpp"
 
 namespace perdure::wire {
 namespace {

@@ -17,8 +17,8 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
-#include "text/text_cut.hpp"
 #include "perdure/store/log.hpp"
+#include "text/text_cut.hpp"
 #include "tools/process/leftovers.hpp"
 #include "tools/process/program.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/runtime/conversation.hpp"
 #include "context/command_context.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

@@ -14,8 +14,8 @@
 #include "context/command_context.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/mail.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::cli {
 

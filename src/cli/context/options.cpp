@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "context/command_context.hpp"
-#include "perdure/core/id.hpp"
 #include "core/api/text.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/log.hpp"
 
 namespace perdure::cli {

@@ -22,8 +22,8 @@
 
 #include "context/agent_source.hpp"
 #include "context/command_context.hpp"
-#include "perdure/core/id.hpp"
 #include "core/api/text.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/log.hpp"
 #include "screen/as_json.hpp"

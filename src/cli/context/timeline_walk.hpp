@@ -11,8 +11,8 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
-#include "runtime/api/records.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure::cli {
 

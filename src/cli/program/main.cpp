@@ -18,9 +18,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "perdure/agent/secrets.hpp"
 #include "context/process_io.hpp"
 #include "context/signal_watch.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/time.hpp"
 #include "program/cli.hpp"
 

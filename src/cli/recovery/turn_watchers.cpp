@@ -15,8 +15,8 @@
 #include <variant>
 
 #include "context/command_context.hpp"
-#include "perdure/agent/turn.hpp"
 #include "perdure/agent/provider.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"

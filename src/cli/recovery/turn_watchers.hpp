@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/turn.hpp"
 #include "context/command_context.hpp"
 #include "perdure/agent/provider.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "screen/text.hpp"
 
 namespace perdure::cli {

@@ -15,12 +15,12 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/agent/turn.hpp"
+#include "core/api/json_text.hpp"
 #include "core/api/text.hpp"
+#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "core/api/json_text.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"

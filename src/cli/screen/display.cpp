@@ -19,9 +19,9 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "screen/screen.hpp"
 
 namespace perdure::cli {

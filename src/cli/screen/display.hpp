@@ -11,10 +11,10 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "screen/screen.hpp"
 
 namespace perdure::cli {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "screen/text.hpp"
 #include "core/api/text.hpp"
+#include "screen/text.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/conversation.hpp"
 #include "context/options.hpp"
 #include "context/sessions.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"

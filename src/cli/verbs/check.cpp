@@ -1,13 +1,12 @@
 // Testing the integrity of a store.
 
-#include "perdure/store/upkeep.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
 #include <vector>
 
+#include "perdure/store/upkeep.hpp"
 #include "screen/as_json.hpp"
 #include "screen/display.hpp"
 #include "screen/progress.hpp"
@@ -65,8 +64,7 @@ Result<Exit> run_check(CommandContext& context) {
                                                 {"bytes", report->bytes},
                                                 {"found", report->found},
                                                 {"damage", as_json(report->damage)}});
-  if (!context.output().is_json())
-    print_report(context, *report, (*store)->info().backend);
+  if (!context.output().is_json()) print_report(context, *report, (*store)->info().backend);
   return report->is_sound() ? Exit::done : Exit::damaged;
 }
 

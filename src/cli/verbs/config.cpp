@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "store/api/location.hpp"
 #include "screen/table.hpp"
+#include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "context/sessions.hpp"
+#include "perdure/core/id_source.hpp"
 #include "screen/display.hpp"
 #include "screen/progress.hpp"
-#include "perdure/core/id_source.hpp"
 #include "screen/text.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
@@ -46,7 +46,8 @@ Result<std::vector<SessionSummary>> named_sessions(CommandContext& context, Stor
   return rows;
 }
 
-Result<Exit> copy_all(CommandContext& context, Store& from, Store& to, const std::vector<SessionSummary>& rows) {
+Result<Exit> copy_all(CommandContext& context, Store& from, Store& to,
+                      const std::vector<SessionSummary>& rows) {
   const std::string place = shown_location(target_of(context));
   Json::Array copies;
   for (const SessionSummary& row : rows) {
@@ -61,7 +62,7 @@ Result<Exit> copy_all(CommandContext& context, Store& from, Store& to, const std
                                   {"blobs", report->blobs}});
     if (context.output().is_json()) continue;
     context.screen().line(fmt::format("Copied {} to {} as {}: {} entries; it is paused.",
-                                   row.id.text(), place, options.id.text(), report->entries));
+                                      row.id.text(), place, options.id.text(), report->entries));
   }
   context.output().document("perdure.copy/1", {{"to", place}, {"copies", std::move(copies)}});
   if (context.output().is_json()) return Exit::done;

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/conversation.hpp"
 #include "context/sessions.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"

@@ -1,15 +1,14 @@
 // What a store's guarantees depend on in this environment.
 
-#include "perdure/store/store.hpp"
-
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "store/api/location.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -10,19 +10,19 @@
 #include <vector>
 
 #include "command/command.hpp"
-#include "verbs/table.hpp"
 #include "context/command_context.hpp"
+#include "context/sessions.hpp"
+#include "context/settings.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/copy.hpp"
-#include "store/api/location.hpp"
 #include "perdure/store/store.hpp"
-#include "context/sessions.hpp"
-#include "context/settings.hpp"
+#include "screen/display.hpp"
 #include "screen/progress.hpp"
 #include "screen/text.hpp"
-#include "screen/display.hpp"
+#include "store/api/location.hpp"
+#include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -86,8 +86,8 @@ Result<Exit> move_all(CommandContext& context, Store& from, Store& to, const Mov
   show_move(context, place, *report);
   if (context.output().is_json()) return Exit::done;
   context.screen().line(fmt::format("Moved {} to {}: {} entries, {}, compared fact by fact.",
-                                 counted(report->sessions, "session"), place, report->entries,
-                                 counted(report->calls, "call")));
+                                    counted(report->sessions, "session"), place, report->entries,
+                                    counted(report->calls, "call")));
   context.talk().line(fmt::format("Next: perdure sessions --store {}", place));
   return Exit::done;
 }
@@ -106,7 +106,7 @@ Result<Exit> tell_move(CommandContext& context, Store& from, const MoveOptions& 
   show_move(context, place, {.sessions = going->size()}, {{"dry_run", true}});
   if (context.output().is_json()) return Exit::done;
   context.screen().line(fmt::format("Would move {} to {}; nothing was done.",
-                                 counted(going->size(), "session"), place));
+                                    counted(going->size(), "session"), place));
   return Exit::done;
 }
 
@@ -149,8 +149,9 @@ Result<Exit> run_move(CommandContext& context) {
   }
   const std::string what =
       options->sessions.empty() ? "all sessions" : counted(options->sessions.size(), "session");
-  if (!context.confirms(fmt::format("Move {}{} to {}? Here they stay readable, and cannot run.", what,
-                                 options->with_relatives ? " and their relatives" : "", place))) {
+  if (!context.confirms(fmt::format("Move {}{} to {}? Here they stay readable, and cannot run.",
+                                    what, options->with_relatives ? " and their relatives" : "",
+                                    place))) {
     return Exit::unconfirmed;
   }
   if (!to) to = open_target(context, true);

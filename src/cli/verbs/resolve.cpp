@@ -14,8 +14,8 @@
 #include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

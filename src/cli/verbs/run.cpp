@@ -12,10 +12,10 @@
 #include "context/options.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "store/api/location.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/turn_outcome.hpp"
 #include "recovery/turn_watchers.hpp"
+#include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -1,12 +1,11 @@
 // Saving what can still be read of a damaged store.
 
-#include "perdure/store/upkeep.hpp"
-
 #include <fmt/format.h>
 #include <string>
 #include <vector>
 
 #include "context/options.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "screen/as_json.hpp"
 #include "screen/display.hpp"
 #include "screen/progress.hpp"

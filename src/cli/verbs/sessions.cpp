@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/store/log.hpp"
 #include "context/options.hpp"
+#include "perdure/store/log.hpp"
 #include "screen/as_json.hpp"
 #include "screen/display.hpp"
 #include "screen/table.hpp"

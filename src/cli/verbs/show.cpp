@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/turn.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "context/agent_source.hpp"
 #include "context/pending_calls.hpp"
 #include "context/sessions.hpp"
+#include "perdure/agent/turn.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/read.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

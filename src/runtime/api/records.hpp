@@ -20,8 +20,8 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session_values.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {

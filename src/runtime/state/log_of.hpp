@@ -11,8 +11,8 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
-#include "runtime/api/records.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 

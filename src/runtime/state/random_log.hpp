@@ -12,8 +12,8 @@
 #include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/ledger.hpp"
-#include "runtime/api/records.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

@@ -13,8 +13,8 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/ledger.hpp"
-#include "runtime/api/records.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 #include "values/codec_rules.hpp"
 
 namespace perdure {

@@ -16,9 +16,9 @@
 #include <utility>
 #include <variant>
 
+#include "core/api/json_text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "core/api/json_text.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "runtime/api/fields.hpp"
 

@@ -17,11 +17,11 @@
 
 #include "bundle/bundle_facts.hpp"
 #include "bundle/bundle_file.hpp"
-#include "copy/fact_codec.hpp"
 #include "copy/chain_check.hpp"
+#include "copy/fact_codec.hpp"
 #include "copy/fact_stream.hpp"
-#include "files/part_file.hpp"
 #include "copy/plan.hpp"
+#include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"

@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <utility>
 
-#include "files/file_lock.hpp"
 #include "core/api/descriptor.hpp"
+#include "files/file_lock.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::sqlite {

@@ -267,8 +267,7 @@ TEST_F(ConnectionTest, ADatabaseOfAnotherEncodingIsUnsupported) {
   std::string location = cluster().address();
   location.replace(location.rfind('/') + 1, std::string::npos, name);
   const auto error = thrown([&] {
-    const Connection latin(parse_address(location).value(), Deadline(long_enough),
-                           counters);
+    const Connection latin(parse_address(location).value(), Deadline(long_enough), counters);
   });
   cluster().execute("DROP DATABASE " + name + " WITH (FORCE)");
   ASSERT_TRUE(error);
@@ -290,8 +289,7 @@ TEST_F(ConnectionTest, AMissingDatabaseIsNotWaitedFor) {
   std::string location = cluster().address();
   location.replace(location.rfind('/') + 1, std::string::npos, "no_such_database");
   const auto error = thrown([&] {
-    const Connection nowhere(parse_address(location).value(), Deadline(long_enough),
-                             counters);
+    const Connection nowhere(parse_address(location).value(), Deadline(long_enough), counters);
   });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->sqlstate(), "3D000");

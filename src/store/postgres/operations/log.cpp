@@ -151,21 +151,25 @@ Result<std::vector<Checkpoint>> PostgresRoles::checkpoints(const SessionId& sess
                              : "AND version < $2 AND label = $3 AND label <> '' "
                                "ORDER BY version DESC LIMIT $4");
   const std::int64_t at_once =
-      std::min(checkpoints_at_once, static_cast<std::int64_t>(query.limit));
+      std::cmp_less(query.limit, checkpoints_at_once)
+          ? std::max<std::int64_t>(1, static_cast<std::int64_t>(query.limit))
+          : checkpoints_at_once;
   return access_.client.read([&](Connection& db) -> Result<std::vector<Checkpoint>> {
     std::vector<Checkpoint> found;
     std::int64_t before = sendable(query.before.value_or(~Version{0}));
     while (true) {
       Rows rows =
           db.query(statement, Params::of(session.text(), before, searchable(query.label), at_once));
-      while (rows.next() && !rows.is_null(0)) {
+      std::int64_t read = 0;
+      for (; rows.next() && !rows.is_null(0); ++read) {
         Checkpoint checkpoint = rules::read_checkpoint(rows);
         before = sendable(checkpoint.version);
         if (!rules::matches(query, checkpoint)) continue;
         found.push_back(std::move(checkpoint));
         if (found.size() == query.limit) return found;
       }
-      if (std::cmp_less(rows.count(), at_once)) return found;
+      // A session without any has one row of nulls, which says that it is there.
+      if (read < at_once) return found;
     }
   });
 }

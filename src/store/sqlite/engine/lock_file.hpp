@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
-#include "files/file_lock.hpp"
 #include "core/api/descriptor.hpp"
+#include "files/file_lock.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/engine/write_lock.hpp"

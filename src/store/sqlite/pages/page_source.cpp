@@ -18,8 +18,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sqlite/engine/summing_vfs.hpp"
 #include "core/api/descriptor.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure::sqlite {
 namespace {
