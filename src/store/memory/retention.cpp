@@ -327,7 +327,7 @@ Result<Freed> MemoryStore::erase(const SessionId& session, const std::vector<Pos
       entry.body = Body::from_stored(entry.body.codec(), {});
       entry.condition = Condition::erased;
     }
-    ++(*table)->row.revision;
+    if (!positions.empty()) ++(*table)->row.revision;
     state.note_change();
     return freed;
   });

@@ -164,7 +164,9 @@ Result<Freed> SqliteRoles::erase(const SessionId& session, const std::vector<Pos
   Slices slices(access_.writer, none);
   auto erased = slices.run([&](Connection& db) -> Result<bool> {
     // So that a move that has read the bodies does not take them along.
-    db.run("UPDATE session SET revision = revision + 1 WHERE id = ?", session.text());
+    if (!positions.empty()) {
+      db.run("UPDATE session SET revision = revision + 1 WHERE id = ?", session.text());
+    }
     return erasure.slice(db);
   });
   if (!erased) return forward(erased);
