@@ -13,6 +13,7 @@
 
 #include "book/book_session.hpp"
 #include "contract/backends.hpp"
+#include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/adapters/checkpointer.hpp"
@@ -24,7 +25,6 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
-#include "dispatch/turns_fixture.hpp"
 #include "sqlite/engine/connection.hpp"
 
 namespace perdure {

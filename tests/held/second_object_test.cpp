@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "contract/backends.hpp"
+#include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/adapters/checkpointer.hpp"
 #include "perdure/agent/agent.hpp"
@@ -31,7 +32,6 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
-#include "dispatch/turns_fixture.hpp"
 
 namespace perdure {
 namespace {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "contract/backends.hpp"
+#include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -30,7 +31,6 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "dispatch/turns_fixture.hpp"
 #include "thrown/throwing.hpp"
 
 namespace perdure {
