@@ -55,7 +55,7 @@ struct Permissions {
 [[nodiscard]] PermitDecision decide_permit(const Permissions& permissions, const Tool& tool,
                                            const PathArgs& path_args, const Json& args);
 
-/// The path without `.`, `..`, doubled and trailing slashes; "." for the root itself.
+/// The path without dot segments, doubled and trailing slashes; "." for the root itself.
 /// Fails: `invalid_argument` for an empty path, one that leads above its root, a zero byte.
 [[nodiscard]] Result<std::string> plain_path(std::string_view path);
 
