@@ -80,7 +80,7 @@ class TidyTest(unittest.TestCase):
         self.write("src/core/api/text.hpp", '// Text.\n#include "scan.hpp"\n')
         self.write("include/perdure/store/open.hpp", '// Open.\n#include "core/api/text.hpp"\n')
         self.write_source("src/store/open.cpp", '#include "core/api/text.hpp"\n')
-        self.write_source("src/core/scan.cpp", '#include "core/api/text.hpp"\n#include "scan.hpp"\n')
+        self.write_source("src/core/scan.cpp", '#include "scan.hpp"\n')
         self.expect("include/perdure/store/open.hpp:2: layer", "include/perdure/store/open.hpp:2: public",
                     "src/core/api/text.hpp:2: layer")  # fmt: skip
 

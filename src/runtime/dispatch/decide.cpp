@@ -36,12 +36,13 @@ bool is_approved(const CallFacts& call) {
 }
 
 Decision by_approval(const CallFacts& call) {
-  if (call.permission.permit != Permit::ask || is_approved(call)) {
-    return {.action = CallAction::run};
-  }
+  // A person's no counts, whatever the policy says now.
   if (call.approval && call.approval->decision == ApprovalDecision::refused) {
     return refuse(
         fmt::format("{} did not allow this call: {}", call.approval->who, call.approval->why));
+  }
+  if (call.permission.permit != Permit::ask || is_approved(call)) {
+    return {.action = CallAction::run};
   }
   return {.action = CallAction::ask_approval, .why = "it needs approval"};
 }

@@ -99,9 +99,15 @@ Result<PermitDecision> permission_now(const FactSource& source, const CallView& 
   if (call.permission) return *call.permission;
   const OpenCall& open = call.open;
   const Message* const response = find_message(source.state, open.message);
-  const bool is_there = response != nullptr && open.block < response->blocks.size() &&
-                        std::holds_alternative<ToolCallBlock>(response->blocks[open.block]);
-  if (is_there) {
+  const auto* const block = response != nullptr && open.block < response->blocks.size()
+                                ? std::get_if<ToolCallBlock>(&response->blocks[open.block])
+                                : nullptr;
+  if (block != nullptr) {
+    // A bundle may say anything. The policy must judge the call that would be made.
+    if (block->name != open.tool || args_of(source.state, open) != block->args) {
+      return PermitDecision{.permit = Permit::deny,
+                            .why = "the response that asked for this call says another one"};
+    }
     return ask_policy(
         source.policy, source.state,
         {.response = *response, .block = open.block, .message = open.message, .tool = call.tool});

@@ -67,6 +67,26 @@ TEST_P(RecoveryPlanTest, AReadRunsAgain) {
   EXPECT_EQ(runs["look"], 1);
 }
 
+// An imported intent may name a tool or arguments that its response did not ask for. A policy that is
+// asked about the response would judge another call than the one that is made.
+TEST_P(RecoveryPlanTest, ACallThatItsResponseDidNotAskForIsNotAllowed) {
+  leave(tool("look", {.read = true}));
+  const Tools known = must(Tools::of(tools));
+  const auto row = must(store->sessions().read(id));
+  for (const auto& forge : {+[](OpenCall& open) { open.args = R"({"path":"/etc"})"; },
+                            +[](OpenCall& open) { open.tool = "shell"; }}) {
+    State state = must(read_state(*store, id, Point::head()));
+    forge(state.open_calls.at(call()));
+
+    const RecoveryPlan plan = must(
+        plan_recovery(*store, row, state, {.tools = &known, .policy = {}, .now = clock.now()}));
+
+    ASSERT_EQ(plan.calls.size(), 1U);
+    EXPECT_NE(plan.calls.front().action, CallAction::run_again);
+    EXPECT_NE(plan.calls.front().action, CallAction::run);
+  }
+}
+
 TEST_P(RecoveryPlanTest, AKeyedCallRunsAgainWithinItsWindow) {
   leave(keyed());
   clock.advance(hours(23));

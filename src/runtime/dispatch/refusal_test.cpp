@@ -80,6 +80,22 @@ TEST_P(RefusalTest, WhatIsRefusedSinceItWasIntendedIsNotMade) {
   EXPECT_EQ(result_of(2, 1), "no ship");
 }
 
+TEST_P(RefusalTest, APersonsNoCountsThoughThePolicyAllowsTheCall) {
+  begin({tool("pay"), tool("ship")});
+  behaviour["pay"] = [](const CallContext&) -> ToolOutcome { return Doubtful{"line cut"}; };
+  must(session->record_response(asks_for({{"pay", "{}"}, {"ship", "{}"}})));
+  must(session->run_calls());
+  const Position paid = first_call();
+  const Position ship = session->state().open_calls.rbegin()->first;
+  ASSERT_NE(ship, paid);
+
+  must(session->approve(ship, false, "ana", "not today"));
+  must(session->resolve(paid, {.as = Decision::As::failed, .result = "not paid", .who = "ann"}));
+  must(session->run_calls());
+
+  EXPECT_EQ(runs["ship"], 0);
+}
+
 // Narrowed only: what needed approval when it was asked for needs it under any later policy.
 TEST_P(RefusalTest, WhatNeededApprovalStillNeedsItUnderALaxerPolicy) {
   Policy asks;

@@ -350,8 +350,8 @@ Result<RecoveryReport> Runtime::recover(Session& session) {
   auto plan = plan_recovery(
       store_, *row, writer.state(),
       {.tools = &options_.tools, .policy = options_.policy, .now = options_.clock->now()});
-  if (!plan) return forward(plan);
-  report.plan = *std::move(plan);
+  // Only a report: a damaged ledger of a parent does not keep its fork from its resume.
+  if (plan) report.plan = *std::move(plan);
   return report;
 }
 
@@ -360,6 +360,8 @@ Result<Resumed> Runtime::resume(const SessionId& id, const ResumeSpec& spec) {
   auto session = open(id, spec.wait, spec.stop);
   if (!session) return forward(session);
   const SessionWriter& writer = session->parts().writer;
+  // A policy that opens this session again does not wait for itself.
+  const OnBehalf on_behalf(writer.lease());
   const bool had_ended = writer.has_ended();
   if (auto goes_on = writer.check_goes_on(); had_ended && spec.input) return forward(goes_on);
   if (spec.prepare) {

@@ -123,7 +123,13 @@ Result<void> change(Store& store, const SessionVersion& version) {
   };
   auto row = store.sessions().read(version.session);
   if (!row) return is_gone(row.error().code) ? Result<void>() : forward(row);
-  if (row->revision != version.revision) return {};
+  if (row->revision != version.revision) {
+    // What changed it may not be on disk yet: a crash would undo it, and the mark could be made after all.
+    if (auto synced = store.sync(); !synced) return synced;
+    row = store.sessions().read(version.session);
+    if (!row) return is_gone(row.error().code) ? Result<void>() : forward(row);
+    if (row->revision != version.revision) return {};
+  }
   const WorkerId worker = mint<WorkerTag>(random_ids());
   auto enrolled = store.ownership().enroll({.id = worker, .host = "move", .pid = 1});
   if (!enrolled) return enrolled;
@@ -159,6 +165,12 @@ Result<std::optional<Leftover>> find_leftover(const Ends& ends) {
     auto slice = ends.to.transfer().read(any, next);
     if (!slice) return forward(slice);
     if (slice->attempt == 0) return std::nullopt;
+    if (found.arrival.attempt != 0 && found.arrival.attempt != slice->attempt) {
+      // Another attempt replaced the one whose first sessions were read.
+      found = {};
+      next = {};
+      continue;
+    }
     found.arrival = {.from = ends.source(), .attempt = slice->attempt};
     std::ranges::copy(versions_in(*slice), std::back_inserter(found.sessions));
     next = std::move(slice->next);
@@ -174,11 +186,14 @@ Result<std::optional<Leftover>> find_leftover(const Ends& ends) {
   return found;
 }
 
-// One that is not there any more was released by another call: it was marked.
-Result<void> release(const Ends& ends, const Arrival& arrival) {
+// Of a marked move. An arrival that is not there any more was released by another call if its sessions
+// are.
+Result<void> release(const Ends& ends, const Arrival& arrival,
+                     const std::vector<SessionVersion>& sessions) {
   auto released = ends.to.transfer().release(arrival);
-  if (!released && released.error().code == ErrorCode::lease_lost) return {};
-  return released;
+  const bool is_absent = !released && released.error().code == ErrorCode::lease_lost;
+  if (!is_absent || sessions.empty()) return released;
+  return ends.to.sessions().read(sessions.front().session) ? Result<void>() : released;
 }
 
 /// Releases or discards what an earlier call left. How many sessions were released.
@@ -187,7 +202,7 @@ Result<std::uint64_t> settle_leftover(const Ends& ends) {
   if (!found) return forward(found);
   if (!*found) return 0;
   const Leftover& leftover = **found;
-  auto settled = leftover.is_marked ? release(ends, leftover.arrival)
+  auto settled = leftover.is_marked ? release(ends, leftover.arrival, leftover.sessions)
                                     : ends.to.transfer().discard(leftover.arrival);
   if (!settled) return forward(settled);
   return leftover.is_marked ? leftover.sessions.size() : 0;
@@ -210,7 +225,16 @@ class Attempt {
   Result<std::optional<MoveReport>> run() {
     auto before = copy::trace(ends_.from.transfer(), source_);
     if (!before) return forward(before);
+    // A server that crashed and came back meanwhile may have lost what it took in.
+    auto token = ends_.to.loss_token();
+    if (!token) return forward(token);
     auto prepared = prepare();
+    auto token_after = ends_.to.loss_token();
+    if (prepared && *prepared && (!token_after || *token_after != *token)) {
+      discard();
+      if (!token_after) return forward(token_after);
+      return std::nullopt;
+    }
     if (!prepared || !*prepared) {
       discard();
       if (prepared) return stopped();
@@ -345,7 +369,8 @@ class Attempt {
 
   // Of a move that is marked, another call may have released it. A fork was released by no one else.
   Result<void> finish() {
-    return fork_ == nullptr ? release(ends_, arrival_) : ends_.to.transfer().release(arrival_);
+    return fork_ == nullptr ? release(ends_, arrival_, versions_)
+                            : ends_.to.transfer().release(arrival_);
   }
 
   const Ends& ends_;

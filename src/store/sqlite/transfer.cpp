@@ -24,6 +24,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
+#include "sqlite/engine/commit.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/roles.hpp"
 #include "sqlite/engine/rows.hpp"
@@ -252,7 +253,11 @@ Result<void> SqliteTransfer::mark_moved(const Destination& to, std::uint64_t att
                                         const std::vector<SessionVersion>& sessions) {
   if (auto checked = rules::check(to); !checked) return checked;
   return access_.writer.write([&](Connection& db) -> Result<void> {
-    if (was_marked(db, to, attempt)) return {};
+    if (was_marked(db, to, attempt)) {
+      // Whoever marked it may have died before its sync: a write that is synced covers the mark.
+      write_frame(db);
+      return {};
+    }
     auto marked = mark(db, access_.workers, to, sessions);
     if (!marked) return marked;
     db.run(
