@@ -54,7 +54,7 @@ namespace {
 
 using copy::Comparison;
 
-constexpr int attempts_max = 5;
+constexpr int move_attempts_max = 5;
 
 bool is_secret(std::string_view option) {
   return option.starts_with("password=") || option.starts_with("sslpassword=");
@@ -388,7 +388,7 @@ class Attempt {
 /// `attempt` until the sessions did not change meanwhile.
 template <class Try>
 Result<MoveReport> try_again(const Progress& progress, const Try& attempt) {
-  for (int i = 0; i < attempts_max; ++i) {
+  for (int i = 0; i < move_attempts_max; ++i) {
     std::optional<MoveReport> report;
     auto told = rules::followed(progress, [&](const Progress& follow) -> Result<void> {
       auto tried = attempt(follow);
