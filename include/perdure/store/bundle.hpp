@@ -75,7 +75,7 @@ struct BundleReport {
 ///
 /// Ids, positions, versions, lines, receipts, ledger, inbox, times, totals and hashes are in it as
 /// they are; blobs too; and the claims of removed sessions and the fences of resources, always all
-/// of them, as `copy_store` takes them along.
+/// of them, as `move_sessions` takes them along.
 /// Fails: `already_exists` if there is a file; `not_found`; `lease_held` while a live worker owns one
 /// of the sessions; `conflict` for one that was moved to another store, for one whose relatives are
 /// not named (the subject is one of these), and if somebody writes to them again and again

@@ -191,7 +191,7 @@ class Upkeep {
                                             const Progress& progress = {}) = 0;
 };
 
-/// How many of a session's versions Retention::prune would remove now. `versions`: all of them, the
+/// How many of a session's versions Upkeep::prune would remove now. `versions`: all of them, the
 /// newest first, as Log::checkpoints lists them.
 [[nodiscard]] std::uint64_t count_prunable(const std::vector<Checkpoint>& versions,
                                            const Keep& keep);

@@ -254,7 +254,7 @@ Result<void> SqliteTransfer::mark_moved(const Destination& to, std::uint64_t att
   if (auto checked = rules::check(to); !checked) return checked;
   return access_.writer.write([&](Connection& db) -> Result<void> {
     if (was_marked(db, to, attempt)) {
-      // Whoever marked it may have died before its sync: a write that is synced covers the mark.
+      // The process that marked it may have died before its sync: this synced write covers the mark.
       write_frame(db);
       return {};
     }
