@@ -47,8 +47,6 @@ set(PERDURE_STORE_SOURCES
     postgres/client/statements.cpp
     postgres/client/values.cpp
     postgres/client/watcher.cpp
-    postgres/fact_reader.cpp
-    postgres/fact_taker.cpp
     postgres/operations/blobs.cpp
     postgres/operations/commit.cpp
     postgres/operations/inbox.cpp
@@ -106,8 +104,6 @@ set(PERDURE_STORE_SOURCES
     sqlite/engine/workers.cpp
     sqlite/engine/write_lock.cpp
     sqlite/engine/writer.cpp
-    sqlite/fact_reader.cpp
-    sqlite/fact_taker.cpp
     sqlite/opening/backup.cpp
     sqlite/opening/doctor.cpp
     sqlite/opening/opening.cpp

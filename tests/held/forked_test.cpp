@@ -24,13 +24,11 @@
 #include "perdure/adapters/checkpointer.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/providers.hpp"
-#include "perdure/agent/toolbox.hpp"
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
@@ -136,7 +134,7 @@ class Forked : public testing::TestWithParam<Backend> {
     refusals.expect("retention.remove", store->upkeep().remove(id));
     refusals.expect("upkeep.check", store->upkeep().check());
     refusals.expect("upkeep.sync", store->sync());
-    refusals.expect("transfer.find_owners", store->transfer().find_owners({}));
+    refusals.expect("transfer.find_owners", find_owners(store->transfer(), {}));
     refusals.expect("commit",
                     store->commit(session->lease(), {.id = mint<BatchTag>(random_ids())}));
   }

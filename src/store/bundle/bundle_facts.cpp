@@ -13,14 +13,13 @@
 #include "bundle/fact_check.hpp"
 #include "copy/fact_codec.hpp"
 #include "copy/fact_stream.hpp"
-#include "copy/packing.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 namespace bundle {
@@ -37,9 +36,7 @@ void note(BundleReport& report, const Fact& fact) {
 }
 
 std::string totals(const BundleReport& report, std::uint64_t facts) {
-  Packer pack;
-  pack(std::uint64_t{report.sessions.size()}, facts, report.blobs);
-  return std::move(pack).take();
+  return packed({report.sessions.size(), facts, report.blobs});
 }
 
 Result<BundleFacts> BundleFacts::open(const std::string& path, TakeBlob take_blob) {
@@ -95,7 +92,7 @@ Result<FactSlice> BundleFacts::read_slice(const std::string& payload) {
 }
 
 Result<void> BundleFacts::check_named(const Fact& fact) const {
-  const auto ref = copy::blob_of(fact);
+  const auto ref = rules::blob_of(fact);
   if (!ref || blobs_.contains({ref->digest, ref->size})) return {};
   return damaged_bundle(records_.path(), position(), "a blob is missing");
 }

@@ -15,7 +15,8 @@
 #include <system_error>
 #include <utility>
 
-#include "copy/packing.hpp"
+#include "copy/fact_codec.hpp"
+#include "core/api/sha256.hpp"
 #include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
@@ -28,12 +29,6 @@ namespace {
 // The line's end shows whether somebody's tool took the file for text.
 constexpr std::string_view magic = "perdure bundle\r\n";
 constexpr std::uint64_t number_bytes = 8;
-
-std::string packed(std::uint64_t number) {
-  Packer pack;
-  pack(number);
-  return std::move(pack).take();
-}
 
 std::uint64_t number_from(std::string_view bytes) {
   std::uint64_t number = 0;
@@ -76,13 +71,13 @@ Result<void> RecordWriter::append(std::string_view bytes) {
 Result<void> RecordWriter::begin() {
   digest_ = digest_of_opening();
   if (auto written = append(magic); !written) return written;
-  return append(packed(bundle_format));
+  return append(packed({bundle_format}));
 }
 
 Result<void> RecordWriter::write(RecordKind kind, std::string_view payload) {
   const auto number = static_cast<std::uint64_t>(kind);
   digest_ = digest_after(digest_, number, payload);
-  auto opened = append(packed(number) + packed(payload.size()));
+  auto opened = append(packed({number, payload.size()}));
   if (!opened) return opened;
   if (auto written = append(payload); !written) return written;
   return append({reinterpret_cast<const char*>(digest_.data()), digest_.size()});

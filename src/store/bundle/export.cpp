@@ -26,12 +26,11 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 
@@ -81,7 +80,7 @@ class Export {
     for (const Fact& fact : slice.facts) {
       bundle::note(report_, fact);
       if (auto checked = check(fact); !checked) return checked;
-      const auto ref = copy::blob_of(fact);
+      const auto ref = rules::blob_of(fact);
       if (!ref || !blobs_.insert(ref->digest).second) continue;
       if (auto written = write_blob(*ref); !written) return written;
     }
@@ -117,8 +116,9 @@ class Export {
 };
 
 Result<FactSource> find_source(Store& store, const ExportOptions& options) {
-  auto owners = store.transfer().find_owners(
-      options.with_relatives ? copy::with_relatives(store, options.sessions) : options.sessions);
+  auto owners = find_owners(store.transfer(), options.with_relatives
+                                                  ? copy::with_relatives(store, options.sessions)
+                                                  : options.sessions);
   if (!owners) return forward(owners);
   return FactSource{.owners = *std::move(owners), .arrival = {}};
 }

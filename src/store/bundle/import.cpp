@@ -20,16 +20,14 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/facts.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/calls.hpp"
 #include "rules/followed.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 
@@ -226,7 +224,7 @@ class Import {
 
 // The answer to a release may get lost and be repeated: then the sessions are there.
 Result<void> release(Store& store, const Arrival& arrival, const BundleReport& report) {
-  auto released = store.transfer().release(arrival);
+  auto released = release(store.transfer(), arrival);
   const bool is_lost = !released && released.error().code == ErrorCode::lease_lost;
   if (!is_lost || report.sessions.empty() || !store.sessions().read(report.sessions.front())) {
     return released;

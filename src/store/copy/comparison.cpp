@@ -16,11 +16,10 @@
 
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/copy.hpp"
-#include "perdure/store/facts.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
 
@@ -29,12 +28,6 @@ namespace {
 std::unexpected<Error> differs(std::string_view what) {
   return fail(ErrorCode::corrupted,
               fmt::format("the target does not hold what the source gave it: {}", what));
-}
-
-template <class Number>
-Number mapped(const std::map<Number, Number>& numbers, Number of_source) {
-  const auto found = numbers.find(of_source);
-  return found == numbers.end() ? 0 : found->second;
 }
 
 std::string_view name_of(const Fact& fact) {
@@ -46,43 +39,6 @@ std::string_view name_of(const Fact& fact) {
 }
 
 }  // namespace
-
-/// A fact of the source under the target's numbers.
-class Comparison::Translation {
- public:
-  explicit Translation(const Comparison& known) : known_(known) {}
-
-  void operator()(SessionFact& fact) const {
-    fact.owner = owner(fact.owner);
-    // Compared when the segments are known.
-    if (fact.row) fact.row->segment = 0;
-  }
-  void operator()(SegmentFact& fact) const {
-    fact.segment = segment(fact.segment);
-    fact.owner = owner(fact.owner);
-    if (fact.parent) fact.parent = segment(*fact.parent);
-  }
-  void operator()(PrunedFact& fact) const { fact.segment = segment(fact.segment); }
-  void operator()(Entry& entry) const { entry.segment = segment(entry.segment); }
-  void operator()(MessageFact& fact) const { fact.owner = owner(fact.owner); }
-  void operator()(ClaimFact& /*fact*/) const {}
-  void operator()(ResourceFact& /*fact*/) const {}
-  template <class OtherFact>
-  void operator()(OtherFact& fact) const {
-    fact.owner = owner(fact.owner);
-    fact.segment = segment(fact.segment);
-  }
-
- private:
-  [[nodiscard]] OwnerNumber owner(OwnerNumber number) const {
-    return mapped(known_.owners_, number);
-  }
-  [[nodiscard]] SegmentId segment(SegmentId number) const {
-    return mapped(known_.segments_, number);
-  }
-
-  const Comparison& known_;
-};
 
 Comparison::Comparison(FactStream source, Store& to, const Arrival& arrival)
     : to_(to),
@@ -119,17 +75,19 @@ Result<void> Comparison::compare(Fact of_source) {
     return differs(fmt::format("{} is missing", name_of(of_source)));
   }
   Fact of_target = **next;
-  if (const auto* session = std::get_if<SessionFact>(&of_source)) {
+  if (auto* session = std::get_if<SessionFact>(&of_source)) {
     auto& other = std::get<SessionFact>(of_target);
-    owners_.emplace(session->owner, other.owner);
+    numbers_.owners.emplace(session->owner, other.owner);
+    // Compared when the segments are known.
     if (session->row && other.row) {
-      active_.emplace_back(session->row->segment, std::exchange(other.row->segment, 0));
+      active_.emplace_back(std::exchange(session->row->segment, 0),
+                           std::exchange(other.row->segment, 0));
     }
   }
   if (const auto* segment = std::get_if<SegmentFact>(&of_source)) {
-    segments_.emplace(segment->segment, std::get<SegmentFact>(of_target).segment);
+    numbers_.segments.emplace(segment->segment, std::get<SegmentFact>(of_target).segment);
   }
-  std::visit(Translation(*this), of_source);
+  rules::renumber(of_source, numbers_);
   if (of_source != of_target) return differs(fmt::format("{} is another one", name_of(of_source)));
   return note(of_target);
 }
@@ -144,7 +102,8 @@ Result<void> Comparison::compare_claim(const ClaimFact& claim) {
 
 Result<void> Comparison::compare_active() {
   for (const auto& [of_source, of_target] : active_) {
-    if (of_target == 0 || mapped(segments_, of_source) != of_target) {
+    const auto found = numbers_.segments.find(of_source);
+    if (found == numbers_.segments.end() || found->second != of_target) {
       return differs("a session goes on in another segment");
     }
   }

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -12,9 +10,10 @@
 #include "copy/chain_check.hpp"
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/copy.hpp"
-#include "perdure/store/facts.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "rules/fact_slices.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
 
@@ -33,8 +32,6 @@ class Comparison {
   [[nodiscard]] const std::set<SessionId>& damaged() const { return chains_.damaged(); }
 
  private:
-  class Translation;
-
   Result<void> compare(Fact of_source);
   Result<void> compare_claim(const ClaimFact& claim);
   Result<void> compare_active();
@@ -44,8 +41,7 @@ class Comparison {
   FactStream source_;
   FactStream target_;
   ChainCheck chains_;
-  std::map<OwnerNumber, OwnerNumber> owners_;
-  std::map<SegmentId, SegmentId> segments_;
+  rules::Numbers numbers_;
   /// Active segments of sessions, which come before the segments themselves.
   std::vector<std::pair<SegmentId, SegmentId>> active_;
   MoveReport report_;

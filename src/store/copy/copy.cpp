@@ -16,8 +16,6 @@
 // then the arrival is discarded. An attempt that is not complete cannot be marked later, because
 // nothing is taken into an arrival that was discarded.
 
-#include "perdure/store/copy.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -37,16 +35,15 @@
 #include "copy/plan.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/facts.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 
@@ -190,7 +187,7 @@ Result<std::optional<Leftover>> find_leftover(const Ends& ends) {
 // are.
 Result<void> release(const Ends& ends, const Arrival& arrival,
                      const std::vector<SessionVersion>& sessions) {
-  auto released = ends.to.transfer().release(arrival);
+  auto released = release(ends.to.transfer(), arrival);
   const bool is_absent = !released && released.error().code == ErrorCode::lease_lost;
   if (!is_absent || sessions.empty()) return released;
   return ends.to.sessions().read(sessions.front().session) ? Result<void>() : released;
@@ -334,7 +331,7 @@ class Attempt {
 
   Result<void> put_blobs(const FactSlice& slice) {
     for (const Fact& fact : slice.facts) {
-      const auto ref = copy::blob_of(fact);
+      const auto ref = rules::blob_of(fact);
       if (!ref || blobs_.contains(ref->digest)) continue;
       if (auto put = put_blob(*ref); !put) return put;
     }
@@ -370,7 +367,7 @@ class Attempt {
   // Of a move that is marked, another call may have released it. A fork was released by no one else.
   Result<void> finish() {
     return fork_ == nullptr ? release(ends_, arrival_, versions_)
-                            : ends_.to.transfer().release(arrival_);
+                            : release(ends_.to.transfer(), arrival_);
   }
 
   const Ends& ends_;
@@ -418,8 +415,8 @@ Result<MoveReport> move_sessions(Store& from, Store& to, const MoveOptions& opti
         auto going = plan_move(from, asked);
         if (!going) return forward(going);
         if (going->empty()) return MoveReport{};
-        auto owners =
-            from.transfer().find_owners(asked.sessions.empty() ? std::vector<SessionId>{} : *going);
+        auto owners = find_owners(from.transfer(),
+                                  asked.sessions.empty() ? std::vector<SessionId>{} : *going);
         if (!owners) return forward(owners);
         return Attempt(*ends, *std::move(owners), nullptr, asked.with_damage, follow).run();
       });
@@ -446,7 +443,7 @@ Result<MoveReport> copy_session(Store& from, const SessionId& session, Store& to
   if (!ends) return forward(ends);
   if (auto settled = settle_leftover(*ends); !settled) return forward(settled);
   return try_again(progress, [&](const Progress& follow) -> Result<std::optional<MoveReport>> {
-    auto owners = from.transfer().find_owners(copy::with_relatives(from, {session}));
+    auto owners = find_owners(from.transfer(), copy::with_relatives(from, {session}));
     if (!owners) return forward(owners);
     auto fork =
         copy::ForkFacts::of(from.transfer(), {.owners = *owners, .arrival = {}}, session, options);

@@ -9,20 +9,14 @@
 #include <variant>
 
 #include "copy/fact_codec.hpp"
+#include "core/api/sha256.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
-
-std::optional<BlobRef> blob_of(const Fact& fact) {
-  if (const auto* entry = std::get_if<Entry>(&fact)) return entry->body.blob();
-  if (const auto* message = std::get_if<MessageFact>(&fact)) return message->message.body.blob();
-  return std::nullopt;
-}
 
 std::uint64_t new_attempt() {
   const Digest digest = sha256(to_base32(random_ids().next()));

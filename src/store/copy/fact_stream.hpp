@@ -10,14 +10,10 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
-
-/// The blob that a fact names, which has to be there before the fact.
-[[nodiscard]] std::optional<BlobRef> blob_of(const Fact& fact);
 
 /// A number that no other attempt has.
 [[nodiscard]] std::uint64_t new_attempt();

@@ -9,10 +9,10 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/copy.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 namespace {
@@ -55,7 +55,7 @@ Result<std::vector<SessionId>> plan_move(Store& from, const MoveOptions& options
   auto going = is_all ? all_here(from) : left_to_go(from, options);
   if (!going || going->empty()) return going;
   if (options.with_relatives && !is_all) going = copy::with_relatives(from, *std::move(going));
-  auto owners = from.transfer().find_owners(is_all ? std::vector<SessionId>{} : *going);
+  auto owners = find_owners(from.transfer(), is_all ? std::vector<SessionId>{} : *going);
   if (!owners) return forward(owners);
   return going;
 }
@@ -65,7 +65,7 @@ namespace copy {
 // A store names one missing relative at a time, as the subject of its refusal.
 std::vector<SessionId> with_relatives(Store& store, std::vector<SessionId> sessions) {
   while (!sessions.empty()) {
-    const auto owners = store.transfer().find_owners(sessions);
+    const auto owners = find_owners(store.transfer(), sessions);
     if (owners || owners.error().code != ErrorCode::conflict) break;
     auto missing = SessionId::parse(owners.error().subject);
     if (!missing || std::ranges::find(sessions, *missing) != sessions.end() ||

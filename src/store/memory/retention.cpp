@@ -23,9 +23,9 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 #include "rules/moves.hpp"
@@ -254,16 +254,12 @@ std::set<Digest> named_blobs(const State& state) {
   for (const SegmentTable& table : state.segments | std::views::values) {
     for (const EntryRow& row : table.entries) add(row.entry.body);
   }
-  const auto add_inbox = [&](const SessionTable& table) {
+  for (const SessionTable& table : state.sessions | std::views::values) {
     for (const InboxMessage& message : table.inbox.pending | std::views::values) add(message.body);
-  };
-  for (const SessionTable& table : state.sessions | std::views::values) add_inbox(table);
+  }
   for (const ArrivalRow& arrival : state.arrivals | std::views::values) {
-    for (const SegmentTable& table : arrival.segments | std::views::values) {
-      for (const EntryRow& row : table.entries) add(row.entry.body);
-    }
-    for (const ArrivingOwner& owner : arrival.owners | std::views::values) {
-      if (owner.table) add_inbox(*owner.table);
+    for (const Fact& fact : arrival.facts) {
+      if (const auto ref = rules::blob_of(fact)) named.insert(ref->digest);
     }
   }
   return named;

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "core/api/sha256.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
@@ -77,6 +78,8 @@ Digest claim_key(const Digest& claimed) {
   hash.update({reinterpret_cast<const char*>(claimed.data()), claimed.size()});
   return hash.finish();
 }
+
+Digest key_of_claim(const Call& call) { return call.key ? *call.key : claim_key(*call.claimed); }
 
 Call intended(const SessionId& session, const Intend& intent, Timestamp at) {
   Call call;

@@ -2,10 +2,12 @@
 
 #include "rules/fact_slices.hpp"
 
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +15,10 @@
 #include <utility>
 #include <variant>
 
-#include "perdure/store/facts.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "rules/fields.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::rules {
 
@@ -47,7 +51,61 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
   return number;
 }
 
+class Renumbering : public Archive<Renumbering> {
+ public:
+  explicit Renumbering(const Numbers& numbers) : numbers_(numbers) {}
+
+  [[nodiscard]] bool are_all_known() const { return are_all_known_; }
+
+  Renumbering& operator()(auto& /*nested*/) { return *this; }
+  Renumbering& operator()(std::string_view /*name*/, auto& /*value*/) { return *this; }
+  Renumbering& key(Call& /*call*/) { return *this; }
+  Renumbering& content(auto& /*fact*/, Body& /*body*/) { return *this; }
+  Renumbering& owner(std::string_view /*name*/, OwnerNumber& number) {
+    return put(numbers_.owners, number);
+  }
+  Renumbering& segment(std::string_view /*name*/, SegmentId& number) {
+    return put(numbers_.segments, number);
+  }
+  Renumbering& segment(std::string_view /*name*/, std::optional<SegmentId>& number) {
+    return number ? put(numbers_.segments, *number) : *this;
+  }
+
+ private:
+  Renumbering& put(const std::map<std::uint64_t, std::uint64_t>& numbers, std::uint64_t& number) {
+    const auto found = numbers.find(number);
+    are_all_known_ = are_all_known_ && found != numbers.end();
+    number = found == numbers.end() ? 0 : found->second;
+    return *this;
+  }
+
+  const Numbers& numbers_;
+  bool are_all_known_ = true;
+};
+
 }  // namespace
+
+FactKind kind_of(const Fact& fact) {
+  constexpr std::array kinds = {FactKind::session, FactKind::segment, FactKind::pruned,
+                                FactKind::entry,   FactKind::receipt, FactKind::checkpoint,
+                                FactKind::call,    FactKind::waiting, FactKind::claim,
+                                FactKind::resource};
+  static_assert(kinds.size() == std::variant_size_v<Fact>);
+  const auto* const message = std::get_if<MessageFact>(&fact);
+  return message != nullptr && message->consumed ? FactKind::consumed : kinds.at(fact.index());
+}
+
+std::optional<BlobRef> blob_of(const Fact& fact) {
+  if (const auto* entry = std::get_if<Entry>(&fact)) return entry->body.blob();
+  if (const auto* message = std::get_if<MessageFact>(&fact)) return message->message.body.blob();
+  return std::nullopt;
+}
+
+bool renumber(Fact& fact, const Numbers& numbers) {
+  Renumbering renumbering(numbers);
+  std::visit([&](auto& one) { fields(renumbering, one); }, fact);
+  return renumbering.are_all_known();
+}
 
 std::string to_text(const FactCursor& cursor) {
   return fmt::format("{} {} {} {}", static_cast<int>(cursor.kind), cursor.group, cursor.number,
@@ -73,14 +131,17 @@ std::size_t SliceMaker::room() const {
 }
 
 void SliceMaker::add(std::uint64_t group, std::uint64_t number, Fact fact) {
-  bytes_ += size_of(fact);
-  slice_.facts.push_back(std::move(fact));
-  at_ = {.kind = at_.kind, .group = group, .number = number, .name = {}};
+  add({.kind = at_.kind, .group = group, .number = number, .name = {}}, std::move(fact));
 }
 
 void SliceMaker::add(std::uint64_t group, std::string name, Fact fact) {
-  add(group, 0, std::move(fact));
-  at_.name = std::move(name);
+  add({.kind = at_.kind, .group = group, .number = 0, .name = std::move(name)}, std::move(fact));
+}
+
+void SliceMaker::add(FactCursor at, Fact fact) {
+  bytes_ += size_of(fact);
+  slice_.facts.push_back(std::move(fact));
+  at_ = std::move(at);
 }
 
 bool SliceMaker::go_on() {

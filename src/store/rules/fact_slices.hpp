@@ -4,12 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "perdure/store/facts.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::rules {
 
@@ -19,6 +20,21 @@ inline constexpr std::uint64_t slice_bytes_max = std::uint64_t{4} << 20U;
 [[nodiscard]] std::string to_text(const FactCursor& cursor);
 /// Empty if no `to_text` wrote it.
 [[nodiscard]] std::optional<FactCursor> fact_cursor_from(std::string_view text);
+
+[[nodiscard]] FactKind kind_of(const Fact& fact);
+/// The blob that a fact names, which has to be there before the fact.
+[[nodiscard]] std::optional<BlobRef> blob_of(const Fact& fact);
+
+/// What another store's numbers of sessions and segments are here.
+struct Numbers {
+  std::map<OwnerNumber, OwnerNumber> owners{};
+  std::map<SegmentId, SegmentId> segments{};
+
+  bool operator==(const Numbers&) const = default;
+};
+/// Puts our numbers into the fact, but for a session's active segment, which comes after it. False if
+/// one is not known: it becomes 0.
+bool renumber(Fact& fact, const Numbers& numbers);
 
 /// Puts a slice together.
 class SliceMaker {
@@ -33,6 +49,7 @@ class SliceMaker {
   /// `group` and `number`, or the name, are the fact's own (FactCursor).
   void add(std::uint64_t group, std::uint64_t number, Fact fact);
   void add(std::uint64_t group, std::string name, Fact fact);
+  void add(FactCursor at, Fact fact);
 
   /// There is nothing more of this kind. False if the slice is done.
   [[nodiscard]] bool go_on();

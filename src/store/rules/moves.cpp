@@ -13,10 +13,9 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::rules {
 
@@ -73,18 +72,10 @@ Result<bool> check_next(const Arrival& arrival, const FactSlice& slice, const Op
     return fail(ErrorCode::conflict, "these facts are not the next ones of the arrival");
   }
   if (slice.from != FactCursor{}) {
-    return fail(ErrorCode::lease_lost, "the arrival was discarded: another attempt has begun");
+    return fail(ErrorCode::lease_lost, "there is no such arrival: it was discarded or released");
   }
   if (open.attempt == 0) return true;
   return fail(ErrorCode::conflict, "another arrival from there is under way");
-}
-
-Result<void> check_release(const Arrival& arrival, const OpenArrival& open) {
-  if (open.attempt == 0 || open.attempt != arrival.attempt) {
-    return fail(ErrorCode::lease_lost, "there is no such arrival: it was discarded or released");
-  }
-  if (open.next.is_end()) return {};
-  return fail(ErrorCode::conflict, "not all facts were taken in");
 }
 
 std::unexpected<Error> not_marked() {

@@ -13,7 +13,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::rules {
 
@@ -54,8 +54,6 @@ struct OpenArrival {
 /// Fails: `lease_lost`, `conflict` as `Transfer::take` says.
 [[nodiscard]] Result<bool> check_next(const Arrival& arrival, const FactSlice& slice,
                                       const OpenArrival& open);
-/// Fails: as `Transfer::release` says.
-[[nodiscard]] Result<void> check_release(const Arrival& arrival, const OpenArrival& open);
 
 /// The refusal of `mark_moved` without sessions.
 [[nodiscard]] std::unexpected<Error> not_marked();

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/transfer.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/watcher.hpp"
 #include "rules/whole_store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::postgres {
 
@@ -43,10 +43,8 @@ struct Access {
 class PostgresTransfer final : public Transfer {
  public:
   explicit PostgresTransfer(Access access) : access_(access) {}
-  Result<std::vector<OwnerNumber>> find_owners(const std::vector<SessionId>& sessions) override;
   Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
   Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
-  Result<void> release(const Arrival& arrival) override;
   Result<void> discard(const Arrival& arrival) override;
   Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
                           const std::vector<SessionVersion>& sessions) override;

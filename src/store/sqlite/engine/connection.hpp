@@ -11,10 +11,12 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <sqlite3.h>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -100,6 +102,18 @@ class Connection {
   void run(std::string_view sql, const Args&... args) {
     sqlite3_stmt* statement = prepared(sql);
     bind_all(statement, SQLITE_STATIC, args...);
+    finish(statement);
+  }
+
+  using Value = std::variant<std::nullopt_t, std::int64_t, std::string_view, BlobView>;
+  /// As `run`, with as many values as there are.
+  void run_with(std::string_view sql, std::span<const Value> values) {
+    sqlite3_stmt* statement = prepared(sql);
+    int index = 0;
+    for (const Value& value : values) {
+      ++index;
+      std::visit([&](const auto& one) { bind(statement, index, one, SQLITE_STATIC); }, value);
+    }
     finish(statement);
   }
 

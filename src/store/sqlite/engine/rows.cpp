@@ -24,8 +24,8 @@ namespace perdure::sqlite {
 namespace {
 
 std::optional<Holder> read_holder(const Rows& rows, const Workers& workers) {
-  constexpr int fence = 23;
-  constexpr int worker = 25;
+  constexpr int fence = 24;
+  constexpr int worker = 26;
   if (rows.is_null(worker)) return std::nullopt;
   const WorkerRow row{.number = rows.integer(worker),
                       .boot = rows.string(worker + 4),
@@ -44,7 +44,6 @@ std::optional<Holder> read_holder(const Rows& rows, const Workers& workers) {
 SessionSummary read_session(const Rows& rows, const Workers& workers) {
   SessionSummary session = rules::read_summary(rows);
   session.holder = read_holder(rows, workers);
-  session.restored = rows.integer(31) != 0;
   session.moved_to = rules::moved_from(rows.text(32)).to.place;
   return session;
 }

@@ -31,16 +31,15 @@ using rules::unless_zero;
 inline constexpr std::string_view select_session =
     "SELECT s.id, s.title, s.opening, s.tags, s.metadata, s.status, s.wait_reason, s.wake_at, "
     "s.parent, s.parent_position, s.lineage, s.head, s.next, s.version, s.turns, s.steps, "
-    "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.revision, s.created_at, "
-    "s.updated_at, s.fence, s.owned_since, w.num, w.id, w.host, w.pid, w.boot, w.until, "
-    "s.restored, s.moved "
+    "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.restored, s.revision, s.created_at, "
+    "s.updated_at, s.fence, s.owned_since, w.num, w.id, w.host, w.pid, w.boot, w.until, s.moved "
     "FROM session s LEFT JOIN worker w ON w.num = s.owner ";
 /// The same columns without the worker, as if nobody owned it; not yet a whole statement.
 inline constexpr std::string_view select_session_columns =
     "SELECT id, title, opening, tags, metadata, status, wait_reason, wake_at, parent, "
     "parent_position, lineage, head, next, version, turns, steps, tokens_in, tokens_out, "
-    "cost_micros, attention, revision, created_at, updated_at, fence, owned_since, NULL, NULL, "
-    "NULL, NULL, NULL, NULL, restored, moved ";
+    "cost_micros, attention, restored, revision, created_at, updated_at, fence, owned_since, NULL, "
+    "NULL, NULL, NULL, NULL, NULL, moved ";
 [[nodiscard]] SessionSummary read_session(const Rows& rows, const Workers& workers);
 
 /// Checks the body against its hash.
