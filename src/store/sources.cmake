@@ -2,35 +2,23 @@
 
 set(PERDURE_STORE_SOURCES
     bundle/arrival_check.cpp
-    bundle/bundle_facts.cpp
     bundle/bundle_file.cpp
     bundle/export.cpp
-    bundle/fact_check.cpp
     copy/fact_codec.cpp
     bundle/import.cpp
-    bundle/told_calls.cpp
-    copy/chain_check.cpp
     copy/comparison.cpp
     copy/copy.cpp
     copy/fact_stream.cpp
-    copy/fork_facts.cpp
-    copy/plan.cpp
     enum_names.cpp
     files/file_lock.cpp
     files/part_file.cpp
     location.cpp
-    memory/blobs.cpp
-    memory/check.cpp
     memory/commit.cpp
-    memory/inbox.cpp
-    memory/ledger.cpp
-    memory/log.cpp
     memory/memory_store.cpp
-    memory/ownership.cpp
-    memory/retention.cpp
+    memory/roles.cpp
     memory/rows.cpp
-    memory/sessions.cpp
     memory/transfer.cpp
+    memory/upkeep.cpp
     open.cpp
     postgres/client/address.cpp
     postgres/client/attempts.cpp
@@ -68,15 +56,11 @@ set(PERDURE_STORE_SOURCES
     postgres/upkeep/vacuum.cpp
     rules/calls.cpp
     rules/chain.cpp
-    rules/check_run.cpp
     rules/checks.cpp
-    rules/cursor.cpp
-    rules/fact_slices.cpp
-    rules/match.cpp
     rules/moves.cpp
+    rules/queries.cpp
     rules/retention.cpp
     rules/session_check.cpp
-    rules/soundness.cpp
     rules/stored_rows.cpp
     seam.cpp
     sqlite/check/check.cpp

@@ -31,9 +31,6 @@ class FalseStore final : public WatchedStore, private Transfer {
   void on_take(Change change) { take_ = std::move(change); }
 
  private:
-  Result<std::vector<OwnerNumber>> find_owners(const std::vector<SessionId>& sessions) override {
-    return behind_.find_owners(sessions);
-  }
   Result<FactSlice> read(const FactSource& source, const FactCursor& from) override {
     auto slice = behind_.read(source, from);
     if (slice && left_out_) std::erase_if(slice->facts, left_out_);
@@ -43,15 +40,14 @@ class FalseStore final : public WatchedStore, private Transfer {
     return slice;
   }
   Result<void> take(const Arrival& arrival, const FactSlice& slice) override {
+    if (fails_to_release_ && slice.from.is_end()) {
+      return fail(ErrorCode::unavailable, "the connection is lost");
+    }
     FactSlice changed = slice;
     if (take_) {
       for (Fact& fact : changed.facts) take_(fact);
     }
     return behind_.take(arrival, changed);
-  }
-  Result<void> release(const Arrival& arrival) override {
-    if (fails_to_release_) return fail(ErrorCode::unavailable, "the connection is lost");
-    return behind_.release(arrival);
   }
   Result<void> discard(const Arrival& arrival) override { return behind_.discard(arrival); }
   Result<void> mark_moved(const Destination& to, std::uint64_t attempt,

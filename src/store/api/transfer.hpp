@@ -155,7 +155,7 @@ struct FactSlice {
   FactCursor from{};
   std::vector<Fact> facts{};
   FactCursor next{};
-  std::uint64_t attempt = 0;  ///< Of an arrival that is read; 0: there is none.
+  std::uint64_t attempt = 0;          ///< Of an arrival that is read; 0: there is none.
   std::vector<OwnerNumber> owners{};  ///< Whose facts are read, in ascending order.
 
   bool operator==(const FactSlice&) const = default;

@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "bundle/arrival_check.hpp"
-#include "bundle/bundle_facts.hpp"
+#include "bundle/bundle_file.hpp"
 #include "copy/comparison.hpp"
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"

@@ -26,7 +26,6 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
 #include "store/api/transfer.hpp"

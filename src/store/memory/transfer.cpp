@@ -29,7 +29,6 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "rules/calls.hpp"
-#include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
 
@@ -531,8 +530,11 @@ Result<void> MemoryTransfer::mark_moved(const Destination& to, std::uint64_t att
                                         const std::vector<SessionVersion>& sessions) {
   if (auto checked = rules::check(to); !checked) return checked;
   return base_.state.with([&](State& state) -> Result<void> {
-    const auto found = state.marked.find(to.incarnation);
-    if (found != state.marked.end() && found->second == attempt) return {};
+    // Whatever the target is called by now: one that was restored has another incarnation.
+    if (std::ranges::any_of(state.marked,
+                            [&](const auto& mark) { return mark.second == attempt; })) {
+      return {};
+    }
     auto marked = mark(state, to, sessions, base_.clock.uptime());
     if (!marked) return marked;
     state.marked[to.incarnation] = attempt;

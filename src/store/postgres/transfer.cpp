@@ -35,7 +35,6 @@
 #include "postgres/upkeep/garbage.hpp"
 #include "postgres/upkeep/slices.hpp"
 #include "rules/calls.hpp"
-#include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
 #include "rules/stored_rows.hpp"
 

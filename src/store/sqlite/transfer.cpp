@@ -29,7 +29,6 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/calls.hpp"
-#include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
 #include "rules/stored_rows.hpp"
 #include "sqlite/engine/commit.hpp"
@@ -492,8 +491,15 @@ class FactTaker {
     if (!call.key && !call.claimed) return unknown("a key of call", call.position);
     if (call.key && find_holder(call)) return {};
     RowWriter row(numbers_, {"id", "args", "result", "provider_id", "deadline", "who", "why"});
-    row.put("session", call.session.text()).claim_as(rules::key_of_claim(call))(fact);
-    return row.insert(db_, "OR IGNORE INTO claim");
+    const Digest key = rules::key_of_claim(call);
+    row.put("session", call.session.text()).claim_as(key)(fact);
+    if (auto inserted = row.insert(db_, "OR IGNORE INTO claim"); !inserted) return inserted;
+    // It is the arrival's until that is released: it is noted beside its segments, which are numbers.
+    if (db_.changes() > 0) {
+      db_.run("INSERT INTO arrived_segment (peer, origin, num) VALUES (?, ?, 0)", source_,
+              blob_view(key));
+    }
+    return {};
   }
 
   Result<void> operator()(const ResourceFact& fact) {
@@ -599,11 +605,9 @@ Result<void> clear_all_garbage(const Access& access) {
   return slices.finish();
 }
 
-bool was_marked(Connection& db, const Destination& to, std::uint64_t attempt) {
-  return db
-      .query("SELECT 1 FROM move WHERE peer = ? AND side = ? AND done = ?", to.incarnation,
-             departed, attempt)
-      .next();
+// Whatever the target is called by now: one that was restored has another incarnation.
+bool was_marked(Connection& db, std::uint64_t attempt) {
+  return db.query("SELECT 1 FROM move WHERE side = ? AND done = ?", departed, attempt).next();
 }
 
 Result<void> mark(Connection& db, const Workers& workers, const Destination& to,
@@ -674,7 +678,12 @@ Result<void> SqliteTransfer::discard(const Arrival& arrival) {
   auto discarded = access_.writer.write([&](Connection& db) -> Result<void> {
     const std::uint64_t open = read_open(db, arrival.from).attempt;
     const bool is_it = open != 0 && (arrival.attempt == 0 || arrival.attempt == open);
-    if (is_it) close_arrival(db, arrival.from);
+    if (!is_it) return {};
+    db.run(
+        "DELETE FROM claim WHERE key IN (SELECT origin FROM arrived_segment WHERE peer = ? AND "
+        "typeof(origin) = 'blob')",
+        arrival.from);
+    close_arrival(db, arrival.from);
     return {};
   });
   if (!discarded) return discarded;
@@ -685,7 +694,7 @@ Result<void> SqliteTransfer::mark_moved(const Destination& to, std::uint64_t att
                                         const std::vector<SessionVersion>& sessions) {
   if (auto checked = rules::check(to); !checked) return checked;
   return access_.writer.write([&](Connection& db) -> Result<void> {
-    if (was_marked(db, to, attempt)) {
+    if (was_marked(db, attempt)) {
       // The process that marked it may have died before its sync: this synced write covers the mark.
       write_frame(db);
       return {};

@@ -10,7 +10,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "postgres/client/connection.hpp"
-#include "rules/check_run.hpp"
+#include "rules/session_check.hpp"
 
 namespace perdure::postgres {
 

@@ -24,7 +24,6 @@
 #include "postgres/client/values.hpp"
 #include "postgres/upkeep/check_run.hpp"
 #include "rules/session_check.hpp"
-#include "rules/soundness.hpp"
 #include "rules/stored_rows.hpp"
 #include "rules/stored_session.hpp"
 

@@ -17,7 +17,6 @@
 #include "postgres/client/statements.hpp"
 #include "postgres/upkeep/scripts.hpp"
 #include "rules/format.hpp"
-#include "rules/incarnation.hpp"
 
 namespace perdure::postgres {
 namespace {

@@ -13,7 +13,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "rules/check_run.hpp"
+#include "rules/session_check.hpp"
 #include "sqlite/engine/connection.hpp"
 
 namespace perdure::sqlite {

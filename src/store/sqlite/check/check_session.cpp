@@ -17,7 +17,6 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/session_check.hpp"
-#include "rules/soundness.hpp"
 #include "rules/stored_session.hpp"
 #include "sqlite/check/check_run.hpp"
 #include "sqlite/engine/connection.hpp"

@@ -42,10 +42,11 @@
 //
 // No row of these tables may look like one of another: salvage knows rows by their shape.
 
+#include "rules/format.hpp"
+
 #include <string>
 
 #include "perdure/core/id.hpp"
-#include "rules/incarnation.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/schema.hpp"
 

@@ -15,8 +15,8 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/store.hpp"
 #include "rules/checks.hpp"
-#include "rules/match.hpp"
-#include "rules/soundness.hpp"
+#include "rules/queries.hpp"
+#include "rules/stored_session.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"
 #include "sqlite/engine/roles.hpp"
@@ -190,7 +190,8 @@ std::vector<Checkpoint> search_checkpoints(Connection& db, std::int64_t session,
       Checkpoint checkpoint = sqlite::read_checkpoint(rows);
       if (rules::matches(query, checkpoint)) found.push_back(std::move(checkpoint));
     } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
+      // One that is asked for by its number is not passed over.
+      if (!error.is_damage() || (query.limit == 1 && version == latest)) throw;
     }
   }
   return found;

@@ -10,7 +10,7 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "rules/incarnation.hpp"
+#include "rules/format.hpp"
 #include "rules/moves.hpp"
 #include "sqlite/engine/connection.hpp"
 

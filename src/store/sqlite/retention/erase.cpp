@@ -64,6 +64,11 @@ Result<std::vector<std::int64_t>> find_keys(Connection& db, const SessionId& ses
   return keys;
 }
 
+Result<bool> is_here(Connection& db, const SessionId& session) {
+  Rows rows = db.query("SELECT moved IS NULL FROM session WHERE id = ?", session.text());
+  return rows.next() && rows.integer(0) != 0;
+}
+
 class Erasure {
  public:
   explicit Erasure(std::vector<std::int64_t> keys) : keys_(std::move(keys)) {}
@@ -159,10 +164,18 @@ Result<Freed> SqliteRoles::erase(const SessionId& session, const std::vector<Pos
   auto keys =
       access_.readers.read([&](Connection& db) { return find_keys(db, session, positions); });
   if (!keys) return forward(keys);
+  auto was_here = access_.readers.read([&](Connection& db) { return is_here(db, session); });
+  if (!was_here) return forward(was_here);
   Erasure erasure(*std::move(keys));
   const Progress none;
   Slices slices(access_.writer, none);
   auto erased = slices.run([&](Connection& db) -> Result<bool> {
+    if (*was_here && !*is_here(db, session)) {
+      return fail(ErrorCode::conflict,
+                  fmt::format("session {} was moved or removed meanwhile: erase where it is",
+                              session.text()),
+                  session.text());
+    }
     // So that a move that has read the bodies does not take them along.
     if (!positions.empty()) {
       db.run("UPDATE session SET revision = revision + 1 WHERE id = ?", session.text());
