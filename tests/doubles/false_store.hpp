@@ -29,6 +29,16 @@ class FalseStore final : public WatchedStore, private Transfer {
   /// Called before sessions are marked as moved.
   void before_mark(std::function<void()> what) { before_mark_ = std::move(what); }
   void on_take(Change change) { take_ = std::move(change); }
+  /// Called before the store is synced. It says nothing of losses then.
+  void on_sync(std::function<void()> what) { sync_ = std::move(what); }
+
+  [[nodiscard]] Result<void> sync() override {
+    if (sync_) sync_();
+    return WatchedStore::sync();
+  }
+  [[nodiscard]] Result<std::string> loss_token() override {
+    return sync_ ? Result<std::string>() : WatchedStore::loss_token();
+  }
 
  private:
   Result<FactSlice> read(const FactSource& source, const FactCursor& from) override {
@@ -61,6 +71,7 @@ class FalseStore final : public WatchedStore, private Transfer {
   std::function<bool(const Fact&)> left_out_;
   Change take_;
   std::function<void()> before_mark_;
+  std::function<void()> sync_;
   bool fails_to_release_ = false;
 };
 
