@@ -342,7 +342,7 @@ struct Checkpointer::Parts {
 };
 
 Checkpointer::Checkpointer(Store& store, const CheckpointerOptions& options)
-    : parts_(new Parts(store, options)) {}
+    : parts_(of_own_process(std::make_unique<Parts>(store, options))) {}
 
 Checkpointer::~Checkpointer() = default;
 
