@@ -32,8 +32,8 @@ SaverWorker::~SaverWorker() {
 
 Result<WorkerId> SaverWorker::ready() {
   const std::lock_guard lock(mutex_);
-  const Uptime now = rules_.clock->uptime();
-  if (!id_.empty() && now - renewed_ < rules_.lease_time / 3) return id_;
+  const Uptime now = clock_.uptime();
+  if (!id_.empty() && now - renewed_ < lease_time_ / 3) return id_;
   auto renewed = id_.empty() ? enroll() : store_.ownership().renew(id_);
   if (!renewed && renewed.error().code == ErrorCode::lease_lost) renewed = enroll();
   if (!renewed) return forward(renewed);
@@ -42,9 +42,9 @@ Result<WorkerId> SaverWorker::ready() {
 }
 
 Result<void> SaverWorker::enroll() {
-  const auto id = mint<WorkerTag>(*rules_.ids);
+  const auto id = mint<WorkerTag>(ids_);
   auto enrolled = store_.ownership().enroll(
-      {.id = id, .host = machine_name(), .pid = getpid(), .lease_time = rules_.lease_time});
+      {.id = id, .host = machine_name(), .pid = getpid(), .lease_time = lease_time_});
   if (enrolled) id_ = id;
   return enrolled;
 }
@@ -69,12 +69,12 @@ Result<void> LeaseQueue::wait_for(const SessionId& session,
   };
   auto done = action();
   if (!is_held(done)) return done;
-  const Uptime until = rules_.clock->uptime() + rules_.wait;
+  const Uptime until = clock_.uptime() + wait_;
   for (;;) {
     // The number is asked for before the next try, so that no release is slept through.
     const auto since = store_.change_number();
     done = action();
-    const Duration left = until - rules_.clock->uptime();
+    const Duration left = until - clock_.uptime();
     if (!is_held(done) || !since || left <= Duration::zero()) return done;
     if (auto waited = store_.wait_for_change(*since, std::min(left, look_every)); !waited) {
       return forward(waited);

@@ -20,14 +20,9 @@ namespace perdure::saver {
 /// The worker in whose name a saver writes. Enrolled at its first use, retired with this.
 class SaverWorker {
  public:
-  struct Rules {
-    Duration lease_time{};
-    Clock* clock = nullptr;
-    IdSource* ids = nullptr;
-  };
-
-  /// The store must outlive this.
-  SaverWorker(Store& store, const Rules& rules) : store_(store), rules_(rules) {}
+  /// All must outlive this.
+  SaverWorker(Store& store, Duration lease_time, const Clock& clock, IdSource& ids)
+      : store_(store), lease_time_(lease_time), clock_(clock), ids_(ids) {}
   ~SaverWorker();
   SaverWorker(const SaverWorker&) = delete;
   SaverWorker& operator=(const SaverWorker&) = delete;
@@ -39,7 +34,9 @@ class SaverWorker {
   Result<void> enroll();
 
   Store& store_;
-  const Rules rules_;
+  const Duration lease_time_;
+  const Clock& clock_;
+  IdSource& ids_;
   std::mutex mutex_;
   WorkerId id_;
   Uptime renewed_{};
@@ -53,14 +50,9 @@ struct LeaseScope {
 
 class LeaseQueue {
  public:
-  struct Rules {
-    Duration wait{};
-    Clock* clock = nullptr;
-  };
-
-  /// Both must outlive this.
-  LeaseQueue(Store& store, SaverWorker& worker, const Rules& rules)
-      : store_(store), worker_(worker), rules_(rules) {}
+  /// All must outlive this. `wait`: for another process, at most.
+  LeaseQueue(Store& store, Duration wait, const Clock& clock, IdSource& ids)
+      : store_(store), wait_(wait), clock_(clock), worker_(store, lease_time, clock, ids) {}
 
   /// Runs `work` with the session's lease, which it takes and gives back. The session is
   /// made if there is none. Where the lease was lost on the way, all of it is done again;
@@ -75,14 +67,18 @@ class LeaseQueue {
                                       const std::function<Result<void>()>& action);
 
  private:
+  // A writer that dies with its process is recognised at once; this is for one that is stopped.
+  static constexpr Duration lease_time{30'000};
+
   Result<void> run_once(const NewSession& session,
                         const std::function<Result<void>(const LeaseScope&)>& work);
   Result<Lease> acquire(const NewSession& session);
 
   Store& store_;
-  SaverWorker& worker_;
-  const Rules rules_;
-  /// Threads share one lease of the worker, which does not keep them apart. One of these does, by session.
+  const Duration wait_;
+  const Clock& clock_;
+  SaverWorker worker_;
+  /// Threads share one lease of the worker; one of these keeps them apart, by session.
   std::array<std::mutex, 64> in_turn_;
 };
 

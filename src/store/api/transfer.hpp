@@ -212,10 +212,10 @@ class Transfer {
   /// Takes in the next slice of an arrival; the first one begins it. Blobs must have been put.
   /// Taking in the slice that was taken last is not an error, and does nothing. Survives the
   /// machine from the next sync on.
-  /// Fails: `lease_lost` if the arrival was discarded; `already_exists` for a session whose id is in
-  /// use here; `conflict` for a key that a call here holds (the subject names it), for facts that are
-  /// not the next ones, and if there is another arrival from that place; `invalid_argument` for a
-  /// blob that was not put.
+  /// Fails: `lease_lost` if the arrival was discarded; `already_exists` for a session whose id is
+  /// in use here; `conflict` for a key that a call here holds (the subject names it), for facts
+  /// that are not the next ones, and if there is another arrival from that place;
+  /// `invalid_argument` for a blob that was not put.
   [[nodiscard]] virtual Result<void> take(const Arrival& arrival, const FactSlice& slice) = 0;
 
   /// Makes sessions of an arrival, behind higher fences.

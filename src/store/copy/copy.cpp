@@ -43,6 +43,7 @@
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
+#include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

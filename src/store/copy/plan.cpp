@@ -12,6 +12,7 @@
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {
