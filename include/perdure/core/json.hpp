@@ -51,10 +51,16 @@ class Json {
   class Array : public std::vector<Json> {
    public:
     Array() noexcept {}
-    template <std::convertible_to<Json> First, std::convertible_to<Json>... Rest>
-      requires(sizeof...(Rest) > 0 || !std::derived_from<std::remove_cvref_t<First>, Array>)
-    explicit(sizeof...(Rest) == 0) Array(First&& first, Rest&&... rest) {
-      append(std::forward<First>(first), std::forward<Rest>(rest)...);
+    template <class Value>
+      requires(!std::derived_from<std::remove_cvref_t<Value>, Array>) &&
+              std::convertible_to<Value, Json>
+    explicit Array(Value&& value) {
+      append(std::forward<Value>(value));
+    }
+    template <std::convertible_to<Json> First, std::convertible_to<Json> Second,
+              std::convertible_to<Json>... Rest>
+    Array(First&& first, Second&& second, Rest&&... rest) {
+      append(std::forward<First>(first), std::forward<Second>(second), std::forward<Rest>(rest)...);
     }
     template <std::input_iterator Iterator>
       requires(!std::convertible_to<Iterator, Json>)
