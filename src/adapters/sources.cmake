@@ -5,7 +5,6 @@ set(PERDURE_ADAPTERS_SOURCES
     checkpointer/held_log.cpp
     saver/conformance.cpp
     saver/delta.cpp
-    saver/lease_queue.cpp
     saver/store_saver.cpp
     saver/thread_log.cpp)
 

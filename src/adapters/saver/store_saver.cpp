@@ -1,4 +1,4 @@
-// Savers over a store: puts, reads and steps.
+// Savers over a store: turns on a session, steps, puts and reads.
 
 #include <algorithm>
 #include <array>
@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -24,18 +25,155 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit_surely.hpp"
 #include "runtime/api/fields.hpp"
+#include "runtime/api/worker.hpp"
 #include "saver/delta.hpp"
-#include "saver/lease_queue.hpp"
 #include "saver/thread_log.hpp"
 
 namespace perdure {
 namespace saver {
+
+// Taking turns on a session: its lease for as long as one write takes. A saver owns nothing between
+// two calls, so that any process may put to any thread. It waits for another one that writes, a
+// bounded time, and never for one that is dead.
+
+/// The worker in whose name a saver writes. Enrolled at its first use, retired with this.
+class SaverWorker {
+ public:
+  /// All must outlive this.
+  SaverWorker(Store& store, Duration lease_time, const Clock& clock, IdSource& ids)
+      : store_(store), lease_time_(lease_time), clock_(clock), ids_(ids) {}
+  ~SaverWorker() {
+    if (!id_.empty()) (void)store_.ownership().retire(id_);
+  }
+  SaverWorker(const SaverWorker&) = delete;
+  SaverWorker& operator=(const SaverWorker&) = delete;
+
+  /// Enrolled, and with most of its lease time to go.
+  [[nodiscard]] Result<WorkerId> ready() {
+    const std::lock_guard lock(mutex_);
+    const Uptime now = clock_.uptime();
+    if (!id_.empty() && now - renewed_ < lease_time_ / 3) return id_;
+    auto renewed = id_.empty() ? enroll() : store_.ownership().renew(id_);
+    if (!renewed && renewed.error().code == ErrorCode::lease_lost) renewed = enroll();
+    if (!renewed) return forward(renewed);
+    renewed_ = now;
+    return id_;
+  }
+
+ private:
+  Result<void> enroll() {
+    const auto id = mint<WorkerTag>(ids_);
+    auto enrolled = store_.ownership().enroll(
+        {.id = id, .host = machine_name(), .pid = getpid(), .lease_time = lease_time_});
+    if (enrolled) id_ = id;
+    return enrolled;
+  }
+
+  Store& store_;
+  const Duration lease_time_;
+  const Clock& clock_;
+  IdSource& ids_;
+  std::mutex mutex_;
+  WorkerId id_;
+  Uptime renewed_{};
+};
+
+/// What one turn may use.
+struct LeaseScope {
+  const Lease& lease;
+  const SessionSummary& session;
+};
+
+class LeaseQueue {
+ public:
+  /// All must outlive this. `wait`: for another process, at most.
+  LeaseQueue(Store& store, Duration wait, const Clock& clock, IdSource& ids)
+      : store_(store), wait_(wait), clock_(clock), worker_(store, lease_time, clock, ids) {}
+
+  /// Runs `work` with the session's lease, which it takes and gives back. The session is
+  /// made if there is none. Where the lease was lost on the way, all of it is done again;
+  /// nothing was written then.
+  /// Fails: as `work`; `lease_held` if it was not let go in time.
+  [[nodiscard]] Result<void> run(const NewSession& session,
+                                 const std::function<Result<void>(const LeaseScope&)>& work) {
+    for (int tries = 1;; ++tries) {
+      auto done = wait_for(session.id, [&] { return run_once(session, work); });
+      const bool is_held = !done && done.error().code == ErrorCode::lease_held;
+      if (is_held) return name_holder(store_, session.id, std::move(done).error());
+      const bool again = !done && done.error().code == ErrorCode::lease_lost;
+      if (!again || tries == tries_max) return done;
+    }
+  }
+
+  /// Repeats `action` while it fails with `lease_held`, and there is time. Not for code of the very
+  /// session (calls.hpp).
+  [[nodiscard]] Result<void> wait_for(const SessionId& session,
+                                      const std::function<Result<void>()>& action) {
+    // A session's own code would wait for itself.
+    const auto is_held = [&](const Result<void>& done) {
+      return !done && done.error().code == ErrorCode::lease_held &&
+             !OnBehalf::is_of(session, done.error().subject);
+    };
+    auto done = action();
+    if (!is_held(done)) return done;
+    const Uptime until = clock_.uptime() + wait_;
+    for (;;) {
+      // The number is asked for before the next try, so that no release is slept through.
+      const auto since = store_.change_number();
+      done = action();
+      const Duration left = until - clock_.uptime();
+      if (!is_held(done) || !since || left <= Duration::zero()) return done;
+      if (auto waited = store_.wait_for_change(*since, std::min(left, look_every)); !waited) {
+        return forward(waited);
+      }
+    }
+  }
+
+ private:
+  // A writer that dies with its process is recognised at once; this is for one that is stopped.
+  static constexpr Duration lease_time{30'000};
+  // Nothing is written when a holder dies, so a waiting caller looks again from time to time.
+  static constexpr Duration look_every{100};
+  static constexpr int tries_max = 100;
+
+  Result<void> run_once(const NewSession& session,
+                        const std::function<Result<void>(const LeaseScope&)>& work) {
+    const std::scoped_lock lock(
+        in_turn_.at(std::hash<std::string>{}(session.id.text()) % in_turn_.size()));
+    auto lease = acquire(session);
+    if (!lease) return forward(lease);
+    // Read after the lease: before it, another one could still write.
+    auto summary = store_.sessions().read(session.id);
+    auto done = summary ? work({.lease = *lease, .session = *summary}) : forward(summary);
+    // What it left behind ends with our lease time at the latest.
+    (void)store_.ownership().release(*lease);
+    return done;
+  }
+  Result<Lease> acquire(const NewSession& session) {
+    auto worker = worker_.ready();
+    if (!worker) return forward(worker);
+    // Its fence goes into commits only: the first that is synced brings the grant to disk too.
+    auto lease = store_.ownership().acquire(session.id, *worker, Sync::later);
+    if (lease || lease.error().code != ErrorCode::not_found) return lease;
+    auto made = store_.sessions().create(session);
+    if (!made && made.error().code != ErrorCode::already_exists) return forward(made);
+    return store_.ownership().acquire(session.id, *worker, Sync::later);
+  }
+
+  Store& store_;
+  const Duration wait_;
+  const Clock& clock_;
+  SaverWorker worker_;
+  /// Threads share one lease of the worker; one of these keeps them apart, by session.
+  std::array<std::mutex, 64> in_turn_;
+};
 
 // Steps of a thread: claimed, filled, looked up by key.
 //
@@ -429,10 +567,6 @@ struct StoreSaver::Parts {
         steps(*store, queue, sources.clock, ids),
         recent(options.recent_bytes) {}
 
-  std::mutex& order_of(const std::string& thread_id) {
-    return orders.at(std::hash<std::string>{}(thread_id) % orders.size());
-  }
-
   NewSession new_session(const SessionId& id) const;
   Result<Base> find_base(const Put& put, const SessionSummary& session);
   Result<Checkpoint> put_in_turn(const Put& put, const saver::LeaseScope& turn);
@@ -444,9 +578,6 @@ struct StoreSaver::Parts {
   saver::LeaseQueue queue;
   saver::Steps steps;
   saver::Recent recent;
-  // Writers of one thread in this process queue here: to the store they are one worker, and
-  // would lose the lease to each other.
-  std::array<std::mutex, 16> orders;
 };
 
 // Waiting, so that no worker takes a thread for a session that it should run.
@@ -582,7 +713,6 @@ Result<CheckpointSaver::Checkpoint> StoreSaver::put(const std::string& thread_id
                 .parent_id = parent_id,
                 .metadata = metadata};
   if (auto here = check_own_process(parts_); !here) return forward(here);
-  const std::lock_guard order(parts_->order_of(thread_id));
   std::optional<Checkpoint> made;
   auto run = parts_->queue.run(parts_->new_session(*session),
                                [&](const saver::LeaseScope& turn) -> Result<void> {
@@ -622,7 +752,6 @@ Result<void> StoreSaver::remove(const std::string& thread_id) {
   auto session = session_of(thread_id);
   if (!session) return forward(session);
   if (auto here = check_own_process(parts_); !here) return here;
-  const std::lock_guard order(parts_->order_of(thread_id));
   parts_->recent.forget(thread_id);
   // Steps first: cut off in between, the thread is still there to be removed again.
   for (const SessionId& id : {saver::steps_session(thread_id), *session}) {
