@@ -1,23 +1,37 @@
-// One read transaction from beginning to end: commits go on beside it, but the WAL
-// cannot be begun anew before it is over.
+// A check: the file with SQLite's own check and its pages, then what belongs to no session.
 
 #include "sqlite/check/check.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
 #include <functional>
+#include <limits>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "sqlite/check/check_run.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"
+#include "sqlite/engine/page_layout.hpp"
 #include "sqlite/engine/roles.hpp"
-#include "sqlite/opening/restore.hpp"
+#include "sqlite/engine/schema.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
+#include "sqlite/opening/backup.hpp"
 
 namespace perdure::sqlite {
 
@@ -31,9 +45,223 @@ void CheckRun::guard(const std::optional<SessionId>& session, std::string_view w
   }
 }
 
+// SQLite's own check, in sentences that name a table and a page, and the definitions
+// of the tables, compared with those of a store made now.
+
+namespace {
+
+using TreeNames = std::map<std::uint32_t, std::string>;
+
+// By the first page of its tree, what it is: "table entry".
+TreeNames names_by_root(Connection& db) {
+  TreeNames names;
+  Rows rows = db.query("SELECT rootpage, type, name FROM sqlite_schema WHERE rootpage > 0");
+  while (rows.next()) {
+    names[static_cast<std::uint32_t>(rows.number(0))] =
+        fmt::format("{} {}", rows.text(1), rows.text(2));
+  }
+  names[1] = "the list of tables";
+  return names;
+}
+
+// "Tree 7 page 9 cell 3: …" says the root of a tree, which only SQLite knows by number.
+std::string name_tree(std::string_view line, const TreeNames& names) {
+  constexpr std::string_view tree = "Tree ";
+  if (!line.starts_with(tree)) return std::string(line);
+  std::uint32_t root = 0;
+  const std::string_view rest = line.substr(tree.size());
+  const auto read = std::from_chars(rest.data(), rest.data() + rest.size(), root);
+  const auto name = names.find(root);
+  if (read.ec != std::errc{} || name == names.end()) return std::string(line);
+  return fmt::format("in {},{}", name->second, std::string_view(read.ptr, rest.end()));
+}
+
+class FileCheck {
+ public:
+  explicit FileCheck(CheckRun& run) : run_(run) {
+    run.guard({}, "the list of tables", [&] { names_ = names_by_root(run.db); });
+  }
+
+  /// False if it ended before its end.
+  bool check(std::string_view pragma) {
+    try {
+      Rows rows = run_.db.query(pragma);
+      while (rows.next()) add_lines(rows.text(0));
+      return true;
+    } catch (const SqliteError& error) {
+      if (!error.is_damage()) throw;
+      add_lines(fmt::format("a check of it ended early: {}", error.what()));
+      return false;
+    }
+  }
+
+ private:
+  void add_lines(std::string_view text) {
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      if (line.empty() || line == "ok" || line.starts_with("***")) continue;
+      if (!seen_.insert(std::string(line)).second) continue;
+      run_.found.add(Fault::file, {},
+                     fmt::format("the file is damaged: {}", name_tree(line, names_)));
+    }
+  }
+
+  CheckRun& run_;
+  TreeNames names_;
+  std::set<std::string> seen_;
+};
+
+std::map<std::string, std::string> definitions(Connection& db) {
+  std::map<std::string, std::string> found;
+  Rows rows =
+      db.query("SELECT type, name, coalesce(sql, '') FROM sqlite_schema WHERE type <> 'view'");
+  while (rows.next()) found[fmt::format("{} {}", rows.text(0), rows.text(1))] = rows.string(2);
+  return found;
+}
+
+void check_definitions(CheckRun& run) {
+  std::atomic<std::uint64_t> rows_read = 0;
+  Connection fresh(":memory:", "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &rows_read);
+  migrate(fresh, random_ids());
+  const auto there = definitions(run.db);
+  for (const auto& [name, definition] : definitions(fresh)) {
+    const auto found = there.find(name);
+    if (found != there.end() && found->second == definition) continue;
+    run.found.add(Fault::file, {},
+                  fmt::format("the definition of {} {}", name,
+                              found == there.end() ? "is missing" : "was changed"));
+  }
+}
+
+// The file's own structure, and the definitions of its tables.
+void check_file(CheckRun& run) {
+  FileCheck file(run);
+  if (!file.check("PRAGMA integrity_check(1000)")) {
+    for (const std::string_view table : store_tables) {
+      file.check(fmt::format("PRAGMA integrity_check({})", table));
+    }
+  }
+  run.guard({}, "the list of tables", [&] { check_definitions(run); });
+}
+
+// All pages are read through SQLite, in the check's own transaction; what comes from the main
+// file on the way is compared with its sum (summing_vfs.hpp). As long as the transaction lasts,
+// nobody writes a page that it reads from there: checkpoints stop short of what a reader
+// needs. So this takes no turn, and needs no look at the WAL.
+
+constexpr std::uint64_t pages_between_progress = 4096;
+
+class PageCheck {
+ public:
+  explicit PageCheck(CheckRun& run) : run_(run) {}
+
+  /// False if it was told to stop.
+  [[nodiscard]] bool read_all() {
+    Rows rows = run_.db.query("SELECT data FROM sqlite_dbpage");
+    for (; rows.next(); ++read_) {
+      if (read_ % pages_between_progress == 0 && !run_.go_on()) return false;
+    }
+    return true;
+  }
+
+  void name_wrong_ones() {
+    std::vector<std::uint32_t> wrong = run_.wrong_pages;
+    std::ranges::sort(wrong);
+    const auto repeated = std::ranges::unique(wrong);
+    wrong.erase(repeated.begin(), repeated.end());
+    if (wrong.empty()) return;
+    run_.guard({}, "the list of tables", [&] { names_ = names_by_root(run_.db); });
+    for (const std::uint32_t page : wrong) {
+      if (pages_.was_never_written(page)) continue;
+      if (run_.report().damage.size() < damage_max) {
+        name(page);
+      } else {
+        run_.found.add({});  // Only counted.
+      }
+    }
+  }
+
+ private:
+  void name(std::uint32_t page) {
+    const Place place = find_place(page);
+    const auto name = names_.find(place.root);
+    const std::string tree = name == names_.end() ? std::string() : name->second;
+    const auto session = tree == "table entry" ? find_session(place) : std::nullopt;
+    const char* map =
+        page > 1 && map_page_of(page, pages_.layout()) == page ? " of the map of pages" : "";
+    const char* free = pages_.about(page).use == PageUse::free ? ", which is free," : "";
+    run_.found.add(
+        Fault::file, session,
+        fmt::format("the file is damaged: {}{}page {}{}{} does not match its sum",
+                    tree.empty() ? "" : "in " + tree, tree.empty() ? "" : ", ", page, map, free));
+  }
+
+  /// Where a page is in its tree.
+  struct Place {
+    std::uint32_t root = 0;      ///< 0 if it is in none.
+    std::uint32_t leaf = 0;      ///< Itself, or the page with the row that it is a part of.
+    std::uint32_t overflow = 0;  ///< Where that row goes on; 0 if the page is none of a row's.
+  };
+
+  // Up from page to page. A damaged map may lead anywhere, also in a circle.
+  Place find_place(std::uint32_t page) {
+    Place place{.leaf = page};
+    for (std::uint64_t steps = 0; steps < read_; ++steps) {
+      const MapEntry entry = pages_.about(page);
+      if (entry.use == PageUse::root) {
+        place.root = page;
+        return place;
+      }
+      if (entry.use == PageUse::free || entry.use == PageUse::unknown) return {};
+      if (entry.use == PageUse::overflow_first) {
+        place.overflow = page;
+        place.leaf = entry.parent;
+      }
+      page = entry.parent;
+    }
+    return {};
+  }
+
+  // Whose entries the page holds; nobody's if it holds those of several sessions, or does not say.
+  std::optional<SessionId> find_session(const Place& place) {
+    const std::string bytes = pages_.read(place.leaf);
+    const auto page = parse_page(bytes, pages_.layout().usable, false);
+    if (!page || page->kind != PageKind::table_leaf) return std::nullopt;
+    std::set<std::uint64_t> segments;
+    for (const Cell& cell : page->cells) {
+      if (place.overflow != 0 && cell.overflow != place.overflow) continue;
+      segments.insert(static_cast<std::uint64_t>(cell.rowid) >> 32U);
+    }
+    if (segments.size() != 1) return std::nullopt;
+    std::optional<SessionId> session;
+    run_.guard({}, "the list of segments", [&] {
+      Rows rows = run_.db.query(
+          "SELECT s.id FROM segment g JOIN session s ON s.num = g.session WHERE g.num = ?",
+          *segments.begin());
+      if (!rows.next()) return;
+      if (auto id = SessionId::parse(rows.string(0)); id) session = *std::move(id);
+    });
+    return session;
+  }
+
+  CheckRun& run_;
+  PageReader pages_{run_.db};
+  std::uint64_t read_ = 0;
+  TreeNames names_;
+};
+
+// Every page of the main file against its sum. Nothing to be done in a file without sums.
+void check_pages(CheckRun& run) {
+  if (run.db.reserved_bytes() != sum_bytes) return;
+  PageCheck pages(run);
+  run.guard({}, "a page of the file", [&] {
+    if (pages.read_all()) pages.name_wrong_ones();
+  });
+}
+
 // Nothing else in the file can tell.
-void check_wal(CheckRun& run) {
-  std::optional<Timestamp> found_at = run.wal_lost_at;
+void check_wal(CheckRun& run, std::optional<Timestamp> found_at) {
   run.guard({}, "the note of a lost WAL", [&] {
     if (!found_at) found_at = find_loss(run.db);
   });
@@ -45,18 +273,173 @@ void check_wal(CheckRun& run) {
                   to_iso8601(*found_at)));
 }
 
+}  // namespace
+
+// The store as a whole. Sessions and segments that other rows name are looked up by
+// skipping from one to the next, never by reading the rows in between.
+
+namespace {
+
+constexpr std::uint64_t chunk_bytes = 1 << 20;
+
+Digest hash_blob(Connection& db, std::int64_t number, std::uint64_t& size) {
+  BlobReader blob(db, number);
+  size = blob.size();
+  Sha256 hash;
+  for (std::uint64_t offset = 0; offset < size; offset += chunk_bytes) {
+    hash.update(blob.read(offset, std::min(chunk_bytes, size - offset)));
+  }
+  return hash.finish();
+}
+
+// In a damaged page keys may be in any order, and going from one to the next have no end.
+void require_progress(std::int64_t before, std::int64_t now) {
+  if (now <= before) throw SqliteError(SQLITE_CORRUPT, "its keys are out of order");
+}
+
+void check_blob(CheckRun& run, std::int64_t number) {
+  Rows rows = run.db.query("SELECT hash, size FROM blob WHERE num = ?", number);
+  if (!rows.next()) return;
+  ++run.report().blobs;
+  std::uint64_t size = 0;
+  const Digest name = rows.digest(0);
+  const bool is_right = hash_blob(run.db, number, size) == name && rows.number(1) == size &&
+                        rows.text(0).size() == 32;
+  run.report().bytes += size;
+  if (is_right) return;
+  run.found.add(Fault::chain, {},
+                fmt::format("blob {} does not match its name or its size", to_hex(name)));
+}
+
+void check_blobs(CheckRun& run) {
+  std::int64_t number = 0;
+  while (run.go_on()) {
+    {
+      Rows rows = run.db.query("SELECT num FROM blob WHERE num > ? ORDER BY num LIMIT 1", number);
+      if (!rows.next()) return;
+      require_progress(number, rows.integer(0));
+      number = rows.integer(0);
+    }
+    run.guard({}, fmt::format("blob number {}", number), [&] { check_blob(run, number); });
+  }
+}
+
+bool is_session_known(Connection& db, std::int64_t session) {
+  return db
+      .query(
+          "SELECT 1 FROM session WHERE num = ? UNION ALL SELECT 1 FROM garbage "
+          "WHERE session = ?1",
+          session)
+      .next();
+}
+
+// The rows of a removed session go one by one, and its garbage row last.
+void check_sessions_named_by(CheckRun& run, std::string_view table) {
+  const std::string next =
+      fmt::format("SELECT session FROM {} WHERE session > ? ORDER BY session LIMIT 1", table);
+  std::int64_t session = std::numeric_limits<std::int64_t>::min();
+  while (true) {
+    {
+      Rows rows = run.db.query(next, session);
+      if (!rows.next()) return;
+      require_progress(session, rows.integer(0));
+      session = rows.integer(0);
+    }
+    if (is_session_known(run.db, session)) continue;
+    run.found.add(
+        Fault::reference, {},
+        fmt::format("there are rows of session number {} in table {}, and no such session", session,
+                    table));
+  }
+}
+
+// A segment of a removed session stays as long as a fork shares it.
+bool is_segment_needed(Connection& db, SegmentId segment) {
+  Rows rows = db.query("SELECT session FROM segment WHERE num = ?", segment);
+  if (!rows.next()) return false;
+  if (is_session_known(db, rows.integer(0))) return true;
+  return db.query("SELECT 1 FROM segment WHERE parent = ?", segment).next();
+}
+
+void check_segments_named_by_entries(CheckRun& run) {
+  std::int64_t key = 0;
+  while (true) {
+    {
+      Rows rows = run.db.query("SELECT id FROM entry WHERE id >= ? ORDER BY id LIMIT 1", key);
+      if (!rows.next()) return;
+      require_progress(key - 1, rows.integer(0));
+      key = rows.integer(0);
+    }
+    const auto segment = static_cast<SegmentId>(key) >> 32U;
+    if (!is_segment_needed(run.db, segment)) {
+      run.found.add(Fault::reference, {},
+                    fmt::format("there are entries of segment {}, and no such segment", segment));
+    }
+    if (segment >= 0x7FFF'FFFF) return;
+    key = entry_key(segment + 1, 0);
+  }
+}
+
+void check_counter(CheckRun& run, std::string_view name, std::string_view highest) {
+  Rows rows = run.db.query("SELECT value FROM meta WHERE key = ?", name);
+  Rows most = run.db.query(highest);
+  const bool is_there = rows.next();
+  most.next();
+  if (is_there && rows.integer(0) >= most.integer(0)) return;
+  run.found.add(
+      Fault::summary, {},
+      fmt::format("the counter of {} is missing or behind: numbers would be used twice", name));
+}
+
+void check_counters(CheckRun& run) {
+  check_counter(run, "sessions", "SELECT max(num) FROM session");
+  check_counter(run, "segments", "SELECT max(num) FROM segment");
+  check_counter(run, "workers", "SELECT max(num) FROM worker");
+  Rows rows = run.db.query("SELECT value FROM meta WHERE key = 'incarnation'");
+  if (rows.next() && rows.text(0).starts_with("sto_")) return;
+  run.found.add(Fault::summary, {}, "the store's incarnation is missing");
+}
+
+void check_keys(CheckRun& run) {
+  Rows rows = run.db.query(
+      "SELECT key FROM (SELECT key FROM call WHERE key IS NOT NULL AND state IN "
+      "('dispatched', 'in_doubt', 'succeeded', 'abandoned') AND session NOT IN (SELECT num FROM "
+      "arriving) UNION ALL SELECT key FROM claim) "
+      "GROUP BY key HAVING count(*) > 1");
+  while (rows.next()) {
+    run.found.add(Fault::ledger, {},
+                  fmt::format("key {} is held by more than one call", to_hex(rows.digest(0))));
+  }
+}
+
+}  // namespace
+
+void check_rest(CheckRun& run) {
+  run.guard({}, "the list of segments", [&] { check_shared(run); });
+  run.guard({}, "the list of blobs", [&] { check_blobs(run); });
+  for (const char* table : {"receipt", "checkpoint", "call", "message"}) {
+    run.guard({}, fmt::format("table {}", table), [&] { check_sessions_named_by(run, table); });
+  }
+  run.guard({}, "table entry", [&] { check_segments_named_by_entries(run); });
+  run.guard({}, "the store's counters", [&] { check_counters(run); });
+  run.guard({}, "the ledger's keys", [&] { check_keys(run); });
+}
+
+// One read transaction from beginning to end: commits go on beside it, but the WAL
+// cannot be begun anew before it is over.
+
 Result<CheckReport> check_store(Access access, const std::optional<Timestamp>& wal_lost_at,
                                 const Progress& progress) {
   // Apart: of a page that is in memory already nobody sees what the file has.
   return access.readers.read_apart([&](Connection& db) -> Result<CheckReport> {
-    CheckRun run(db, wal_lost_at, progress);
+    CheckRun run(db, progress);
     const auto sessions = readable_sessions(db);
     run.set_total(sessions.size() + 3);
     if (!run.go_on()) return run.found.finish();
     check_pages(run);
     run.advance();
     if (!run.go_on()) return run.found.finish();
-    check_wal(run);
+    check_wal(run, wal_lost_at);
     check_file(run);
     run.advance();
     for (const std::int64_t number : sessions) {

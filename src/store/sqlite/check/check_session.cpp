@@ -1,7 +1,5 @@
 // One session's rows, its calls, and the check that all backends share.
 
-#include "sqlite/check/check_session.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
@@ -19,7 +17,7 @@
 #include "rules/session_check.hpp"
 #include "rules/soundness.hpp"
 #include "rules/stored_session.hpp"
-#include "sqlite/check/check_run.hpp"
+#include "sqlite/check/check.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"
 #include "sqlite/engine/rows.hpp"
@@ -75,23 +73,16 @@ std::optional<Tally> count_tally(Connection& db, Place place) {
   return tally;
 }
 
+// The rows of one session in an SQLite file, for the check that every backend shares.
+
+namespace {
+
+/// Whether the segment has the entry, or had it before it was pruned.
 bool is_accounted_for(Connection& db, Place place) {
   const auto key = entry_key(place.segment, place.position);
   if (db.query("SELECT 1 FROM entry WHERE id = ?", key).next()) return true;
   return not_pruned(db, {place.segment, place.position, place.position}).empty();
 }
-
-bool is_blob_there(Connection& db, const Body& body) {
-  if (body.codec() != Codec::blob) return true;
-  const auto ref = body.blob();
-  return ref && db.query("SELECT 1 FROM blob WHERE hash = ? AND size = ?", blob_view(ref->digest),
-                         ref->size)
-                    .next();
-}
-
-// The ledger against the log: a call's intent, arguments and result are entries.
-
-namespace {
 
 // The columns that read_call() does not read come after those it does.
 constexpr std::string_view select_stored_call =
@@ -116,28 +107,6 @@ bool is_result_there(Connection& db, const rules::StoredSummary& session, const 
   if (rows.next()) return is_accounted_for(db, {rows.number(0), *call.result});
   return *call.result < call.position;
 }
-
-}  // namespace
-
-void visit_calls(Connection& db, const rules::StoredSummary& session,
-                 const rules::StoredCommit& commit,
-                 const std::function<void(const rules::StoredCall&)>& visit) {
-  Rows rows =
-      db.query(select_stored_call, session.number, commit.first, commit.last(), session.id.text());
-  while (rows.next()) {
-    rules::StoredCall stored = rules::read_stored_call(rows);
-    const Call& call = stored.call;
-    stored.has_intent = is_accounted_for(db, {commit.segment, call.position});
-    // Arguments may come after the intent, within its commit.
-    stored.has_args = is_on_line(db, {commit.segment, commit.last()}, call.args);
-    stored.has_result = !call.result || is_result_there(db, session, call);
-    visit(stored);
-  }
-}
-
-// The rows of one session in an SQLite file, for the check that every backend shares.
-
-namespace {
 
 class SqliteSession final : public rules::StoredSession {
  public:
@@ -170,7 +139,18 @@ class SqliteSession final : public rules::StoredSession {
 
   void calls(const rules::StoredCommit& commit,
              const std::function<void(const rules::StoredCall&)>& visit) override {
-    visit_calls(db_, session_, commit, visit);
+    Rows rows = db_.query(select_stored_call, session_.number, commit.first, commit.last(),
+                          session_.id.text());
+    while (rows.next()) {
+      rules::StoredCall stored = rules::read_stored_call(rows);
+      const Call& call = stored.call;
+      // The ledger against the log: a call's intent, arguments and result are entries.
+      stored.has_intent = is_accounted_for(db_, {commit.segment, call.position});
+      // Arguments may come after the intent, within its commit.
+      stored.has_args = is_on_line(db_, {commit.segment, commit.last()}, call.args);
+      stored.has_result = !call.result || is_result_there(db_, session_, call);
+      visit(stored);
+    }
   }
 
   std::uint64_t count(rules::RowKind kind, SegmentId segment) override {
@@ -189,7 +169,13 @@ class SqliteSession final : public rules::StoredSession {
 
   std::optional<Tally> count_tally(Place place) override { return sqlite::count_tally(db_, place); }
 
-  bool has_blob(const Body& body) override { return is_blob_there(db_, body); }
+  bool has_blob(const Body& body) override {
+    if (body.codec() != Codec::blob) return true;
+    const auto ref = body.blob();
+    return ref &&
+           db_.query("SELECT 1 FROM blob WHERE hash = ? AND size = ?", ref->digest, ref->size)
+               .next();
+  }
 
  private:
   static std::uint64_t number_of(Rows rows) { return rows.next() ? rows.number(0) : 0; }

@@ -20,6 +20,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/log.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure::sqlite {
@@ -114,13 +115,18 @@ class Connection {
   /// Makes a statement ready that may be needed when nothing can be prepared any more.
   void prepare(std::string_view sql) { prepared(sql); }
 
-  /// In a file that has no page yet, makes room for sums in all its pages (page_sums.hpp).
+  /// In a file that has no page yet, makes room for sums in all its pages.
   void make_room_for_sums();
   /// How many bytes at the end of each page SQLite leaves alone. In a transaction.
   [[nodiscard]] std::size_t reserved_bytes() const;
   /// From now on pages that do not match their sums, as they are read from the main file, are added
   /// to `wrong`, which must outlive this.
   void note_wrong_pages(std::vector<std::uint32_t>* wrong) { vfs_->note_wrong_pages(wrong); }
+
+  /// Reads, past SQLite, from the main file (SQLITE_FCNTL_FILE_POINTER) or from its WAL
+  /// (SQLITE_FCNTL_JOURNAL_POINTER), by the descriptor that SQLite has: to close one of ours would
+  /// drop the locks that this process has of the file. Returns a result code.
+  int read_file(int which, void* bytes, std::size_t count, std::int64_t offset = 0) const;
 
   /// Runs a script of several statements, unprepared.
   void execute(const std::string& script);
@@ -176,6 +182,15 @@ class Connection {
   void bind(sqlite3_stmt* statement, int index, BlobView blob, Destructor keep) const {
     const char* data = blob.bytes.empty() ? "" : blob.bytes.data();
     check(sqlite3_bind_blob64(statement, index, data, blob.bytes.size(), keep));
+  }
+  void bind(sqlite3_stmt* statement, int index, const Digest& digest, Destructor keep) const {
+    bind(statement, index, blob_view(digest), keep);
+  }
+  /// As its codec wants it.
+  void bind(sqlite3_stmt* statement, int index, const Body& body, Destructor keep) const {
+    const std::string_view bytes = body.bytes();
+    if (body.codec() == Codec::bytes) return bind(statement, index, BlobView{bytes}, keep);
+    bind(statement, index, bytes, keep);
   }
   void bind(sqlite3_stmt* statement, int index, Timestamp time, Destructor) const {
     check(sqlite3_bind_int64(statement, index, time.time_since_epoch().count()));

@@ -192,8 +192,8 @@ Result<void> insert_session(Connection& db, const NewSession& session, Timestamp
       "?, ?, ?, ?, 0, 0)",
       number, session.id.text(), now, now, to_string(session.status), session.wait_reason,
       session.wake_at, parent, parent_position, lineage, segment, head, head + 1,
-      blob_view(rules::chain_start(session.id)), tally.turns, tally.steps, tally.tokens_in,
-      tally.tokens_out, tally.cost_micros);
+      rules::chain_start(session.id), tally.turns, tally.steps, tally.tokens_in, tally.tokens_out,
+      tally.cost_micros);
   update_annotation(db, number, session.annotation);
   return {};
 }

@@ -44,8 +44,16 @@ class Slices {
     return {};
   }
 
-  /// From now on no slice is run.
-  [[nodiscard]] bool stopped() const { return stopped_; }
+  /// The same for `work(Connection&) -> bool`, each slice a step, of which one was announced.
+  template <class Work>
+  [[nodiscard]] Result<void> run_counted(Work work) {
+    return run([&](Connection& db) -> Result<bool> {
+      const bool more = work(db);
+      ++step.done;
+      if (more) ++step.total;
+      return more;
+    });
+  }
 
   /// Puts all slices on disk.
   [[nodiscard]] Result<void> finish() {
@@ -53,6 +61,11 @@ class Slices {
       write_frame(db);
       return {};
     });
+  }
+  template <class Value>
+  [[nodiscard]] Result<Value> finish(Value done) {
+    if (auto finished = finish(); !finished) return forward(finished);
+    return done;
   }
 
  private:

@@ -15,7 +15,7 @@
 #include "sqlite/engine/line.hpp"
 #include "sqlite/engine/roles.hpp"
 #include "sqlite/engine/slices.hpp"
-#include "sqlite/retention/sweep.hpp"
+#include "sqlite/retention/garbage.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -63,43 +63,37 @@ std::uint64_t count_versions(Connection& db, const Plan& plan) {
   return rows.next() ? rows.number(0) : 0;
 }
 
-class NameRemoval {
- public:
-  NameRemoval(const Plan& plan, const Keep& keep) : plan_(plan), keep_(keep) {}
-
-  [[nodiscard]] bool slice(Connection& db, Step& step) {
+// Returns how many.
+Result<std::uint64_t> remove_names(Slices& slices, const Plan& plan, const Keep& keep) {
+  Version last = 0;
+  std::uint64_t removed = 0;
+  auto done = slices.run([&](Connection& db) -> Result<bool> {
     std::vector<Version> unwanted;
     int seen = 0;
     {
       Rows rows = db.query(
           "SELECT version, at, label FROM checkpoint WHERE session = ? AND version > ? "
           "AND version < ? ORDER BY version LIMIT ?",
-          plan_.session, last_, plan_.newest_from, slice_rows);
+          plan.session, last, plan.newest_from, slice_rows);
       for (; rows.next(); ++seen) {
         Checkpoint checkpoint;
         checkpoint.version = rows.number(0);
         checkpoint.at = rows.time(1);
         checkpoint.label = rows.string(2);
-        last_ = checkpoint.version;
-        if (!rules::keeps(keep_, plan_.newest_from, checkpoint)) unwanted.push_back(last_);
+        last = checkpoint.version;
+        if (!rules::keeps(keep, plan.newest_from, checkpoint)) unwanted.push_back(last);
       }
     }
     for (const Version version : unwanted) {
-      db.run("DELETE FROM checkpoint WHERE session = ? AND version = ?", plan_.session, version);
+      db.run("DELETE FROM checkpoint WHERE session = ? AND version = ?", plan.session, version);
     }
-    removed_ += unwanted.size();
-    step.done += static_cast<std::uint64_t>(seen);
+    removed += unwanted.size();
+    slices.step.done += static_cast<std::uint64_t>(seen);
     return seen == slice_rows;
-  }
-
-  [[nodiscard]] std::uint64_t removed() const { return removed_; }
-
- private:
-  const Plan& plan_;
-  const Keep& keep_;
-  Version last_ = 0;
-  std::uint64_t removed_ = 0;
-};
+  });
+  if (!done) return forward(done);
+  return removed;
+}
 
 }  // namespace
 
@@ -113,25 +107,17 @@ Result<Pruned> SqliteRoles::prune(const SessionId& session, const Keep& keep,
   });
   if (!plan) return forward(plan);
 
-  NameRemoval names(*plan, keep);
-  auto named =
-      slices.run([&](Connection& db) -> Result<bool> { return names.slice(db, slices.step); });
-  if (!named) return forward(named);
-  Pruned done{.versions = names.removed()};
+  auto removed = remove_names(slices, *plan, keep);
+  if (!removed) return forward(removed);
+  Pruned done{.versions = *removed};
   for (const SegmentId segment : plan->segments) {
     Sweep sweep{.segment = segment, .to = plan->last};
-    auto swept = slices.run([&](Connection& db) -> Result<bool> {
-      const bool more = sweep_slice(db, sweep);
-      ++slices.step.done;
-      if (more) ++slices.step.total;
-      return more;
-    });
+    auto swept = slices.run_counted([&](Connection& db) { return sweep_slice(db, sweep); });
     if (!swept) return forward(swept);
-    done.entries += sweep.entries;
-    done.bytes += sweep.bytes;
+    done.entries += sweep.freed.items;
+    done.bytes += sweep.freed.bytes;
   }
-  if (auto finished = slices.finish(); !finished) return forward(finished);
-  return done;
+  return slices.finish(done);
 }
 
 Result<Pruned> SqliteRoles::forget(const SessionId& session, Version version) {
@@ -153,8 +139,8 @@ Result<Pruned> SqliteRoles::forget(const SessionId& session, Version version) {
   Slices slices(access_.writer, none);
   auto swept = slices.run([&](Connection& db) -> Result<bool> { return sweep_slice(db, sweep); });
   if (!swept) return forward(swept);
-  if (auto finished = slices.finish(); !finished) return forward(finished);
-  return Pruned{.versions = 1, .entries = sweep.entries, .bytes = sweep.bytes};
+  return slices.finish(
+      Pruned{.versions = 1, .entries = sweep.freed.items, .bytes = sweep.freed.bytes});
 }
 
 }  // namespace perdure::sqlite

@@ -1,5 +1,7 @@
 // Rows that a salvage found become one store: sessions and logs, then the rest, then a count.
 
+#include "sqlite/salvage/repair.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
@@ -14,12 +16,10 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "sqlite/check/check_run.hpp"
-#include "sqlite/check/check_session.hpp"
+#include "sqlite/check/check.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"
 #include "sqlite/engine/rows.hpp"
-#include "sqlite/salvage/salvaged_file.hpp"
 
 namespace perdure::sqlite {
 
@@ -307,26 +307,8 @@ void mend_counters(Connection& db) {
   }
 }
 
-}  // namespace
-
-void mend_rows(Connection& db, SalvageReport& report) {
-  drop_impossible(db);
-  mend_numbers(db);
-  mend_segments(db);
-  mend_sessions(db);
-  mend_from_earlier(db);
-  for (const Part& part : segments_by_number(db)) mend_entries(db, part, report);
-  mend_rest(db);
-  for (const std::int64_t session : numbers(db, "SELECT num FROM session ORDER BY num")) {
-    mend_summary(db, session);
-  }
-  mend_counters(db);
-}
-
 // Rows beside the log: words, blobs and messages, each made to make sense again. Where a row
 // contradicts itself, its index may still say what it said.
-
-namespace {
 
 void mend_words(Connection& db) {
   db.run("UPDATE session SET tags = '[]' WHERE NOT json_valid(tags)");
@@ -377,7 +359,7 @@ void mend_blobs(Connection& db) {
     }
   }
   for (const auto& [number, name] : named) {
-    db.run("UPDATE blob SET hash = ? WHERE num = ?", blob_view(name), number);
+    db.run("UPDATE blob SET hash = ? WHERE num = ?", name, number);
   }
 }
 
@@ -411,8 +393,6 @@ void mend_messages(Connection& db) {
   db.run("UPDATE message SET consumed = body IS NULL WHERE consumed <> (body IS NULL)");
 }
 
-}  // namespace
-
 void mend_rest(Connection& db) {
   mend_ids(db);
   mend_by_index(db);
@@ -421,12 +401,28 @@ void mend_rest(Connection& db) {
   mend_messages(db);
 }
 
+}  // namespace
+
+void mend_rows(Connection& db, SalvageReport& report) {
+  drop_impossible(db);
+  mend_numbers(db);
+  mend_segments(db);
+  mend_sessions(db);
+  mend_from_earlier(db);
+  for (const Part& part : segments_by_number(db)) mend_entries(db, part, report);
+  mend_rest(db);
+  for (const std::int64_t session : numbers(db, "SELECT num FROM session ORDER BY num")) {
+    mend_summary(db, session);
+  }
+  mend_counters(db);
+}
+
 // What a check would find in a salvaged store, found before anybody asks: a person who is told that
 // all is saved would not look. Pages and trees are new and need no look.
 
 void survey(Connection& db, SalvageReport& report) {
   const Progress nobody;
-  CheckRun run(db, {}, nobody);
+  CheckRun run(db, nobody);
   for (const std::int64_t number : readable_sessions(db)) {
     const std::uint64_t before = run.report().found;
     run.guard({}, fmt::format("session number {}", number), [&] { check_session(run, number); });

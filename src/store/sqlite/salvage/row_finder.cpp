@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "sqlite/engine/page_layout.hpp"
 #include "sqlite/engine/schema.hpp"
-#include "sqlite/pages/page_layout.hpp"
-#include "sqlite/pages/page_source.hpp"
+#include "sqlite/salvage/page_source.hpp"
 
 namespace perdure::sqlite {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sqlite/pages/page_layout.hpp"
-#include "sqlite/pages/page_source.hpp"
+#include "sqlite/engine/page_layout.hpp"
+#include "sqlite/salvage/page_source.hpp"
 
 namespace perdure::sqlite {
 

@@ -1,6 +1,6 @@
 // Layouts as SQLite's file format documentation has them.
 
-#include "sqlite/pages/page_source.hpp"
+#include "sqlite/salvage/page_source.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -95,18 +95,6 @@ std::uint64_t plausible_bytes(const Bytes& file, std::uint32_t page_size) {
 }
 
 }  // namespace
-
-std::uint32_t big_endian_32(std::string_view bytes, std::size_t offset) {
-  return big_endian_16(bytes, offset) << 16U | big_endian_16(bytes, offset + 2);
-}
-
-std::uint32_t big_endian_16(std::string_view bytes, std::size_t offset) {
-  const auto byte = [&](std::size_t at) {
-    return at < bytes.size() ? static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at]))
-                             : 0;
-  };
-  return byte(offset) << 8U | byte(offset + 1);
-}
 
 Bytes Bytes::of(std::string_view bytes) {
   return {.size = bytes.size(), .read = [bytes](std::uint64_t offset, std::size_t count) {

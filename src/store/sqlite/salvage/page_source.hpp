@@ -63,7 +63,4 @@ class PageSource {
   std::unordered_map<std::uint32_t, std::uint64_t> in_log_;  ///< Where in the log a page is.
 };
 
-[[nodiscard]] std::uint32_t big_endian_32(std::string_view bytes, std::size_t offset);
-[[nodiscard]] std::uint32_t big_endian_16(std::string_view bytes, std::size_t offset);
-
 }  // namespace perdure::sqlite

@@ -1,6 +1,6 @@
 // Pages made by hand: what is unused is overwritten, and nothing else.
 
-#include "sqlite/retention/scrub.hpp"
+#include "sqlite/retention/erase.hpp"
 
 #include <gtest/gtest.h>
 #include <string>
