@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/sha256.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"

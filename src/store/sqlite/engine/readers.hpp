@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/engine/connection.hpp"
 

@@ -10,7 +10,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "rules/format.hpp"
 #include "rules/incarnation.hpp"
 #include "sqlite/engine/connection.hpp"

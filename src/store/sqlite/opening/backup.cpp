@@ -17,7 +17,6 @@
 #include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/incarnation.hpp"

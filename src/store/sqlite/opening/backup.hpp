@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/connection.hpp"
