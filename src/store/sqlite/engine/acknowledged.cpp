@@ -9,7 +9,6 @@
 #include <cstring>
 #include <optional>
 #include <sqlite3.h>
-#include <string_view>
 
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/lock_file.hpp"
@@ -17,47 +16,60 @@
 
 namespace perdure::sqlite {
 
-// Layouts are those of SQLite's "WAL-mode File Format", which does not change.
+// Layouts are those of SQLite's "WAL-mode File Format", which does not change. The index is memory that
+// all processes on the file share: reading it costs no call to the kernel. It begins with two copies of
+// a header of 12 words, then says what checkpoints did.
 
 namespace {
 
-constexpr std::size_t wal_header_bytes = 32;
-constexpr std::size_t frame_header_bytes = 24;
+constexpr std::size_t header_words = 12;
+
+/// Calls `use(words, barrier)`. Returns SQLite's code.
+template <class Use>
+int with_index(const Connection& connection, Use use) {
+  constexpr int region_bytes = 32768;
+  sqlite3_file* file = connection.file(SQLITE_FCNTL_FILE_POINTER);
+  if (file->pMethods->iVersion < 2) return SQLITE_IOERR_SHMMAP;
+  const sqlite3_file* wal = connection.file(SQLITE_FCNTL_JOURNAL_POINTER);
+  void volatile* memory = nullptr;
+  const int code = file->pMethods->xShmMap(file, 0, region_bytes, 0, &memory);
+  if (code == SQLITE_OK && memory != nullptr) {
+    use(static_cast<std::uint32_t volatile*>(memory), [&] { file->pMethods->xShmBarrier(file); });
+  }
+  // Before SQLite itself has opened the WAL it does not know that the file has the memory, and would
+  // not give it back when it closes the file.
+  if (wal == nullptr || wal->pMethods == nullptr) file->pMethods->xShmUnmap(file, 0);
+  return code;
+}
 
 }  // namespace
 
 std::optional<WalIndex> read_wal_index(Connection& connection) noexcept {
-  int frames = 0;
-  int written_back = 0;
-  if (sqlite3_wal_checkpoint_v2(connection.handle(), "main", SQLITE_CHECKPOINT_NOOP, &frames,
-                                &written_back) != SQLITE_OK) {
-    return std::nullopt;
-  }
-  WalIndex index{.frames = static_cast<std::uint32_t>(std::max(frames, 0)),
-                 .written_back = static_cast<std::uint32_t>(std::max(written_back, 0))};
-  std::array<char, wal_header_bytes> header{};
-  const int code = connection.read_file(SQLITE_FCNTL_JOURNAL_POINTER, header.data(), header.size());
-  if (code == SQLITE_OK) {
-    std::memcpy(index.salts.data(), header.data() + 16, sizeof index.salts);
-    index.page_size = big_endian_32({header.data(), header.size()}, 8);
-  }
+  std::optional<WalIndex> index;
+  with_index(connection, [&](const std::uint32_t volatile* words, auto barrier) {
+    barrier();
+    const std::uint32_t flags_and_size = words[3];
+    std::array<std::uint16_t, 2> halves{};
+    std::memcpy(halves.data(), &flags_and_size, sizeof flags_and_size);
+    index = {.salts = {words[8], words[9]},
+             .frames = words[4],
+             .written_back = words[2 * header_words],
+             .page_size = halves[1],
+             .pages = words[5]};
+    barrier();
+    for (std::size_t i = 0; i < header_words; ++i) {
+      if (words[i] != words[header_words + i]) index.reset();
+    }
+  });
   return index;
 }
 
 void forget_wal_index(Connection& connection) {
-  constexpr int region_bytes = 32768;
-  constexpr std::size_t both_headers_bytes = 96;
-  sqlite3_file* file = nullptr;
-  sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_FILE_POINTER,
-                       static_cast<void*>(&file));
-  void volatile* memory = nullptr;
-  const int code = file->pMethods->xShmMap(file, 0, region_bytes, 0, &memory);
+  const int code = with_index(connection, [](std::uint32_t volatile* words, auto barrier) {
+    for (std::size_t i = 0; i < 2 * header_words; ++i) words[i] = 0;
+    barrier();
+  });
   if (code != SQLITE_OK) throw SqliteError(code, "cannot map the index of the WAL");
-  auto* bytes = static_cast<unsigned char volatile*>(memory);
-  for (std::size_t i = 0; bytes != nullptr && i < both_headers_bytes; ++i) bytes[i] = 0;
-  if (bytes != nullptr) file->pMethods->xShmBarrier(file);
-  // SQLite does not know yet that the file has it, and would not give it back.
-  file->pMethods->xShmUnmap(file, 0);
 }
 
 // A page is only marked if its frame says something else than the main file does: what a
@@ -66,6 +78,8 @@ void forget_wal_index(Connection& connection) {
 
 namespace {
 
+constexpr std::size_t wal_header_bytes = 32;
+constexpr std::size_t frame_header_bytes = 24;
 constexpr std::size_t compared_bytes = summed_page_bytes - sum_bytes;
 constexpr std::size_t pages_tried_max = 8;
 
@@ -76,25 +90,17 @@ int read_page(Connection& connection, std::uint64_t page, PageImage& image) {
                               static_cast<std::int64_t>((page - 1) * summed_page_bytes));
 }
 
-/// The store's page that a frame holds, and how many pages the store has if it ends a transaction.
-struct FrameHeader {
-  std::uint32_t page = 0;
-  std::uint32_t pages = 0;
-};
-
 std::int64_t frame_at(std::uint32_t number) {
   return static_cast<std::int64_t>(
       wal_header_bytes + (number - 1) * (frame_header_bytes + std::uint64_t{summed_page_bytes}));
 }
 
-/// Of pages 0, which there are not, if it cannot be read.
-FrameHeader read_frame_header(Connection& connection, std::uint32_t number) {
-  std::array<char, 8> bytes{};
+/// Which page of the store frame `number` holds; 0 if that cannot be read.
+std::uint32_t page_in_frame(Connection& connection, std::uint32_t number) {
+  std::array<char, 4> bytes{};
   const int code = connection.read_file(SQLITE_FCNTL_JOURNAL_POINTER, bytes.data(), bytes.size(),
                                         frame_at(number));
-  if (code != SQLITE_OK) return {};
-  const std::string_view words(bytes.data(), bytes.size());
-  return {.page = big_endian_32(words, 0), .pages = big_endian_32(words, 4)};
+  return code == SQLITE_OK ? big_endian_32({bytes.data(), bytes.size()}, 0) : 0;
 }
 
 // That a page is not there proves less after a power cut: the record may be from a time before
@@ -126,12 +132,11 @@ PageMark mark_frame(Connection& connection, std::uint32_t page, std::uint32_t fr
 // Of each page only its last frame counts: it is the one that is written back.
 PageMark mark_last(Connection& connection, const WalIndex& index) {
   if (index.page_size != summed_page_bytes) return {};
-  const std::uint32_t pages = read_frame_header(connection, index.frames).pages;
   std::array<std::uint32_t, pages_tried_max> tried{};
   std::size_t count = 0;
   for (std::uint32_t frame = index.frames; frame > index.written_back; --frame) {
-    const std::uint32_t page = read_frame_header(connection, frame).page;
-    if (page == 0 || page > pages || std::ranges::find(tried, page) != tried.end()) continue;
+    const std::uint32_t page = page_in_frame(connection, frame);
+    if (page == 0 || page > index.pages || std::ranges::find(tried, page) != tried.end()) continue;
     const PageMark mark = mark_frame(connection, page, frame);
     if (mark.page != 0 && mark.sum == absent_page) continue;
     if (mark.page != 0) return mark;
@@ -143,12 +148,11 @@ PageMark mark_last(Connection& connection, const WalIndex& index) {
 
 PageMark mark_highest(Connection& connection, const WalIndex& index) {
   if (index.page_size != summed_page_bytes) return {};
-  const std::uint32_t pages = read_frame_header(connection, index.frames).pages;
   std::uint32_t highest = 0;
   std::uint32_t its_frame = 0;
   for (std::uint32_t frame = index.written_back + 1; frame <= index.frames; ++frame) {
-    const std::uint32_t page = read_frame_header(connection, frame).page;
-    if (page < highest || page > pages) continue;
+    const std::uint32_t page = page_in_frame(connection, frame);
+    if (page < highest || page > index.pages) continue;
     highest = page;
     its_frame = frame;
   }

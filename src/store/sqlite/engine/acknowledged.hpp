@@ -11,12 +11,13 @@
 
 namespace perdure::sqlite {
 
-/// What SQLite says of the WAL, and the header of its file.
+/// What SQLite says of the WAL.
 struct WalIndex {
   std::array<std::uint32_t, 2> salts{};  ///< Others whenever the WAL is begun anew.
   std::uint32_t frames = 0;              ///< Up to and with the last commit.
   std::uint32_t written_back = 0;        ///< So many of them are in the main file.
   std::uint32_t page_size = 0;
+  std::uint32_t pages = 0;  ///< Of the store, after the last commit.
 
   bool operator==(const WalIndex&) const = default;
 };
@@ -24,9 +25,8 @@ struct WalIndex {
 /// Nothing if it cannot be read, or is just being changed. To be asked in one's turn.
 [[nodiscard]] std::optional<WalIndex> read_wal_index(Connection& connection) noexcept;
 
-/// Clears the two copies of the header of the index, in the memory that all processes on the file
-/// share; whoever reads next builds the index anew. To be done in one's turn, before SQLite itself
-/// has opened the WAL.
+/// Clears the two copies of the header of its index; whoever reads next builds the index anew. To be
+/// done in one's turn.
 void forget_wal_index(Connection& connection);
 
 // Keeps the record of acknowledged frames (lock_file.hpp), and says at opening whether

@@ -160,11 +160,16 @@ std::size_t Connection::reserved_bytes() const {
   return static_cast<std::size_t>(bytes);
 }
 
+sqlite3_file* Connection::file(int which) const {
+  sqlite3_file* found = nullptr;
+  sqlite3_file_control(handle_.get(), "main", which, static_cast<void*>(&found));
+  return found;
+}
+
 int Connection::read_file(int which, void* bytes, std::size_t count, std::int64_t offset) const {
-  sqlite3_file* file = nullptr;
-  sqlite3_file_control(handle_.get(), "main", which, static_cast<void*>(&file));
-  if (file == nullptr || file->pMethods == nullptr) return SQLITE_IOERR_READ;
-  return file->pMethods->xRead(file, bytes, static_cast<int>(count), offset);
+  sqlite3_file* from = file(which);
+  if (from == nullptr || from->pMethods == nullptr) return SQLITE_IOERR_READ;
+  return from->pMethods->xRead(from, bytes, static_cast<int>(count), offset);
 }
 
 void Connection::execute(const std::string& script) {

@@ -123,8 +123,9 @@ class Connection {
   /// to `wrong`, which must outlive this.
   void note_wrong_pages(std::vector<std::uint32_t>* wrong) { vfs_->note_wrong_pages(wrong); }
 
-  /// Reads, past SQLite, from the main file (SQLITE_FCNTL_FILE_POINTER) or from its WAL
-  /// (SQLITE_FCNTL_JOURNAL_POINTER), by the descriptor that SQLite has: to close one of ours would
+  /// The main file (SQLITE_FCNTL_FILE_POINTER), or its WAL (SQLITE_FCNTL_JOURNAL_POINTER).
+  [[nodiscard]] sqlite3_file* file(int which) const;
+  /// Reads from it, past SQLite, by the descriptor that SQLite has: to close one of ours would
   /// drop the locks that this process has of the file. Returns a result code.
   int read_file(int which, void* bytes, std::size_t count, std::int64_t offset = 0) const;
 
