@@ -19,7 +19,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/page_layout.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
-#include "sqlite/salvage/page_source.hpp"
+#include "sqlite/salvage/row_finder.hpp"
 
 namespace perdure {
 namespace {

@@ -45,9 +45,6 @@ class CheckRun final : public rules::CheckRun {
 /// Everything of the session with this number.
 void check_session(CheckRun& run, std::int64_t number);
 
-/// What forks share of sessions that were removed.
-void check_shared(CheckRun& run);
-
 /// What belongs to no session in particular: blobs, keys, counters; and rows that name
 /// a session or a segment that is not there.
 void check_rest(CheckRun& run);

@@ -36,6 +36,17 @@ namespace perdure::sqlite {
 
 namespace {
 
+/// The commit the changes belong to, after its entries were appended.
+struct CallScope {
+  SessionId id;
+  std::int64_t session = 0;
+  SegmentId segment = 0;
+  Fence fence = 0;
+  Position first = 0;
+  Position head = 0;
+  Timestamp at{};
+};
+
 std::optional<Call> find_call(Connection& db, std::int64_t session, Position position) {
   Rows rows =
       db.query(sql(select_call, "WHERE c.session = ? AND c.position = ?"), session, position);
@@ -153,8 +164,7 @@ Result<std::int64_t> apply(Connection& db, const CallScope& scope, const Settle&
   return (call->state == CallState::in_doubt ? 1 : 0) - (was_in_doubt ? 1 : 0);
 }
 
-}  // namespace
-
+// In order. Returns by how much the number of calls in doubt changed.
 Result<std::int64_t> apply_calls(Connection& db, const CallScope& scope,
                                  const std::vector<CallChange>& changes) {
   std::int64_t attention = 0;
@@ -169,8 +179,6 @@ Result<std::int64_t> apply_calls(Connection& db, const CallScope& scope,
 // The main path of the store. The order of the checks is the contract's: receipt,
 // lease, head, then everything else; any failure leaves the savepoint to undo what
 // was written before it.
-
-namespace {
 
 // What a commit reads and writes of the session's row.
 struct State {

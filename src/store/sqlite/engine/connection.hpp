@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -167,14 +168,8 @@ class Connection {
   void check(int code) const {
     if (code != SQLITE_OK) raise(code);
   }
-  void bind(sqlite3_stmt* statement, int index, std::int64_t value, Destructor) const {
-    check(sqlite3_bind_int64(statement, index, value));
-  }
-  void bind(sqlite3_stmt* statement, int index, std::uint64_t value, Destructor) const {
+  void bind(sqlite3_stmt* statement, int index, std::integral auto value, Destructor) const {
     check(sqlite3_bind_int64(statement, index, static_cast<std::int64_t>(value)));
-  }
-  void bind(sqlite3_stmt* statement, int index, int value, Destructor) const {
-    check(sqlite3_bind_int64(statement, index, value));
   }
   void bind(sqlite3_stmt* statement, int index, std::string_view text, Destructor keep) const {
     const char* data = text.empty() ? "" : text.data();

@@ -3,8 +3,6 @@
 // overwritten in its row, free pages are given back, the unused parts of pages are
 // overwritten, and the WAL is written back and cut to nothing, in this order.
 
-#include "sqlite/retention/erase.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

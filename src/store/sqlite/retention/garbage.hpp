@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -34,5 +37,9 @@ struct Sweep {
 
 /// Gives free pages back. The file itself shrinks when the WAL is written back.
 [[nodiscard]] Result<Freed> shrink_file(Slices& slices);
+
+/// The page of a tree with zeros in its unused parts; empty if they are zeros already, or
+/// if it does not look like such a page.
+[[nodiscard]] std::optional<std::string> scrubbed(std::string_view page, std::uint32_t number);
 
 }  // namespace perdure::sqlite
