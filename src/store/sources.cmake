@@ -82,7 +82,6 @@ set(PERDURE_STORE_SOURCES
     rules/stored_rows.cpp
     seam.cpp
     sqlite/check/check.cpp
-    sqlite/check/check_session.cpp
     sqlite/engine/acknowledged.cpp
     sqlite/engine/commit.cpp
     sqlite/engine/connection.cpp
@@ -104,9 +103,6 @@ set(PERDURE_STORE_SOURCES
     sqlite/opening/opening.cpp
     sqlite/retention/erase.cpp
     sqlite/retention/garbage.cpp
-    sqlite/retention/prune.cpp
-    sqlite/salvage/page_source.cpp
-    sqlite/salvage/repair.cpp
     sqlite/salvage/row_finder.cpp
     sqlite/salvage/salvage.cpp
     sqlite/sqlite_store.cpp
@@ -142,8 +138,8 @@ set(PERDURE_STORE_TESTS
     sqlite/engine/log_room_test.cpp
     sqlite/engine/page_sums_test.cpp
     sqlite/engine/summing_vfs_test.cpp
-    sqlite/engine/wal_record_test.cpp
     sqlite/engine/take_turn_test.cpp
+    sqlite/engine/wal_record_test.cpp
     sqlite/retention/erase_test.cpp
     summary_test.cpp)
 
