@@ -198,7 +198,6 @@ class SqliteStore final : public SqliteRoles {
   }
 
   Result<std::vector<Remark>> doctor() override {
-    if (auto here = process_.check(); !here) return forward(here);
     return readers_.read([&](Connection& db) -> Result<std::vector<Remark>> {
       return std::vector{look_at_syncs(options_.open.durability),
                          look_at_sums(db.reserved_bytes() == sum_bytes),

@@ -414,13 +414,12 @@ class SqliteSession final : public rules::StoredSession {
   std::uint64_t count(rules::RowKind kind, SegmentId segment) override {
     switch (kind) {
       case rules::RowKind::entries:
-        return number_of(db_.query("SELECT count(*) FROM entry WHERE id BETWEEN ? AND ?",
-                                   entry_key(segment, 0), entry_key(segment, position_max)));
+        return db_.number("SELECT count(*) FROM entry WHERE id BETWEEN ? AND ?",
+                          entry_key(segment, 0), entry_key(segment, position_max));
       case rules::RowKind::checkpoints:
-        return number_of(
-            db_.query("SELECT count(*) FROM checkpoint WHERE session = ?", session_.number));
+        return db_.number("SELECT count(*) FROM checkpoint WHERE session = ?", session_.number);
       case rules::RowKind::calls:
-        return number_of(db_.query("SELECT count(*) FROM call WHERE session = ?", session_.number));
+        return db_.number("SELECT count(*) FROM call WHERE session = ?", session_.number);
     }
     return 0;
   }
@@ -436,8 +435,6 @@ class SqliteSession final : public rules::StoredSession {
   }
 
  private:
-  static std::uint64_t number_of(Rows rows) { return rows.next() ? rows.number(0) : 0; }
-
   Connection& db_;
   const rules::StoredSummary& session_;
 };
@@ -528,9 +525,16 @@ Digest hash_blob(Connection& db, std::int64_t number, std::uint64_t& size) {
   return hash.finish();
 }
 
-// In a damaged page keys may be in any order, and going from one to the next have no end.
-void require_progress(std::int64_t before, std::int64_t now) {
-  if (now <= before) throw SqliteError(SQLITE_CORRUPT, "its keys are out of order");
+// Goes from one key to the next: `next` selects the first one above a key, and `visit` returns the
+// one to go on from. In a damaged page keys may be in any order, and this have no end.
+template <class Visit>
+void skip_through(CheckRun& run, std::string_view next, std::int64_t above, Visit visit) {
+  while (run.go_on()) {
+    const auto key = run.db.find_integer(next, above);
+    if (!key) return;
+    if (*key <= above) throw SqliteError(SQLITE_CORRUPT, "its keys are out of order");
+    above = visit(*key);
+  }
 }
 
 void check_blob(CheckRun& run, std::int64_t number) {
@@ -548,16 +552,11 @@ void check_blob(CheckRun& run, std::int64_t number) {
 }
 
 void check_blobs(CheckRun& run) {
-  std::int64_t number = 0;
-  while (run.go_on()) {
-    {
-      Rows rows = run.db.query("SELECT num FROM blob WHERE num > ? ORDER BY num LIMIT 1", number);
-      if (!rows.next()) return;
-      require_progress(number, rows.integer(0));
-      number = rows.integer(0);
-    }
-    run.guard({}, fmt::format("blob number {}", number), [&] { check_blob(run, number); });
-  }
+  skip_through(
+      run, "SELECT num FROM blob WHERE num > ? ORDER BY num LIMIT 1", 0, [&](std::int64_t number) {
+        run.guard({}, fmt::format("blob number {}", number), [&] { check_blob(run, number); });
+        return number;
+      });
 }
 
 bool is_session_known(Connection& db, std::int64_t session) {
@@ -573,20 +572,14 @@ bool is_session_known(Connection& db, std::int64_t session) {
 void check_sessions_named_by(CheckRun& run, std::string_view table) {
   const std::string next =
       fmt::format("SELECT session FROM {} WHERE session > ? ORDER BY session LIMIT 1", table);
-  std::int64_t session = std::numeric_limits<std::int64_t>::min();
-  while (true) {
-    {
-      Rows rows = run.db.query(next, session);
-      if (!rows.next()) return;
-      require_progress(session, rows.integer(0));
-      session = rows.integer(0);
-    }
-    if (is_session_known(run.db, session)) continue;
+  skip_through(run, next, std::numeric_limits<std::int64_t>::min(), [&](std::int64_t session) {
+    if (is_session_known(run.db, session)) return session;
     run.found.add(
         Fault::reference, {},
         fmt::format("there are rows of session number {} in table {}, and no such session", session,
                     table));
-  }
+    return session;
+  });
 }
 
 // A segment of a removed session stays as long as a fork shares it.
@@ -598,22 +591,17 @@ bool is_segment_needed(Connection& db, SegmentId segment) {
 }
 
 void check_segments_named_by_entries(CheckRun& run) {
-  std::int64_t key = 0;
-  while (true) {
-    {
-      Rows rows = run.db.query("SELECT id FROM entry WHERE id >= ? ORDER BY id LIMIT 1", key);
-      if (!rows.next()) return;
-      require_progress(key - 1, rows.integer(0));
-      key = rows.integer(0);
-    }
-    const auto segment = static_cast<SegmentId>(key) >> 32U;
-    if (!is_segment_needed(run.db, segment)) {
-      run.found.add(Fault::reference, {},
-                    fmt::format("there are entries of segment {}, and no such segment", segment));
-    }
-    if (segment >= 0x7FFF'FFFF) return;
-    key = entry_key(segment + 1, 0);
-  }
+  skip_through(
+      run, "SELECT id FROM entry WHERE id > ? ORDER BY id LIMIT 1", -1, [&](std::int64_t key) {
+        const auto segment = static_cast<SegmentId>(key) >> 32U;
+        if (!is_segment_needed(run.db, segment)) {
+          run.found.add(
+              Fault::reference, {},
+              fmt::format("there are entries of segment {}, and no such segment", segment));
+        }
+        return segment >= 0x7FFF'FFFF ? std::numeric_limits<std::int64_t>::max()
+                                      : entry_key(segment + 1, 0) - 1;
+      });
 }
 
 void check_counter(CheckRun& run, std::string_view name, std::string_view highest) {

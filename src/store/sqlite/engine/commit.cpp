@@ -282,12 +282,12 @@ Result<void> consume(Connection& db, const State& state, const Batch& batch) {
 
 Result<void> check_end(Connection& db, const State& state, const Lease& lease, const Batch& batch) {
   if (!batch.status || !rules::is_settled_end(batch.status->status)) return {};
-  Rows rows = db.query(
+  const auto open = db.find_integer(
       "SELECT min(position) FROM call WHERE session = ? "
       "AND state IN ('intended', 'dispatched', 'in_doubt')",
       state.session);
-  if (!rows.next() || rows.is_null(0)) return {};
-  return rules::refuse_end(lease.session, rows.number(0));
+  if (!open) return {};
+  return rules::refuse_end(lease.session, static_cast<Position>(*open));
 }
 
 void name_head(Connection& db, State& state, const NewCheckpoint& checkpoint, Timestamp at) {

@@ -113,8 +113,33 @@ class Connection {
     return Rows(statement, rows_read_);
   }
 
-  /// Makes a statement ready that may be needed when nothing can be prepared any more.
-  void prepare(std::string_view sql) { prepared(sql); }
+  /// The first column of the first row; empty if there is none, or it is NULL.
+  template <class... Args>
+  [[nodiscard]] std::optional<std::int64_t> find_integer(std::string_view sql,
+                                                         const Args&... args) {
+    Rows rows = query(sql, args...);
+    if (!rows.next() || rows.is_null(0)) return std::nullopt;
+    return rows.integer(0);
+  }
+  /// The same; 0 if there is none.
+  template <class... Args>
+  [[nodiscard]] std::uint64_t number(std::string_view sql, const Args&... args) {
+    return static_cast<std::uint64_t>(find_integer(sql, args...).value_or(0));
+  }
+  /// The first column of all rows.
+  template <class... Args>
+  [[nodiscard]] std::vector<std::int64_t> integers(std::string_view sql, const Args&... args) {
+    std::vector<std::int64_t> found;
+    Rows rows = query(sql, args...);
+    while (rows.next()) found.push_back(rows.integer(0));
+    return found;
+  }
+
+  /// The statement, made ready if it is not: also one that may be needed when nothing can be prepared
+  /// any more.
+  sqlite3_stmt* prepared(std::string_view sql);
+  /// Runs one that returns no rows, with what is bound to it.
+  void finish(sqlite3_stmt* statement);
 
   /// In a file that has no page yet, makes room for sums in all its pages.
   void make_room_for_sums();
@@ -154,8 +179,6 @@ class Connection {
   };
   using Destructor = void (*)(void*);
 
-  sqlite3_stmt* prepared(std::string_view sql);
-  void finish(sqlite3_stmt* statement);
   [[noreturn]] void raise(int code) const;
 
   template <class... Args>

@@ -41,8 +41,7 @@ std::int64_t count_sessions(Connection& db) {
   for (const char* query : {"SELECT value FROM meta WHERE key = 'sessions'",
                             "SELECT num FROM session ORDER BY num DESC LIMIT 1"}) {
     try {
-      Rows rows = db.query(query);
-      if (rows.next()) count = std::max(count, rows.integer(0));
+      count = std::max(count, db.find_integer(query).value_or(0));
     } catch (const SqliteError& error) {
       if (!error.is_damage()) throw;
     }
@@ -105,15 +104,12 @@ std::vector<Stretch> not_pruned(Connection& db, const Stretch& stretch) {
 }
 
 std::vector<std::int64_t> readable_sessions(Connection& db) {
-  std::vector<std::int64_t> numbers;
   try {
-    Rows rows = db.query("SELECT num FROM session ORDER BY num");
-    while (rows.next()) numbers.push_back(rows.integer(0));
-    return numbers;
+    return db.integers("SELECT num FROM session ORDER BY num");
   } catch (const SqliteError& error) {
     if (!error.is_damage()) throw;
   }
-  numbers.clear();
+  std::vector<std::int64_t> numbers;
   const std::int64_t count = count_sessions(db);
   for (std::int64_t number = 1; number <= count; ++number) {
     try {
@@ -146,9 +142,8 @@ std::optional<Position> next_child(Connection& db, SegmentId segment, Position p
 }
 
 Version newest_version(Connection& db, std::int64_t session) {
-  Rows rows = db.query(
-      "SELECT version FROM checkpoint WHERE session = ? ORDER BY version DESC LIMIT 1", session);
-  return rows.next() ? rows.number(0) : 0;
+  return db.number("SELECT version FROM checkpoint WHERE session = ? ORDER BY version DESC LIMIT 1",
+                   session);
 }
 
 using Where = std::pair<SegmentId, Position>;
@@ -222,11 +217,9 @@ Position kept_before(Connection& db, const OwnedSegment& owned, Version version,
         owned.session, version);
     if (rows.next() && rows.number(0) == owned.segment) before = rows.number(1);
   }
-  Rows rows = db.query(
-      "SELECT parent_position FROM segment WHERE parent = ? AND parent_position < ? "
-      "ORDER BY parent_position DESC LIMIT 1",
-      owned.segment, position);
-  return rows.next() ? std::max(before, rows.number(0)) : before;
+  return std::max(before, db.number("SELECT max(parent_position) FROM segment WHERE parent = ? AND "
+                                    "parent_position < ?",
+                                    owned.segment, position));
 }
 
 // A session's own segments divide its positions among them by time: each covers
@@ -259,17 +252,16 @@ bool is_in_shadow(Connection& db, Place place) {
 
 // The session's own segment that covers the position, or else its oldest one.
 SegmentId own_segment(Connection& db, std::int64_t session, Position position) {
-  {
-    Rows covering = db.query(
-        "SELECT num FROM segment WHERE session = ? AND first <= ? ORDER BY first DESC, num DESC "
-        "LIMIT 1",
-        session, position);
-    if (covering.next()) return covering.number(0);
+  auto segment = db.find_integer(
+      "SELECT num FROM segment WHERE session = ? AND first <= ? ORDER BY first DESC, num DESC "
+      "LIMIT 1",
+      session, position);
+  if (!segment) {
+    segment = db.find_integer(
+        "SELECT num FROM segment WHERE session = ? ORDER BY first, num LIMIT 1", session);
   }
-  Rows oldest =
-      db.query("SELECT num FROM segment WHERE session = ? ORDER BY first, num LIMIT 1", session);
-  if (!oldest.next()) throw SqliteError(SQLITE_CORRUPT, "a session has no segment");
-  return oldest.number(0);
+  if (!segment) throw SqliteError(SQLITE_CORRUPT, "a session has no segment");
+  return static_cast<SegmentId>(*segment);
 }
 
 // Before all entries is where the first one is, or will be.
@@ -344,9 +336,7 @@ Part read_segment(const Rows& rows) {
 
 std::optional<std::int64_t> find_session(Connection& db, const SessionId& id) {
   try {
-    Rows rows = db.query("SELECT num FROM session WHERE id = ?", id.text());
-    if (!rows.next()) return std::nullopt;
-    return rows.integer(0);
+    return db.find_integer("SELECT num FROM session WHERE id = ?", id.text());
   } catch (const SqliteError& error) {
     if (!error.is_damage()) throw;
   }

@@ -203,9 +203,7 @@ std::unexpected<Error> missing(const BlobRef& ref) {
 }
 
 std::optional<std::int64_t> find_blob(Connection& db, const BlobRef& ref) {
-  Rows rows = db.query("SELECT num FROM blob WHERE hash = ? AND size = ?", ref.digest, ref.size);
-  if (!rows.next()) return std::nullopt;
-  return rows.integer(0);
+  return db.find_integer("SELECT num FROM blob WHERE hash = ? AND size = ?", ref.digest, ref.size);
 }
 
 std::string read_range(Connection& db, std::int64_t number, std::uint64_t offset,

@@ -443,13 +443,8 @@ namespace {
 
 constexpr std::int64_t application_id = 0x50445552;  // "PDUR"
 
-std::int64_t pragma(Connection& connection, const char* statement) {
-  Rows rows = connection.query(statement);
-  return rows.next() ? rows.integer(0) : 0;
-}
-
 bool is_empty(Connection& connection) {
-  return pragma(connection, "SELECT count(*) FROM sqlite_schema") == 0;
+  return connection.number("SELECT count(*) FROM sqlite_schema") == 0;
 }
 
 static_assert(format_number == rules::first_format + static_cast<std::int64_t>(own_steps.size()));
@@ -469,12 +464,13 @@ void set_file_layout(Connection& connection) {
 }
 
 std::int64_t read_format(Connection& connection) {
-  return pragma(connection, "PRAGMA user_version");
+  return connection.find_integer("PRAGMA user_version").value_or(0);
 }
 
 Result<void> check_format(Connection& connection, FormatSteps steps) {
   if (is_empty(connection)) return {};
-  return check_numbers(pragma(connection, "PRAGMA application_id"), read_format(connection), steps);
+  return check_numbers(connection.find_integer("PRAGMA application_id").value_or(0),
+                       read_format(connection), steps);
 }
 
 Result<void> check_numbers(std::int64_t application, std::int64_t found, FormatSteps steps) {

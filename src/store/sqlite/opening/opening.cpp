@@ -138,11 +138,7 @@ bool use_wal(Connection& connection) {
 class Opening {
  public:
   Opening(const SqliteOptions& options, const OpeningParts& parts)
-      : options_(options),
-        lock_file_(parts.lock_file),
-        connection_(parts.connection),
-        writer_(parts.writer),
-        readers_(parts.readers) {}
+      : options_(options), parts_(parts), connection_(parts.connection), writer_(parts.writer) {}
 
   [[nodiscard]] Result<void> run() {
     // SQLite would open it all the same, and leave a WAL behind that has the file's mode: then
@@ -194,7 +190,7 @@ class Opening {
     writer_.acknowledged().begin(index);
     read_incarnation_if_there(connection_);
     // Also without memory a transaction must be undone, or it keeps all others from writing.
-    connection_.prepare("ROLLBACK");
+    connection_.prepared("ROLLBACK");
     writer_.gate().open();
     return {};
   }
@@ -216,7 +212,7 @@ class Opening {
                             options_.path, options_.path));
   }
 
-  [[nodiscard]] bool has_failed_sync() const { return lock_file_.failures().are_open(); }
+  [[nodiscard]] bool has_failed_sync() const { return parts_.lock_file.failures().are_open(); }
 
   void look_for_loss() {
     // What was to be synced later may go with a failed sync.
@@ -242,8 +238,8 @@ class Opening {
     opened_.is_damaged = true;
     // The damage may be a checkpoint cut off half-way, whose WAL is gone.
     look_for_loss();
-    readers_.tolerate_damage();
-    auto readable = readers_.read([&](Connection& db) -> Result<void> {
+    parts_.readers.tolerate_damage();
+    auto readable = parts_.readers.read([&](Connection& db) -> Result<void> {
       if (auto checked = check_format(db, options_.steps); !checked) return checked;
       require_tables(db);
       read_incarnation_if_there(db);
@@ -273,16 +269,15 @@ class Opening {
                                                SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
     writer_.acknowledged().end_write_back(code == SQLITE_OK);
     if (code != SQLITE_OK) throw error_of(connection_.handle(), code);
-    auto failures = lock_file_.failures();
+    auto failures = parts_.lock_file.failures();
     failures.recovered = failures.seen;
-    lock_file_.set_failures(failures);
+    parts_.lock_file.set_failures(failures);
   }
 
   const SqliteOptions& options_;
-  LockFile& lock_file_;
+  const OpeningParts& parts_;
   Connection& connection_;
   Writer& writer_;
-  Readers& readers_;
   bool had_wal_ = false;  ///< A file that never had one, or is a backup, cannot lack one.
   Opened opened_;
 };

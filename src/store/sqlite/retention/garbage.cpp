@@ -47,9 +47,7 @@ struct Candidate {
 };
 
 std::optional<std::int64_t> owner_of(Connection& db, SegmentId segment) {
-  Rows rows = db.query("SELECT session FROM segment WHERE num = ?", segment);
-  if (!rows.next()) return std::nullopt;
-  return rows.integer(0);
+  return db.find_integer("SELECT session FROM segment WHERE num = ?", segment);
 }
 
 // The slice's entries. Their bodies are measured, not read.
@@ -101,73 +99,46 @@ void leave_out_seen(Connection& db, const OwnedSegment& owned, std::vector<Candi
   });
 }
 
-struct Range {
-  Position first = 0;
-  Position last = 0;
-};
-
-/// What calls need of a stretch of a segment. It starts from the few calls that can name an
-/// entry there, never from the forks that share it: those may be thousands.
-class Needs {
- public:
-  Needs(Connection& db, const OwnedSegment& owned, Range range)
-      : db_(db), owned_(owned), range_(range) {
-    add_for_open_calls();
-    add_results_of_owner();
-    add_results_of_forks();
-  }
-
-  [[nodiscard]] bool contains(Position position) const { return needed_.contains(position); }
-
- private:
+// What calls need of a slice. It starts from the few calls that can name an entry there, never from
+// the forks that share it: those may be thousands.
+std::set<Position> needed_by_calls(Connection& db, const OwnedSegment& owned, Position first,
+                                   Position last) {
+  std::set<Position> needed;
+  const auto add = [&](std::int64_t session, Position position) {
+    if (position < first || position > last) return;
+    if (session != owned.session) {
+      const auto place = find_entry(db, session, position);
+      if (!place || place->segment != owned.segment) return;
+    }
+    needed.insert(position);
+  };
   // As many as there are tools running in the whole store.
-  void add_for_open_calls() {
-    Rows rows = db_.query(
-        "SELECT session, position, args, result FROM call "
-        "WHERE state IN ('intended', 'dispatched', 'in_doubt')");
-    while (rows.next()) {
-      for (const int column : {1, 2, 3}) {
-        if (!rows.is_null(column)) add(rows.integer(0), rows.number(column));
-      }
+  Rows open = db.query(
+      "SELECT session, position, args, result FROM call "
+      "WHERE state IN ('intended', 'dispatched', 'in_doubt')");
+  while (open.next()) {
+    for (const int column : {1, 2, 3}) {
+      if (!open.is_null(column)) add(open.integer(0), open.number(column));
     }
   }
-
-  void add_results_of_owner() {
-    Rows rows = db_.query(
-        "SELECT result FROM call WHERE session = ? AND result BETWEEN ? AND ? AND key IS NOT NULL "
-        "AND result IS NOT NULL AND state IN ('succeeded', 'abandoned')",
-        owned_.session, range_.first, range_.last);
-    while (rows.next()) needed_.insert(rows.number(0));
-  }
-
+  Rows own = db.query(
+      "SELECT result FROM call WHERE session = ? AND result BETWEEN ? AND ? AND key IS NOT NULL "
+      "AND result IS NOT NULL AND state IN ('succeeded', 'abandoned')",
+      owned.session, first, last);
+  while (own.next()) needed.insert(own.number(0));
   // The intent is an entry of the fork's own; a result that the fork shares was there before it.
-  void add_results_of_forks() {
-    Rows rows = db_.query(
-        "SELECT session, result FROM call WHERE result BETWEEN ? AND ? AND result < position "
-        "AND key IS NOT NULL AND state IN ('succeeded', 'abandoned')",
-        range_.first, range_.last);
-    while (rows.next()) add(rows.integer(0), rows.number(1));
-  }
-
-  void add(std::int64_t session, Position position) {
-    if (position < range_.first || position > range_.last) return;
-    if (session != owned_.session) {
-      const auto place = find_entry(db_, session, position);
-      if (!place || place->segment != owned_.segment) return;
-    }
-    needed_.insert(position);
-  }
-
-  Connection& db_;
-  const OwnedSegment owned_;
-  const Range range_;
-  std::set<Position> needed_;
-};
+  Rows of_forks = db.query(
+      "SELECT session, result FROM call WHERE result BETWEEN ? AND ? AND result < position "
+      "AND key IS NOT NULL AND state IN ('succeeded', 'abandoned')",
+      first, last);
+  while (of_forks.next()) add(of_forks.integer(0), of_forks.number(1));
+  return needed;
+}
 
 void leave_out_needed(Connection& db, const OwnedSegment& owned, std::vector<Candidate>& entries) {
   if (entries.empty()) return;
-  const Needs needs(db, owned, {entries.front().position, entries.back().position});
-  std::erase_if(entries, [&](const Candidate& entry) { return needs.contains(entry.position); });
+  const auto needed = needed_by_calls(db, owned, entries.front().position, entries.back().position);
+  std::erase_if(entries, [&](const Candidate& entry) { return needed.contains(entry.position); });
 }
 
 // Rows neither overlap nor touch, so those that touch a shadow are neighbours.
@@ -247,41 +218,25 @@ struct Plan {
   std::int64_t session = 0;
   Version newest_from = 0;
   Position last = 0;  ///< What comes after it is not looked at, or a busy session has no end.
-  std::vector<SegmentId> segments{};
+  std::vector<std::int64_t> segments{};
 };
 
 Version newest_from(Connection& db, std::int64_t session, std::uint64_t last) {
   constexpr std::uint64_t many = std::numeric_limits<std::int64_t>::max();
-  if (last == 0) {
-    Rows rows = db.query("SELECT version + 1 FROM session WHERE num = ?", session);
-    return rows.next() ? rows.number(0) : 0;
-  }
-  Rows rows = db.query(
+  if (last == 0) return db.number("SELECT version + 1 FROM session WHERE num = ?", session);
+  return db.number(
       "SELECT version FROM checkpoint WHERE session = ? ORDER BY version DESC LIMIT 1 OFFSET ?",
       session, std::min(last - 1, many));
-  return rows.next() ? rows.number(0) : 0;
-}
-
-Position last_position(Connection& db, std::int64_t session) {
-  Rows rows = db.query("SELECT next - 1 FROM session WHERE num = ?", session);
-  return rows.next() ? rows.number(0) : 0;
 }
 
 Result<Plan> make_plan(Connection& db, const SessionId& id, const Keep& keep) {
   auto session = require_session(db, id);
   if (!session) return forward(session);
-  Plan plan{.session = *session,
-            .newest_from = newest_from(db, *session, keep.last),
-            .last = last_position(db, *session)};
-  Rows rows = db.query("SELECT num FROM segment WHERE session = ? ORDER BY num", *session);
-  while (rows.next()) plan.segments.push_back(rows.number(0));
-  return plan;
-}
-
-std::uint64_t count_versions(Connection& db, const Plan& plan) {
-  Rows rows = db.query("SELECT count(*) FROM checkpoint WHERE session = ? AND version < ?",
-                       plan.session, plan.newest_from);
-  return rows.next() ? rows.number(0) : 0;
+  return Plan{
+      .session = *session,
+      .newest_from = newest_from(db, *session, keep.last),
+      .last = db.number("SELECT next - 1 FROM session WHERE num = ?", *session),
+      .segments = db.integers("SELECT num FROM segment WHERE session = ? ORDER BY num", *session)};
 }
 
 // Returns how many.
@@ -323,7 +278,11 @@ Result<Pruned> SqliteRoles::prune(const SessionId& session, const Keep& keep,
   Slices slices(access_.writer, progress);
   auto plan = access_.readers.read([&](Connection& db) -> Result<Plan> {
     auto made = make_plan(db, session, keep);
-    if (made) slices.step.total = count_versions(db, *made) + made->segments.size();
+    if (!made) return made;
+    slices.step.total =
+        made->segments.size() +
+        db.number("SELECT count(*) FROM checkpoint WHERE session = ? AND version < ?",
+                  made->session, made->newest_from);
     return made;
   });
   if (!plan) return forward(plan);
@@ -331,8 +290,8 @@ Result<Pruned> SqliteRoles::prune(const SessionId& session, const Keep& keep,
   auto removed = remove_names(slices, *plan, keep);
   if (!removed) return forward(removed);
   Pruned done{.versions = *removed};
-  for (const SegmentId segment : plan->segments) {
-    Sweep sweep{.segment = segment, .to = plan->last};
+  for (const std::int64_t segment : plan->segments) {
+    Sweep sweep{.segment = static_cast<SegmentId>(segment), .to = plan->last};
     auto swept = slices.run_counted([&](Connection& db) { return sweep_slice(db, sweep); });
     if (!swept) return forward(swept);
     done.entries += sweep.freed.items;
@@ -456,11 +415,11 @@ class Clearing {
 
   // Branches are younger than what they leave.
   std::optional<Sweep> next_segment(Connection& db) const {
-    Rows rows =
-        db.query("SELECT num FROM segment WHERE session = ? AND num < ? ORDER BY num DESC LIMIT 1",
-                 session_, below_);
-    if (!rows.next()) return std::nullopt;
-    return Sweep{.segment = rows.number(0), .to = position_max};
+    const auto segment = db.find_integer(
+        "SELECT num FROM segment WHERE session = ? AND num < ? ORDER BY num DESC LIMIT 1", session_,
+        below_);
+    if (!segment) return std::nullopt;
+    return Sweep{.segment = static_cast<SegmentId>(*segment), .to = position_max};
   }
 
   bool clear_segment(Connection& db) {
@@ -485,15 +444,13 @@ class Clearing {
 
   void delete_segment(Connection& db) {
     const SegmentId segment = segment_->segment;
-    {
-      Rows rows = db.query(
-          "SELECT p.session FROM segment g JOIN segment p ON p.num = g.parent WHERE g.num = ? "
-          "AND p.session <> ? AND NOT EXISTS (SELECT 1 FROM session WHERE num = p.session)",
-          segment, session_);
-      if (rows.next()) {
-        parents_.push_back(rows.integer(0));
-        db.run("INSERT OR IGNORE INTO garbage VALUES (?, '')", parents_.back());
-      }
+    const auto parent = db.find_integer(
+        "SELECT p.session FROM segment g JOIN segment p ON p.num = g.parent WHERE g.num = ? "
+        "AND p.session <> ? AND NOT EXISTS (SELECT 1 FROM session WHERE num = p.session)",
+        segment, session_);
+    if (parent) {
+      parents_.push_back(*parent);
+      db.run("INSERT OR IGNORE INTO garbage VALUES (?, '')", *parent);
     }
     db.run("DELETE FROM pruned WHERE segment = ?", segment);
     db.run("DELETE FROM segment WHERE num = ?", segment);
@@ -509,12 +466,9 @@ class Clearing {
 }  // namespace
 
 std::vector<std::int64_t> list_garbage(Connection& db) {
-  Rows rows = db.query(
+  return db.integers(
       "SELECT session FROM garbage WHERE session NOT IN (SELECT owner FROM transit) ORDER BY "
       "session");
-  std::vector<std::int64_t> sessions;
-  while (rows.next()) sessions.push_back(rows.integer(0));
-  return sessions;
 }
 
 Result<Freed> clear_garbage(Slices& slices, std::vector<std::int64_t> sessions) {
@@ -550,12 +504,12 @@ Result<void> check_removable(Connection& db, const Workers& workers, std::int64_
   }
   // What became of the calls of a session that was moved is the other store's to say.
   if (!summary.moved_to.empty()) return {};
-  Rows open = db.query(
+  const auto open = db.find_integer(
       "SELECT min(position) FROM call WHERE state IN ('intended', 'dispatched', 'in_doubt') "
       "AND session = ?",
       session);
-  if (!open.next() || open.is_null(0)) return {};
-  const std::string name = call_name(id, open.number(0));
+  if (!open) return {};
+  const std::string name = call_name(id, static_cast<Position>(*open));
   return fail(ErrorCode::conflict,
               fmt::format("nobody knows yet what became of call {}: resolve it first", name), name);
 }
@@ -582,25 +536,16 @@ Result<Freed> SqliteRoles::remove(const SessionId& session, const Progress& prog
 // Free pages go from the end of the file, those in use there move to the front. The file
 // itself shrinks when the WAL is written back.
 
-namespace {
-
-std::uint64_t count_of(Connection& db, std::string_view statement) {
-  Rows rows = db.query(statement);
-  return rows.next() ? rows.number(0) : 0;
-}
-
-}  // namespace
-
 Result<Freed> shrink_file(Slices& slices) {
   Freed freed;
   const std::string statement = fmt::format("PRAGMA incremental_vacuum({})", slice_pages);
   auto shrunk = slices.run([&](Connection& db) -> Result<bool> {
-    const std::uint64_t before = count_of(db, "PRAGMA page_count");
+    const std::uint64_t before = db.number("PRAGMA page_count");
     db.execute(statement);
-    const std::uint64_t after = count_of(db, "PRAGMA page_count");
-    const std::uint64_t left = count_of(db, "PRAGMA freelist_count");
+    const std::uint64_t after = db.number("PRAGMA page_count");
+    const std::uint64_t left = db.number("PRAGMA freelist_count");
     add(freed,
-        {.items = before - after, .bytes = (before - after) * count_of(db, "PRAGMA page_size")});
+        {.items = before - after, .bytes = (before - after) * db.number("PRAGMA page_size")});
     slices.step.done += before - after;
     slices.step.total = slices.step.done + left;
     return left > 0 && before > after;
@@ -662,7 +607,7 @@ Result<Freed> SqliteRoles::collect_blobs(Duration staged_for, const Progress& pr
   if (auto checked = rules::check_grace(staged_for); !checked) return forward(checked);
   Slices slices(access_.writer, progress);
   auto counted = access_.readers.read([&](Connection& db) -> Result<void> {
-    slices.step.total = count_of(db, "SELECT count(*) FROM blob");
+    slices.step.total = db.number("SELECT count(*) FROM blob");
     return {};
   });
   if (!counted) return forward(counted);

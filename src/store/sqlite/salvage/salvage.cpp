@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
-#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -51,18 +50,6 @@ namespace sqlite {
 
 namespace {
 
-std::int64_t count(Connection& db, std::string_view query) {
-  Rows rows = db.query(query);
-  return rows.next() ? rows.integer(0) : 0;
-}
-
-std::vector<std::int64_t> numbers(Connection& db, std::string_view query) {
-  std::vector<std::int64_t> found;
-  Rows rows = db.query(query);
-  while (rows.next()) found.push_back(rows.integer(0));
-  return found;
-}
-
 std::vector<std::int64_t> segments_of_entries(Connection& db) {
   std::vector<std::int64_t> found;
   std::int64_t key = 0;
@@ -87,8 +74,7 @@ void drop_impossible(Connection& db) {
 // A session's number is in the index of ids as well. A row that has another one, and nothing that is
 // its own, is a damaged byte's doing: left as it is, it would be a second session of that id.
 void mend_numbers(Connection& db) {
-  const auto wrong = numbers(
-      db,
+  const auto wrong = db.integers(
       "SELECT s.num FROM session s JOIN temp.session_id i ON i.id = s.id WHERE i.num <> s.num AND "
       "s.num IN (SELECT session FROM temp.doubtful) AND i.num NOT IN (SELECT num FROM session)");
   for (const std::int64_t number : wrong) {
@@ -124,17 +110,16 @@ void mend_segments(Connection& db) {
   db.run("UPDATE segment SET parent = NULL WHERE parent NOT IN (SELECT num FROM segment)");
   // Entries that nothing else speaks of get a session of their own.
   for (const std::int64_t segment : segments_of_entries(db)) {
-    const std::int64_t session = count(db,
-                                       "SELECT max((SELECT coalesce(max(num), 0) FROM session), "
-                                       "(SELECT coalesce(max(session), 0) FROM segment)) + 1");
+    const std::uint64_t session = db.number(
+        "SELECT max((SELECT coalesce(max(num), 0) FROM session), "
+        "(SELECT coalesce(max(session), 0) FROM segment)) + 1");
     db.run("INSERT OR IGNORE INTO segment VALUES (?, ?, 1, NULL, 0)", segment, session);
   }
 }
 
 // A removed session leaves segments behind, which forks share, but nothing else.
 void mend_sessions(Connection& db) {
-  const auto lost = numbers(
-      db,
+  const auto lost = db.integers(
       "SELECT DISTINCT g.session FROM segment g WHERE g.session NOT IN (SELECT num FROM session) "
       "AND g.session NOT IN (SELECT session FROM garbage) AND (g.session IN (SELECT session FROM "
       "receipt UNION SELECT session FROM call UNION SELECT session FROM message UNION SELECT num "
@@ -429,7 +414,7 @@ void mend_rows(Connection& db, SalvageReport& report) {
   mend_from_earlier(db);
   for (const Part& part : segments_by_number(db)) mend_entries(db, part, report);
   mend_rest(db);
-  for (const std::int64_t session : numbers(db, "SELECT num FROM session ORDER BY num")) {
+  for (const std::int64_t session : db.integers("SELECT num FROM session ORDER BY num")) {
     mend_summary(db, session);
   }
   mend_counters(db);
@@ -514,7 +499,7 @@ class SalvagedFile {
 
   /// Keeps the row, unless one with its key is there already.
   void add(const FoundRow& row) {
-    insert(row, std::string(row.shape->into));
+    insert(row, row.shape->into);
     if (row.is_doubtful && row.shape->name == "session") {
       db_.run("INSERT OR IGNORE INTO temp.doubtful VALUES (?)", row.values.front().integer);
     }
@@ -535,47 +520,24 @@ class SalvagedFile {
     mend_rows(db_, report);
     begin_anew(db_, ids, "salvaged from a damaged store");
     survey(db_, report);
-    inserts_.clear();
     db_.execute("COMMIT");
   }
 
  private:
-  struct Finalizer {
-    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-  };
-  using Statement = std::unique_ptr<sqlite3_stmt, Finalizer>;
-
-  void insert(const FoundRow& row, const std::string& into) {
-    sqlite3_stmt* statement = statement_for(*row.shape, into);
+  void insert(const FoundRow& row, std::string_view into) {
+    const std::vector<std::string_view> marks(row.shape->columns.size(), "?");
+    sqlite3_stmt* statement = db_.prepared(
+        fmt::format("INSERT OR IGNORE INTO {} VALUES ({})", into, fmt::join(marks, ", ")));
     int index = 0;
-    int code = SQLITE_OK;
     for (const Value& value : row.values) {
-      if (code == SQLITE_OK) code = bind(statement, ++index, value);
+      const int code = bind(statement, ++index, value);
+      if (code != SQLITE_OK) throw error_of(db_.handle(), code);
     }
-    if (code == SQLITE_OK) code = sqlite3_step(statement);
-    std::optional<SqliteError> error;
-    if (code != SQLITE_DONE) error = error_of(db_.handle(), code);
-    sqlite3_reset(statement);
-    sqlite3_clear_bindings(statement);
-    if (error) throw *error;
-  }
-
-  sqlite3_stmt* statement_for(const Shape& shape, const std::string& into) {
-    Statement& statement = inserts_[into];
-    if (statement) return statement.get();
-    const std::vector<std::string> marks(shape.columns.size(), "?");
-    const std::string sql =
-        fmt::format("INSERT OR IGNORE INTO {} VALUES ({})", into, fmt::join(marks, ", "));
-    sqlite3_stmt* made = nullptr;
-    const int code = sqlite3_prepare_v2(db_.handle(), sql.c_str(), -1, &made, nullptr);
-    statement.reset(made);
-    if (code != SQLITE_OK) throw error_of(db_.handle(), code);
-    return made;
+    db_.finish(statement);
   }
 
   std::atomic<std::uint64_t> rows_read_ = 0;
   Connection db_;
-  std::map<std::string, Statement> inserts_;  ///< By the table they write to.
 };
 
 Result<void> check_paths(const std::string& from, const std::string& to) {
