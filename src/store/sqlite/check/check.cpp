@@ -3,7 +3,6 @@
 #include "sqlite/check/check.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
@@ -126,8 +125,7 @@ std::map<std::string, std::string> definitions(Connection& db) {
 }
 
 void check_definitions(CheckRun& run) {
-  std::atomic<std::uint64_t> rows_read = 0;
-  Connection fresh(":memory:", "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &rows_read);
+  Connection fresh(":memory:", "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   migrate(fresh, random_ids());
   const auto there = definitions(run.db);
   for (const auto& [name, definition] : definitions(fresh)) {
@@ -429,9 +427,7 @@ class SqliteSession final : public rules::StoredSession {
   bool has_blob(const Body& body) override {
     if (body.codec() != Codec::blob) return true;
     const auto ref = body.blob();
-    return ref &&
-           db_.query("SELECT 1 FROM blob WHERE hash = ? AND size = ?", ref->digest, ref->size)
-               .next();
+    return ref && find_blob(db_, *ref);
   }
 
  private:

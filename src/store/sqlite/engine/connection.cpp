@@ -73,7 +73,7 @@ BlobView blob_view(const Digest& digest) {
 bool Rows::next() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) {
-    rows_read_->fetch_add(1, std::memory_order_relaxed);
+    if (rows_read_ != nullptr) rows_read_->fetch_add(1, std::memory_order_relaxed);
     return true;
   }
   if (code == SQLITE_DONE) return false;

@@ -50,6 +50,17 @@ class SqliteError : public std::exception {
   std::string message_;
 };
 
+/// What `work` returns; empty if what it reads is damaged.
+template <class Work>
+auto unless_damaged(Work work) -> std::optional<decltype(work())> {
+  try {
+    return work();
+  } catch (const SqliteError& error) {
+    if (!error.is_damage()) throw;
+    return std::nullopt;
+  }
+}
+
 /// What just failed there, in the words of whoever has to mend it.
 [[nodiscard]] SqliteError error_of(sqlite3* db, int code);
 
@@ -90,9 +101,9 @@ class Rows {
 
 class Connection {
  public:
-  /// `rows_read` counts the rows that statements hand out; it must outlive this.
+  /// `rows_read` counts the rows that statements hand out, if it is given; it must outlive this.
   Connection(const std::string& path, const std::string& vfs, int flags,
-             std::atomic<std::uint64_t>* rows_read);
+             std::atomic<std::uint64_t>* rows_read = nullptr);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

@@ -27,24 +27,19 @@ namespace {
 constexpr std::int64_t probes_max = 1 << 22;
 
 std::optional<Entry> probe(Connection& db, SegmentId segment, Position position) {
-  try {
+  const auto read = [&]() -> std::optional<Entry> {
     Rows rows = db.query(sql(select_entry, "WHERE id = ?"), entry_key(segment, position));
-    if (rows.next()) return read_entry(rows);
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
-  return std::nullopt;
+    return rows.next() ? std::optional(read_entry(rows)) : std::nullopt;
+  };
+  return unless_damaged(read).value_or(std::nullopt);
 }
 
 std::int64_t count_sessions(Connection& db) {
   std::int64_t count = 0;
   for (const char* query : {"SELECT value FROM meta WHERE key = 'sessions'",
                             "SELECT num FROM session ORDER BY num DESC LIMIT 1"}) {
-    try {
-      count = std::max(count, db.find_integer(query).value_or(0));
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
+    const auto most = unless_damaged([&] { return db.find_integer(query).value_or(0); });
+    count = std::max(count, most.value_or(0));
   }
   return std::min(count, probes_max);
 }
@@ -104,19 +99,15 @@ std::vector<Stretch> not_pruned(Connection& db, const Stretch& stretch) {
 }
 
 std::vector<std::int64_t> readable_sessions(Connection& db) {
-  try {
-    return db.integers("SELECT num FROM session ORDER BY num");
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
+  const auto all =
+      unless_damaged([&] { return db.integers("SELECT num FROM session ORDER BY num"); });
+  if (all) return *all;
   std::vector<std::int64_t> numbers;
   const std::int64_t count = count_sessions(db);
   for (std::int64_t number = 1; number <= count; ++number) {
-    try {
-      if (db.query("SELECT 1 FROM session WHERE num = ?", number).next()) numbers.push_back(number);
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
+    const auto is_there = unless_damaged(
+        [&] { return db.query("SELECT 1 FROM session WHERE num = ?", number).next(); });
+    if (is_there.value_or(false)) numbers.push_back(number);
   }
   return numbers;
 }
@@ -309,12 +300,11 @@ rules::Moved moved_of(Connection& db, std::int64_t session) {
 // may be one of the others.
 std::int64_t find_readable_session(Connection& db, const SessionId& id) {
   for (const std::int64_t number : readable_sessions(db)) {
-    try {
+    const auto is_it = unless_damaged([&] {
       Rows rows = db.query("SELECT id FROM session WHERE num = ?", number);
-      if (rows.next() && rows.text(0) == id.text()) return number;
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
+      return rows.next() && rows.text(0) == id.text();
+    });
+    if (is_it.value_or(false)) return number;
   }
   throw SqliteError(
       SQLITE_CORRUPT,
@@ -335,11 +325,9 @@ Part read_segment(const Rows& rows) {
 }
 
 std::optional<std::int64_t> find_session(Connection& db, const SessionId& id) {
-  try {
-    return db.find_integer("SELECT num FROM session WHERE id = ?", id.text());
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
+  const auto found = unless_damaged(
+      [&] { return db.find_integer("SELECT num FROM session WHERE id = ?", id.text()); });
+  if (found) return *found;
   return find_readable_session(db, id);
 }
 

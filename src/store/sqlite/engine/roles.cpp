@@ -202,10 +202,6 @@ std::unexpected<Error> missing(const BlobRef& ref) {
   return fail(ErrorCode::not_found, fmt::format("there is no blob {}", name), name);
 }
 
-std::optional<std::int64_t> find_blob(Connection& db, const BlobRef& ref) {
-  return db.find_integer("SELECT num FROM blob WHERE hash = ? AND size = ?", ref.digest, ref.size);
-}
-
 std::string read_range(Connection& db, std::int64_t number, std::uint64_t offset,
                        std::uint64_t size) {
   BlobReader blob(db, number);

@@ -66,11 +66,13 @@ Call read_listed_call(const Rows& rows) {
   return read_call(rows);
 }
 
+std::optional<std::int64_t> find_blob(Connection& db, const BlobRef& ref) {
+  return db.find_integer("SELECT num FROM blob WHERE hash = ? AND size = ?", ref.digest, ref.size);
+}
+
 Result<void> require_blob(Connection& db, const Body& body) {
   const auto ref = body.blob();
-  if (!ref) return {};
-  Rows rows = db.query("SELECT 1 FROM blob WHERE hash = ? AND size = ?", ref->digest, ref->size);
-  if (rows.next()) return {};
+  if (!ref || find_blob(db, *ref)) return {};
   return fail(ErrorCode::invalid_argument,
               fmt::format("blob {} was not put before it was named", to_hex(ref->digest)));
 }

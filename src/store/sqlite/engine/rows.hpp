@@ -88,6 +88,9 @@ inline constexpr std::string_view select_receipt =
     "SELECT batch, first, count, head, version, at, chain FROM receipt "
     "WHERE session = ? AND batch = ?";
 
+/// The number of its row.
+[[nodiscard]] std::optional<std::int64_t> find_blob(Connection& db, const BlobRef& ref);
+
 /// Fails: `invalid_argument` if the body refers to a blob that is not there.
 [[nodiscard]] Result<void> require_blob(Connection& db, const Body& body);
 

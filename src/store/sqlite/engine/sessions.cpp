@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,11 +40,7 @@ std::optional<SessionSummary> find(Connection& db, const Workers& workers, std::
     if (!rows.next()) return std::nullopt;
     return read_session(rows, workers);
   };
-  try {
-    return read(std::string(select_session));
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
+  if (auto found = unless_damaged([&] { return read(std::string(select_session)); })) return *found;
   // Its owner may be what cannot be read; then it is shown without one.
   return read(sql(select_session_columns, "FROM session s "));
 }
@@ -52,13 +49,9 @@ std::optional<SessionSummary> find(Connection& db, const Workers& workers, std::
 // not there, or is nobody's, the page it was on is damaged.
 std::optional<SessionSummary> find_readable(Connection& db, const Workers& workers,
                                             std::int64_t number) {
-  try {
-    auto session = find(db, workers, number);
-    if (session && !session->id.text().empty()) return session;
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
-  return std::nullopt;
+  auto session = unless_damaged([&] { return find(db, workers, number); }).value_or(std::nullopt);
+  if (session && session->id.text().empty()) session.reset();
+  return session;
 }
 
 std::vector<SessionSummary> all_readable(Connection& db, const Workers& workers) {
@@ -88,12 +81,14 @@ struct Listed {
   [[nodiscard]] auto order() const { return std::tie(at.key, at.id); }
 };
 
-void add_listed(Rows rows, SessionSort sort, std::vector<Listed>& found) {
+std::vector<Listed> read_listed(Rows rows, SessionSort sort) {
+  std::vector<Listed> found;
   while (rows.next()) {
     Listed listed{.at = {.key = rows.integer(1), .id = rows.string(2)}, .number = rows.integer(0)};
     if (sort == SessionSort::title) listed.at.key = rows.string(1);
     found.push_back(std::move(listed));
   }
+  return found;
 }
 
 // In no order. `is_damaged`: some of them cannot be read.
@@ -101,24 +96,19 @@ std::vector<Listed> candidates(Connection& db, const SessionQuery& query, bool& 
   const std::string select =
       fmt::format("SELECT num, {}, id FROM session ", rules::sort_column(query.sort));
   const std::string& prefix = query.id_prefix;
-  std::vector<Listed> found;
-  try {
-    add_listed(prefix.empty() ? db.query(select)
-                              : db.query(sql(select, "WHERE id BETWEEN ? AND ?"), prefix,
-                                         rules::last_id_with(prefix)),
-               query.sort, found);
-    return found;
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
+  auto all = unless_damaged([&] {
+    return read_listed(prefix.empty() ? db.query(select)
+                                      : db.query(sql(select, "WHERE id BETWEEN ? AND ?"), prefix,
+                                                 rules::last_id_with(prefix)),
+                       query.sort);
+  });
+  if (all) return *std::move(all);
   is_damaged = true;
-  found.clear();
+  std::vector<Listed> found;
   for (const std::int64_t number : readable_sessions(db)) {
-    try {
-      add_listed(db.query(sql(select, "WHERE num = ?"), number), query.sort, found);
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
+    auto one = unless_damaged(
+        [&] { return read_listed(db.query(sql(select, "WHERE num = ?"), number), query.sort); });
+    if (one) std::ranges::move(*one, std::back_inserter(found));
   }
   return found;
 }
@@ -137,21 +127,19 @@ void arrange(std::vector<Listed>& found, const SessionQuery& query,
 }
 
 std::vector<SessionSummary> runnable(Connection& db, const Workers& workers, Timestamp now) {
-  std::vector<SessionSummary> sessions;
-  try {
-    // Both halves repeat the condition of the index on runnable sessions, so that it is used.
+  // Both halves repeat the condition of the index on runnable sessions, so that it is used.
+  auto found = unless_damaged([&] {
     Rows rows = db.query(
         sql(select_session,
             "WHERE s.num IN (SELECT num FROM session WHERE status IN ('active', 'waiting') AND "
             "status = 'active' UNION ALL SELECT num FROM session WHERE status IN ('active', "
             "'waiting') AND status = 'waiting' AND wake_at <= ?)"),
         now);
+    std::vector<SessionSummary> sessions;
     while (rows.next()) sessions.push_back(read_session(rows, workers));
     return sessions;
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
-  return all_readable(db, workers);
+  });
+  return found ? *std::move(found) : all_readable(db, workers);
 }
 
 }  // namespace

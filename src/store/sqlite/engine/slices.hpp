@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <utility>
+
 #include "perdure/core/error.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
@@ -20,8 +22,9 @@ inline constexpr std::uint64_t slice_pages = 64;
 
 class Slices {
  public:
-  /// Both must outlive this.
-  Slices(Writer& writer, const Progress& progress) : writer_(writer), progress_(progress) {}
+  /// `writer` must outlive this.
+  explicit Slices(Writer& writer, Progress progress = {})
+      : writer_(writer), progress_(std::move(progress)) {}
 
   /// How far the work has come; for the work to keep up to date.
   Step step;
@@ -70,7 +73,7 @@ class Slices {
 
  private:
   Writer& writer_;
-  const Progress& progress_;
+  const Progress progress_;
   bool stopped_ = false;
 };
 

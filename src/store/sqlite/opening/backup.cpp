@@ -2,7 +2,6 @@
 
 #include "sqlite/opening/backup.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
@@ -95,9 +94,7 @@ Result<void> check_read(Connection& from, const std::vector<std::uint32_t>& wron
 Result<bool> copy_to(const Access& access, const PartFile& part, const Progress& progress) {
   std::vector<std::uint32_t> wrong;
   const auto from = access.readers.open();
-  std::atomic<std::uint64_t> not_counted = 0;
-  Connection to(part.path(), {}, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                &not_counted);
+  Connection to(part.path(), {}, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX);
   // Until it has its name nobody reads the copy: what a crash leaves of it is thrown away.
   to.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;");
   from->note_wrong_pages(&wrong);  // Before anything is read.

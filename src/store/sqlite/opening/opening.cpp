@@ -3,7 +3,6 @@
 #include "sqlite/opening/opening.hpp"
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -99,9 +98,7 @@ Result<void> check_header(const SqliteOptions& options) {
   const std::string& path = options.path;
   if (is_there(path + "-lock") || is_there(path + "-wal") || !has_content(path)) return {};
   std::array<char, count_at + 2> bytes{};
-  std::atomic<std::uint64_t> rows_read = 0;
-  const Connection connection(path, options.vfs, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
-                              &rows_read);
+  const Connection connection(path, options.vfs, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX);
   const int code = connection.read_file(SQLITE_FCNTL_FILE_POINTER, bytes.data(), bytes.size());
   if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) return {};
   const std::string_view header(bytes.data(), bytes.size());
@@ -223,11 +220,7 @@ class Opening {
 
   // A store whose counters are damaged can still be read.
   void read_incarnation_if_there(Connection& db) {
-    try {
-      opened_.incarnation = read_incarnation(db);
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
+    opened_.incarnation = unless_damaged([&] { return read_incarnation(db); }).value_or("");
   }
 
   // SQLite refuses the file, and every write with it; reading may still be possible.

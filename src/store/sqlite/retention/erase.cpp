@@ -291,8 +291,7 @@ Result<Freed> SqliteRoles::erase(const SessionId& session, const std::vector<Pos
   if (!keys) return forward(keys);
   Freed freed;
   std::size_t next = 0;
-  const Progress none;
-  Slices slices(access_.writer, none);
+  Slices slices(access_.writer);
   auto erased = slices.run([&](Connection& db) -> Result<bool> {
     // So that a move that has read the bodies does not take them along.
     if (!positions.empty()) {

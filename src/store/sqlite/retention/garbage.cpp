@@ -315,8 +315,7 @@ Result<Pruned> SqliteRoles::forget(const SessionId& session, Version version) {
     return {};
   });
   if (!named) return forward(named);
-  const Progress none;
-  Slices slices(access_.writer, none);
+  Slices slices(access_.writer);
   auto swept = slices.run([&](Connection& db) -> Result<bool> { return sweep_slice(db, sweep); });
   if (!swept) return forward(swept);
   return slices.finish(

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
@@ -484,7 +483,7 @@ class SalvagedFile {
  public:
   /// Makes an empty store there. Nothing of it is safe before finish().
   SalvagedFile(const std::string& path, IdSource& ids)
-      : db_(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &rows_read_) {
+      : db_(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) {
     db_.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -64000;");
     set_file_layout(db_);
     db_.execute("PRAGMA journal_mode = OFF;");
@@ -536,7 +535,6 @@ class SalvagedFile {
     db_.finish(statement);
   }
 
-  std::atomic<std::uint64_t> rows_read_ = 0;
   Connection db_;
 };
 
