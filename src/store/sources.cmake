@@ -82,48 +82,29 @@ set(PERDURE_STORE_SOURCES
     rules/stored_rows.cpp
     seam.cpp
     sqlite/check/check.cpp
-    sqlite/check/check_file.cpp
-    sqlite/check/check_rest.cpp
-    sqlite/check/check_session.cpp
     sqlite/engine/acknowledged.cpp
-    sqlite/engine/blobs.cpp
     sqlite/engine/commit.cpp
     sqlite/engine/connection.cpp
-    sqlite/engine/format.cpp
-    sqlite/engine/gate.cpp
-    sqlite/engine/inbox.cpp
-    sqlite/engine/ledger.cpp
     sqlite/engine/line.cpp
     sqlite/engine/lock_file.cpp
     sqlite/engine/log.cpp
     sqlite/engine/ownership.cpp
+    sqlite/engine/page_layout.cpp
     sqlite/engine/readers.cpp
+    sqlite/engine/roles.cpp
     sqlite/engine/rows.cpp
     sqlite/engine/schema.cpp
     sqlite/engine/sessions.cpp
     sqlite/engine/summing_vfs.cpp
-    sqlite/engine/watcher.cpp
-    sqlite/engine/workers.cpp
-    sqlite/engine/write_lock.cpp
     sqlite/engine/writer.cpp
     sqlite/fact_reader.cpp
     sqlite/fact_taker.cpp
     sqlite/opening/backup.cpp
-    sqlite/opening/doctor.cpp
     sqlite/opening/opening.cpp
-    sqlite/opening/restore.cpp
-    sqlite/pages/page_layout.cpp
-    sqlite/pages/page_source.cpp
     sqlite/retention/erase.cpp
     sqlite/retention/garbage.cpp
-    sqlite/retention/prune.cpp
-    sqlite/retention/scrub.cpp
-    sqlite/retention/sweep.cpp
-    sqlite/retention/vacuum.cpp
-    sqlite/salvage/repair.cpp
     sqlite/salvage/row_finder.cpp
     sqlite/salvage/salvage.cpp
-    sqlite/salvage/salvaged_file.cpp
     sqlite/sqlite_store.cpp
     sqlite/transfer.cpp
     values.cpp)
@@ -157,10 +138,9 @@ set(PERDURE_STORE_TESTS
     sqlite/engine/log_room_test.cpp
     sqlite/engine/page_sums_test.cpp
     sqlite/engine/summing_vfs_test.cpp
+    sqlite/engine/take_turn_test.cpp
     sqlite/engine/wal_record_test.cpp
-    sqlite/engine/watcher_test.cpp
-    sqlite/engine/write_lock_test.cpp
-    sqlite/retention/scrub_test.cpp
+    sqlite/retention/erase_test.cpp
     summary_test.cpp)
 
 # The SQL of the PostgreSQL backend, in the order it is run, and how it gets into the program.
