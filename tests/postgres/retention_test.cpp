@@ -12,7 +12,7 @@
 #include "contract/store_contract.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/store/log.hpp"
-#include "postgres/client/statements.hpp"
+#include "postgres/client/connection.hpp"
 
 namespace perdure {
 

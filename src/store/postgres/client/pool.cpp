@@ -14,7 +14,6 @@
 #include "perdure/core/time.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/connection.hpp"
-#include "postgres/client/deadline.hpp"
 #include "postgres/client/error.hpp"
 
 namespace perdure::postgres {

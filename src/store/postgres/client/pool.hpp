@@ -2,7 +2,7 @@
 //
 // A connection that lay idle may have died meanwhile, by a restart of the server or a firewall. It
 // is looked at before it is lent, and a dead one is replaced without a word; what dies in use is
-// its user's to repeat (attempts.hpp).
+// its user's to repeat (error.hpp).
 
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "perdure/core/time.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/connection.hpp"
-#include "postgres/client/deadline.hpp"
+#include "postgres/client/error.hpp"
 
 namespace perdure::postgres {
 

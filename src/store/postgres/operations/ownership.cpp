@@ -21,7 +21,6 @@
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/process.hpp"
-#include "postgres/client/rows.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"

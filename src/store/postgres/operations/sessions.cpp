@@ -20,8 +20,6 @@
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/process.hpp"
-#include "postgres/client/rows.hpp"
-#include "postgres/client/session_row.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"
@@ -77,13 +75,9 @@ bool fill_page(SessionPage& page, Rows& rows, const SessionQuery& query,
 
 Result<SessionSummary> PostgresRoles::create(const NewSession& session) {
   if (auto checked = rules::check(session); !checked) return forward(checked);
-  const SessionRow row(session, mint<BatchTag>(access_.ids).text());
-  Params params = Params::of(access_.now(), access_.is_synced(Sync::now));
-  row.add_to(params);
-  auto made = access_.write(
-      "SELECT perdure.create_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
-      "$15)",
-      params);
+  const std::string row = session_row(session, mint<BatchTag>(access_.ids).text()).text();
+  auto made = access_.write("SELECT perdure.create_session($1, $2, $3::jsonb)",
+                            Params::of(access_.now(), access_.is_synced(Sync::now), row));
   if (!made) return forward(made);
   return read(session.id);
 }
