@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/ownership.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/error.hpp"
 #include "postgres/client/pool.hpp"

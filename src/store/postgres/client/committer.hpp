@@ -24,7 +24,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/ownership.hpp"
 #include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/pool.hpp"

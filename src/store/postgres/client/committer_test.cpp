@@ -18,7 +18,7 @@
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/ownership.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"

@@ -18,7 +18,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "postgres/client/address.hpp"
-#include "postgres/client/connection.hpp"
 #include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
 

@@ -4,8 +4,6 @@
 // Everything that can be computed without the server is, by the caller's own thread: hashes of bodies,
 // totals, and what the seal is the hash of, except for the commit's time, which is the server's.
 
-#include "perdure/store/commit.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +16,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
@@ -26,6 +23,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/committer.hpp"
 #include "postgres/client/params.hpp"

@@ -2,8 +2,6 @@
 // refused is refused alone. A first commit is held on its way; whoever comes meanwhile becomes one
 // group.
 
-#include "perdure/store/commit.hpp"
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +21,6 @@
 #include "doubles/pg_script.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"

@@ -11,15 +11,15 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/transfer.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/committer.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/watcher.hpp"
 #include "rules/whole_store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::postgres {
 

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/sha256.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"

@@ -19,7 +19,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/client.hpp"

@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "postgres/client/client.hpp"
 
 namespace perdure::postgres {
