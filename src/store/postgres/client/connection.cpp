@@ -151,6 +151,12 @@ std::string_view Rows::text(int column) const {
           static_cast<std::size_t>(PQgetlength(result_.get(), row_, column))};
 }
 
+std::vector<std::int64_t> Rows::integers() {
+  std::vector<std::int64_t> all;
+  while (next()) all.push_back(integer(0));
+  return all;
+}
+
 Connection::Connection(const Address& address, Deadline deadline, Counters& counters,
                        std::size_t first)
     : counters_(counters), schema_(quoted_name(address.schema)), patience_(deadline.left()) {

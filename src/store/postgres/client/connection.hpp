@@ -68,6 +68,9 @@ class Rows {
   /// For the connection, which reads how the statement ended.
   [[nodiscard]] const PGresult* get() const { return result_.get(); }
 
+  /// Of each row that is left, its first column.
+  [[nodiscard]] std::vector<std::int64_t> integers();
+
   /// All rows there are, wherever this stands.
   [[nodiscard]] std::size_t count() const {
     return static_cast<std::size_t>(PQntuples(result_.get()));

@@ -43,7 +43,7 @@ Pool::Loan Pool::borrow(Deadline deadline) {
     forget_one();
   }
   connection->set_patience(std::max(deadline.left(), address_.lock_wait + patience_beyond_locks));
-  return {*this, std::move(connection)};
+  return {connection.release(), Returner{this}};
 }
 
 std::unique_ptr<Connection> Pool::take_idle(Deadline deadline) {

@@ -24,24 +24,12 @@ namespace perdure::postgres {
 /// could wait for each other until their deadlines.
 class Pool {
  public:
-  /// A connection for as long as this lives.
-  class Loan {
-   public:
-    Loan(Pool& pool, std::unique_ptr<Connection> connection)
-        : pool_(&pool), connection_(std::move(connection)) {}
-    Loan(Loan&&) = default;
-    Loan& operator=(Loan&&) = delete;
-    ~Loan() {
-      if (connection_) pool_->take_back(std::move(connection_));
-    }
-
-    [[nodiscard]] Connection& operator*() const { return *connection_; }
-    [[nodiscard]] Connection* operator->() const { return connection_.get(); }
-
-   private:
-    Pool* pool_;
-    std::unique_ptr<Connection> connection_;
+  struct Returner {
+    Pool* pool;
+    void operator()(Connection* lent) const { pool->take_back(std::unique_ptr<Connection>(lent)); }
   };
+  /// A connection for as long as this lives.
+  using Loan = std::unique_ptr<Connection, Returner>;
 
   /// `counters` must outlive it.
   Pool(Address address, Counters& counters);

@@ -115,6 +115,12 @@ Json session_row(const NewSession& session, const std::string& nonce) {
   return std::move(row).json();
 }
 
+std::string call_of(std::string_view function, int count) {
+  std::string text = fmt::format("SELECT * FROM perdure.{}(", function);
+  for (int i = 1; i <= count; ++i) text += fmt::format("{}${}", i == 1 ? "" : ", ", i);
+  return text + ")";
+}
+
 std::string sql(std::string_view select, std::string_view tail) {
   return std::string(select).append(tail);
 }

@@ -97,6 +97,9 @@ void add_to(JsonRow& row, const Annotation& annotation);
 /// nonce.
 [[nodiscard]] Json session_row(const NewSession& session, const std::string& nonce);
 
+/// `SELECT * FROM perdure.function($1, …)`, with that many parameters.
+[[nodiscard]] std::string call_of(std::string_view function, int count);
+
 /// `select` and `tail` as one statement.
 [[nodiscard]] std::string sql(std::string_view select, std::string_view tail);
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "perdure/core/id.hpp"
@@ -17,6 +18,7 @@
 #include "postgres/client/committer.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
+#include "postgres/client/values.hpp"
 #include "postgres/client/watcher.hpp"
 #include "rules/whole_store.hpp"
 #include "store/api/transfer.hpp"
@@ -43,6 +45,13 @@ struct Access {
     return sync == Sync::now && durability == Durability::full;
   }
 
+  /// Calls one of our functions, which may be repeated, in a transaction of its own.
+  template <class... Args>
+  Result<Rows> call(std::string_view function, Args&&... args) const {
+    const Params params = Params::of(std::forward<Args>(args)...);
+    return write(call_of(function, params.count()), params);
+  }
+
   /// One repeatable statement, and word of it to those who wait.
   Result<Rows> write(std::string_view sql, const Params& params) const {
     auto rows = client.write(sql, params);
@@ -55,6 +64,12 @@ struct Access {
 /// the batch is its first.
 [[nodiscard]] Commission commission_of(const Access& access, const Lease& lease, const Batch& batch,
                                        std::optional<std::string> first_row = {});
+
+/// Of a statement whose rows say nothing.
+[[nodiscard]] inline Result<void> without_rows(Result<Rows> done) {
+  if (!done) return forward(done);
+  return {};
+}
 
 class PostgresTransfer final : public Transfer {
  public:

@@ -74,9 +74,8 @@ bool fill_page(SessionPage& page, Rows& rows, const SessionQuery& query,
 
 Result<SessionSummary> PostgresRoles::create(const NewSession& session) {
   if (auto checked = rules::check(session); !checked) return forward(checked);
-  const std::string row = session_row(session, mint<BatchTag>(access_.ids).text()).text();
-  auto made = access_.write("SELECT perdure.create_session($1, $2, $3::jsonb)",
-                            Params::of(access_.now(), access_.is_synced(Sync::now), row));
+  auto made = access_.call("create_session", access_.now(), access_.is_synced(Sync::now),
+                           session_row(session, mint<BatchTag>(access_.ids).text()).text());
   if (!made) return forward(made);
   return read(session.id);
 }
@@ -142,9 +141,8 @@ Result<SessionSummary> PostgresRoles::annotate(const SessionId& id, const Annota
   if (auto checked = rules::check(part); !checked) return forward(checked);
   std::optional<std::string> tags;
   if (part.tags) tags = rules::tags_text(*part.tags);
-  auto done = access_.write("SELECT perdure.annotate($1, $2, $3, $4, $5, $6, $7)",
-                            Params::of(access_.now(), access_.is_synced(Sync::now), id.text(),
-                                       part.title, part.opening, tags, part.metadata));
+  auto done = access_.call("annotate", access_.now(), access_.is_synced(Sync::now), id.text(),
+                           part.title, part.opening, tags, part.metadata);
   if (!done) return forward(done);
   return read(id);
 }

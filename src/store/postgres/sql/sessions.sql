@@ -82,11 +82,11 @@ BEGIN
     WHERE id = p_row ->> 'id' AND fence = 0;
 END $$;
 
-CREATE FUNCTION perdure.create_session(p_now bigint, p_sync boolean, p_row jsonb) RETURNS void
+CREATE FUNCTION perdure.create_session(p_now bigint, p_sync boolean, p_row text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM perdure.begin_write(p_sync);
-  PERFORM perdure.make_session(p_now, p_row);
+  PERFORM perdure.make_session(p_now, p_row::jsonb);
 END $$;
 
 CREATE FUNCTION perdure.annotate(p_now bigint, p_sync boolean, p_session text, p_title text, p_opening text,

@@ -43,8 +43,6 @@
 namespace perdure::postgres {
 namespace {
 
-constexpr std::string_view corrupted_class = "XX";
-
 /// The savepoint of a check's transaction to which an unreadable row takes it back.
 constexpr std::string_view set_check_savepoint = "SAVEPOINT perdure_check";
 constexpr std::string_view undo_to_check_savepoint = "ROLLBACK TO SAVEPOINT perdure_check";
@@ -63,7 +61,7 @@ class CheckRun final : public rules::CheckRun {
     try {
       work();
     } catch (const PgError& error) {
-      if (!error.sqlstate().starts_with(corrupted_class)) throw;
+      if (!error.sqlstate().starts_with("XX")) throw;
       db.query(undo_to_check_savepoint);
       found.add(Fault::file, session, fmt::format("{} cannot be read: {}", what, error.what()));
     }
@@ -122,6 +120,8 @@ rules::StoredCall read_stored_call(const Rows& rows) {
   stored.has_result = rows.boolean(22);
   return stored;
 }
+
+std::uint64_t count_of(Rows rows) { return rows.next() ? rows.number(0) : 0; }
 
 class PostgresSession final : public rules::StoredSession {
  public:
@@ -195,10 +195,10 @@ class PostgresSession final : public rules::StoredSession {
         if (!entry_counts_) entry_counts_ = count_entries();
         return (*entry_counts_)[segment];
       case rules::RowKind::checkpoints:
-        return number_of(db_.query("SELECT count(*) FROM perdure.checkpoint WHERE session = $1",
-                                   Params::of(number_)));
+        return count_of(db_.query("SELECT count(*) FROM perdure.checkpoint WHERE session = $1",
+                                  Params::of(number_)));
       case rules::RowKind::calls:
-        return number_of(
+        return count_of(
             db_.query("SELECT count(*) FROM perdure.call WHERE session = $1", Params::of(number_)));
     }
     return 0;
@@ -220,8 +220,6 @@ class PostgresSession final : public rules::StoredSession {
   }
 
  private:
-  static std::uint64_t number_of(Rows rows) { return rows.next() ? rows.number(0) : 0; }
-
   std::map<SegmentId, std::uint64_t> count_entries() {
     Rows rows =
         db_.query("SELECT segment, count(*) FROM perdure.entry WHERE session = $1 GROUP BY segment",
@@ -502,23 +500,13 @@ void check_rest(CheckRun& run) {
 constexpr Duration statement_time_max = std::chrono::hours(24);
 constexpr std::int64_t sessions_at_once = 1000;
 
-std::uint64_t count_sessions(Connection& db) {
-  Rows rows = db.query("SELECT count(*) FROM perdure.session");
-  return rows.next() ? rows.number(0) : 0;
-}
-
-std::vector<std::int64_t> next_sessions(Connection& db, std::int64_t after) {
-  Rows rows = db.query("SELECT num FROM perdure.session WHERE num > $1 ORDER BY num LIMIT $2",
-                       Params::of(after, sessions_at_once));
-  std::vector<std::int64_t> numbers;
-  while (rows.next()) numbers.push_back(rows.integer(0));
-  return numbers;
-}
-
 void check_sessions(CheckRun& run) {
   std::vector<std::int64_t> numbers{0};
   do {
-    numbers = next_sessions(run.db, numbers.back());
+    numbers = run.db
+                  .query("SELECT num FROM perdure.session WHERE num > $1 ORDER BY num LIMIT $2",
+                         Params::of(numbers.back(), sessions_at_once))
+                  .integers();
     for (const std::int64_t number : numbers) {
       if (!run.go_on()) return;
       check_session(run, number);
@@ -532,7 +520,7 @@ CheckReport check_snapshot(Connection& db, const Progress& progress) {
   db.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   db.query(set_check_savepoint);
   CheckRun run(db, progress);
-  run.set_total(count_sessions(db) + 1);
+  run.set_total(count_of(db.query("SELECT count(*) FROM perdure.session")) + 1);
   check_sessions(run);
   if (run.go_on()) {
     check_rest(run);

@@ -70,8 +70,7 @@ struct Sweep {
 
 Result<bool> sweep_slice(const Access& access, Sweep& sweep, Pruned& pruned) {
   auto swept =
-      access.write("SELECT * FROM perdure.sweep_slice($1, $2, $3, $4, $5)",
-                   Params::of(sweep.segment, sweep.from, sweep.to, slice_rows, slice_bytes));
+      access.call("sweep_slice", sweep.segment, sweep.from, sweep.to, slice_rows, slice_bytes);
   if (!swept) return forward(swept);
   if (!swept->next()) return false;
   sweep.from = swept->integer(0);
@@ -84,9 +83,8 @@ Result<void> remove_names(const Access& access, const Plan& plan, const Keep& ke
                           Pruned& pruned) {
   std::int64_t last = 0;
   return slices.run([&]() -> Result<bool> {
-    auto removed = access.write("SELECT * FROM perdure.remove_versions($1, $2, $3, $4, $5, $6, $7)",
-                                Params::of(plan.session, last, plan.newest_from, keep.since,
-                                           sendable(keep.every), keep.labelled, slice_rows));
+    auto removed = access.call("remove_versions", plan.session, last, plan.newest_from, keep.since,
+                               sendable(keep.every), keep.labelled, slice_rows);
     if (!removed) return forward(removed);
     if (!removed->next()) return false;
     last = removed->integer(0);
@@ -133,8 +131,7 @@ Result<Pruned> PostgresRoles::forget(const SessionId& session, Version version) 
     return {};
   });
   if (!found) return forward(found);
-  auto removed =
-      access_.write("SELECT perdure.remove_version($1, $2)", Params::of(number, sendable(version)));
+  auto removed = access_.call("remove_version", number, sendable(version));
   if (!removed) return forward(removed);
   Pruned pruned{.versions = 1};
   const Progress none;
@@ -175,8 +172,7 @@ Result<void> clear(const Access& access, Slices& slices, Freed& freed,
   std::int64_t segment = std::numeric_limits<std::int64_t>::max();
   std::int64_t from = 0;
   return slices.run([&]() -> Result<bool> {
-    auto cleared = access.write("SELECT * FROM perdure.clear_slice($1, $2, $3, $4, $5)",
-                                Params::of(session, segment, from, slice_rows, slice_bytes));
+    auto cleared = access.call("clear_slice", session, segment, from, slice_rows, slice_bytes);
     if (!cleared) return forward(cleared);
     ++slices.step.done;
     if (!cleared->next()) return false;
@@ -198,10 +194,7 @@ Result<void> clear(const Access& access, Slices& slices, Freed& freed,
 
 Result<std::vector<std::int64_t>> list_garbage(const Access& access) {
   return access.client.read([](Connection& db) -> Result<std::vector<std::int64_t>> {
-    Rows rows = db.query("SELECT session FROM perdure.garbage ORDER BY session");
-    std::vector<std::int64_t> sessions;
-    while (rows.next()) sessions.push_back(rows.integer(0));
-    return sessions;
+    return db.query("SELECT session FROM perdure.garbage ORDER BY session").integers();
   });
 }
 
@@ -218,8 +211,7 @@ Result<Freed> clear_garbage(const Access& access, Slices& slices,
 Result<Freed> PostgresRoles::remove(const SessionId& session, const Progress& progress) {
   auto removal = look(access_, session);
   if (!removal) return forward(removal);
-  auto removed = access_.write("SELECT perdure.remove_session($1, $2, $3)",
-                               Params::of(access_.uptime(), removal->session, removal->gone));
+  auto removed = access_.call("remove_session", access_.uptime(), removal->session, removal->gone);
   if (!removed) return forward(removed);
   Slices slices(progress);
   return clear_garbage(access_, slices, {removal->session});
@@ -317,8 +309,7 @@ Result<Freed> PostgresRoles::collect_blobs(Duration staged_for, const Progress& 
   Freed freed;
   std::string last;
   auto collected = slices.run([&]() -> Result<bool> {
-    auto slice = access_.write("SELECT * FROM perdure.collect_slice($1, $2, $3, $4)",
-                               Params::of(BytesView{last}, *before, slice_rows, slice_bytes));
+    auto slice = access_.call("collect_slice", BytesView{last}, *before, slice_rows, slice_bytes);
     if (!slice) return forward(slice);
     if (!slice->next() || slice->is_null(0)) return false;
     last = slice->string(0);
@@ -373,9 +364,8 @@ Result<Freed> empty_bodies(const Access& access, const Entries& entries) {
   auto emptied = slices.run([&]() -> Result<bool> {
     const std::size_t count = std::min<std::size_t>(slice_rows, owners.size() - next);
     if (count == 0) return false;
-    auto slice = access.write("SELECT * FROM perdure.erase_slice($1, $2, $3, $4)",
-                              Params::of(entries.session, owners.subspan(next, count),
-                                         positions.subspan(next, count), slice_bytes));
+    auto slice = access.call("erase_slice", entries.session, owners.subspan(next, count),
+                             positions.subspan(next, count), slice_bytes);
     if (!slice) return forward(slice);
     if (!slice->next()) return false;
     next += slice->number(0);

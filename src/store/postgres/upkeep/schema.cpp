@@ -192,27 +192,10 @@ std::string read_meta(Connection& db, std::string_view key) {
   return rows.next() ? rows.string(0) : std::string();
 }
 
-Error not_there(const Address& address) {
-  return {ErrorCode::not_found,
-          fmt::format("there is no store in schema {} of {}", quoted_name(address.schema),
-                      address.shown),
-          {}};
-}
-
-Error not_made(const Address& address) {
-  return {
-      ErrorCode::not_found,
-      fmt::format("there is no store in schema {0} of {1}, and `migrate=verify` forbids to make "
-                  "one: open it once with `migrate=auto`, by a role that owns the schema or may "
-                  "create it, then SELECT {0}.grant_to('the role that runs')",
-                  quoted_name(address.schema), address.shown),
-      "migrate"};
-}
-
-Error not_migrated(const Address& address, const Standing& standing, FormatSteps steps,
-                   std::string_view why) {
+std::unexpected<Error> not_migrated(const Address& address, const Standing& standing,
+                                    FormatSteps steps, std::string_view why) {
   const std::string_view noted = standing.functions;
-  return {
+  return fail(
       ErrorCode::unsupported,
       fmt::format("the store in schema {} of {} has format {} and the functions of Perdure {}; "
                   "this program, Perdure {}, needs format {} and its own functions, and {}: open "
@@ -220,22 +203,21 @@ Error not_migrated(const Address& address, const Standing& standing, FormatSteps
                   "schema",
                   quoted_name(address.schema), address.shown, standing.format,
                   noted.empty() ? "(unknown)" : noted.substr(0, noted.find(' ')),
-                  own_scripts().version, last_format(steps), why),
-      {}};
+                  own_scripts().version, last_format(steps), why));
 }
 
-Error foreign(const Address& address) {
-  return {ErrorCode::corrupted,
-          fmt::format("schema {} of {} holds tables of another program: choose one by `schema=`",
-                      quoted_name(address.schema), address.shown),
-          {}};
+std::unexpected<Error> foreign(const Address& address) {
+  return fail(
+      ErrorCode::corrupted,
+      fmt::format("schema {} of {} holds tables of another program: choose one by `schema=`",
+                  quoted_name(address.schema), address.shown));
 }
 
 // What is found may be migrated, but for a format that this build does not know.
 Result<void> read_standing(Connection& db, Standing& found, const Address& address,
                            FormatSteps steps) {
   if (!found.has_meta) {
-    if (found.others > 0) return std::unexpected(foreign(address));
+    if (found.others > 0) return foreign(address);
     return {};
   }
   Rows rows =
@@ -247,7 +229,7 @@ Result<void> read_standing(Connection& db, Standing& found, const Address& addre
   const auto [end, error] =
       std::from_chars(format.data(), format.data() + format.size(), found.format);
   if (error != std::errc() || end != format.data() + format.size() || found.format < 1) {
-    return std::unexpected(foreign(address));
+    return foreign(address);
   }
   if (found.format > last_format(steps)) {
     return fail(
@@ -266,14 +248,23 @@ Result<void> read_standing(Connection& db, Standing& found, const Address& addre
 Result<void> check_migration(const Standing& found, const Address& address, bool create,
                              FormatSteps steps) {
   const bool may_change = address.migrate == Migrate::automatic;
+  if (found.has_meta && may_change) return {};
   if (found.has_meta) {
-    if (may_change) return {};
-    return std::unexpected(
-        not_migrated(address, found, steps, "`migrate=verify` forbids to change it"));
+    return not_migrated(address, found, steps, "`migrate=verify` forbids to change it");
   }
-  if (!create) return std::unexpected(not_there(address));
-  if (!may_change) return std::unexpected(not_made(address));
-  return {};
+  const std::string schema = quoted_name(address.schema);
+  if (!create) {
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no store in schema {} of {}", schema, address.shown));
+  }
+  if (may_change) return {};
+  return fail(
+      ErrorCode::not_found,
+      fmt::format("there is no store in schema {0} of {1}, and `migrate=verify` forbids to make "
+                  "one: open it once with `migrate=auto`, by a role that owns the schema or may "
+                  "create it, then SELECT {0}.grant_to('the role that runs')",
+                  schema, address.shown),
+      "migrate");
 }
 
 // Then it is to be looked at again.
@@ -285,7 +276,7 @@ Result<void> migrate(Connection& db, const Standing& found, const Address& addre
   // Somebody else made it, or its schema, between our look and our turn.
   if (error.sqlstate() == migrated_meanwhile || error.sqlstate() == "42P06") return {};
   if (error.sqlstate() != "42501" || !found.has_meta) throw;
-  return std::unexpected(not_migrated(address, found, steps, "this role may not change it"));
+  return not_migrated(address, found, steps, "this role may not change it");
 }
 
 }  // namespace
