@@ -33,8 +33,6 @@ set(PERDURE_STORE_SOURCES
     memory/transfer.cpp
     open.cpp
     postgres/client/address.cpp
-    postgres/client/attempts.cpp
-    postgres/client/batch_form.cpp
     postgres/client/client.cpp
     postgres/client/committer.cpp
     postgres/client/connection.cpp
@@ -42,9 +40,6 @@ set(PERDURE_STORE_SOURCES
     postgres/client/params.cpp
     postgres/client/pool.cpp
     postgres/client/process.cpp
-    postgres/client/rows.cpp
-    postgres/client/session_row.cpp
-    postgres/client/statements.cpp
     postgres/client/values.cpp
     postgres/client/watcher.cpp
     postgres/fact_reader.cpp
@@ -59,15 +54,9 @@ set(PERDURE_STORE_SOURCES
     postgres/postgres_store.cpp
     postgres/transfer.cpp
     postgres/upkeep/check.cpp
-    postgres/upkeep/check_rest.cpp
-    postgres/upkeep/check_session.cpp
     postgres/upkeep/doctor.cpp
-    postgres/upkeep/erase.cpp
-    postgres/upkeep/migration.cpp
-    postgres/upkeep/prune.cpp
-    postgres/upkeep/remove.cpp
+    postgres/upkeep/retention.cpp
     postgres/upkeep/schema.cpp
-    postgres/upkeep/vacuum.cpp
     rules/calls.cpp
     rules/chain.cpp
     rules/check_run.cpp
@@ -119,13 +108,13 @@ set(PERDURE_STORE_TESTS
     memory/memory_store_test.cpp
     open_test.cpp
     postgres/client/address_test.cpp
-    postgres/client/batch_form_test.cpp
     postgres/client/client_test.cpp
     postgres/client/committer_test.cpp
     postgres/client/connection_test.cpp
     postgres/client/error_test.cpp
     postgres/client/params_test.cpp
     postgres/client/pool_test.cpp
+    postgres/operations/commit_test.cpp
     rules/calls_test.cpp
     rules/chain_test.cpp
     rules/checks_test.cpp
@@ -145,4 +134,4 @@ set(PERDURE_STORE_TESTS
 
 # The SQL of the PostgreSQL backend, in the order it is run, and how it gets into the program.
 set(PERDURE_POSTGRES_FUNCTIONS store lines sessions calls ownership commit inbox blobs
-    prune erase remove collect check transfer views)
+    retention check transfer views)
