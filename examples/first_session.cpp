@@ -13,7 +13,7 @@ int main() {
 
   (void)store->sessions().create({.id = session});  // From the second run on it is there already.
   store->ownership().enroll({.id = worker}).value();
-  const auto lease = store->ownership().acquire(session, worker).value();
+  const Lease lease = store->ownership().acquire(session, worker).value();
 
   Batch turn{.id = mint<BatchTag>(random_ids())};
   turn.expected_head = store->sessions().read(session)->head;

@@ -40,6 +40,10 @@ FOLDER_FILES_MAX = 40
 STORE_FOLDER = "include/perdure/store"
 STORE_HEADERS = (STORE_FOLDER + "/", "src/store/api/")
 STORE_METHODS_MAX = 45  # All roles of the store together.
+# The promise: what users include. They read it in an hour.
+PUBLIC_HEADERS_MAX = 34
+PUBLIC_LINES_MAX = 3500
+COMMENT_PERCENT_MIN = 30
 ABSTRACT_METHOD = re.compile(r"\bvirtual\b[^;~{}]*=\s*0\s*;")
 # `virtual Log& log() = 0;` only leads to another seam, which is counted by itself.
 DOOR = re.compile(r"\bvirtual\s+\w+&\s+\w+\(\)\s*(?:const\s*)?=\s*0\s*;")
@@ -257,6 +261,40 @@ def check_seams(tree: Tree) -> Iterator[Finding]:
         yield Finding("seam", STORE_FOLDER, 1, message, methods)
 
 
+# What a header declares at namespace scope: it begins in the first column.
+DECLARED = re.compile(
+    r"^(?:class|struct|enum class) (?:\[\[nodiscard\]\] )?(\w+)[^;{]*\{"
+    r"|^(?:using|inline constexpr [\w:<>]+) (\w+)"
+    r"|^(?:\[\[nodiscard\]\] )?(?:constexpr )?[A-Za-z_][\w:<>, *&]*[ *&](\w+)\(",
+    re.MULTILINE,
+)
+
+
+def check_promise(tree: Tree) -> Iterator[Finding]:
+    """Few public headers, short ones, with comments, and in each something that an example shows."""
+    home = "include/perdure"
+    headers = [file for file in tree.files if file.path.startswith(home + "/")]
+    if len(headers) > PUBLIC_HEADERS_MAX:
+        message = f"{len(headers)} public headers, at most {PUBLIC_HEADERS_MAX}: merge, or move to src/<layer>/api"
+        yield Finding("headers", home, 1, message, len(headers))
+    lines = [line.strip() for file in headers for line in file.lines]
+    if len(lines) > PUBLIC_LINES_MAX:
+        message = f"{len(lines)} lines of public headers, at most {PUBLIC_LINES_MAX}: what does a user not need?"
+        yield Finding("promise", home, 1, message, len(lines))
+    comments = sum(line.startswith("//") for line in lines)
+    full = sum(bool(line) for line in lines)
+    if full >= 100 and comments * 100 < full * COMMENT_PERCENT_MIN:
+        message = f"{comments * 100 // full} % comments in public headers, at least {COMMENT_PERCENT_MIN} %"
+        yield Finding("comments", home, 1, message)
+    examples = [file for file in tree.files if file.path.startswith("examples/") and file.suffix in CPP]
+    shown = {word for file in examples for word in re.findall(r"\w+", "\n".join(file.code_lines()))}
+    for file in headers if examples else ():
+        declared = {name for match in DECLARED.findall("\n".join(file.code_lines())) for name in match}
+        names = declared - {"", "to_string", "perdure", "std"}
+        if names and not names & shown:
+            yield Finding("unused", file.path, 1, "no example uses anything of it: is it for users?")
+
+
 def check_listed(tree: Tree) -> Iterator[Finding]:
     """A source that no list names is not compiled; a test that no list names never fails."""
     for file in tree.files:
@@ -326,7 +364,7 @@ def check_folder_size(tree: Tree) -> Iterator[Finding]:
 
 RULES: list[Callable[[Tree], Iterator[Finding]]] = [
     check_layers, check_public, check_names, check_words, check_calls, check_opening, check_size,
-    check_white_space, check_seams, check_listed, check_cycles, check_folder_size,
+    check_white_space, check_seams, check_promise, check_listed, check_cycles, check_folder_size,
 ]  # fmt: skip
 
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/error_codes.hpp"
+
 namespace perdure {
 
 Failure::Failure(Error error)

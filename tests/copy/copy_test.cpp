@@ -18,6 +18,7 @@
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
 #include "perdure/store/bundle.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {

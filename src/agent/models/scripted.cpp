@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/error_codes.hpp"
 #include "models/body.hpp"
 #include "models/dialect.hpp"
 #include "models/quiet_observer.hpp"

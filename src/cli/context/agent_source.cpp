@@ -19,6 +19,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/bundle.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure::cli {
 namespace {

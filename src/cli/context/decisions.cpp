@@ -28,6 +28,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
 #include "screen/text.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -22,6 +22,7 @@
 #include "screen/progress.hpp"
 #include "screen/text.hpp"
 #include "store/api/location.hpp"
+#include "store/api/seam.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -16,6 +16,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "screen/display.hpp"
 #include "screen/progress.hpp"
+#include "store/api/seam.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

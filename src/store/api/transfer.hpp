@@ -215,10 +215,10 @@ class Transfer {
   /// Taking in the slice that was taken last is not an error, and does nothing. Survives the
   /// machine from the next sync on. The slice that begins at the end makes sessions of the arrival,
   /// behind higher fences, and is synced.
-  /// Fails: `lease_lost` if the arrival was discarded; `already_exists` for a session whose id is in
-  /// use here; `conflict` for a key that a call here holds (the subject names it), for facts that are
-  /// not the next ones, and if there is another arrival from that place; `invalid_argument` for a
-  /// blob that was not put.
+  /// Fails: `lease_lost` if the arrival was discarded; `already_exists` for a session whose id is
+  /// in use here; `conflict` for a key that a call here holds (the subject names it), for facts
+  /// that are not the next ones, and if there is another arrival from that place;
+  /// `invalid_argument` for a blob that was not put.
   [[nodiscard]] virtual Result<void> take(const Arrival& arrival, const FactSlice& slice) = 0;
 
   /// Deletes an arrival. Not an error if there is none.

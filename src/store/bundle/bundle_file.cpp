@@ -48,6 +48,7 @@ namespace {
 
 // The line's end shows whether somebody's tool took the file for text.
 constexpr std::string_view magic = "perdure bundle\r\n";
+constexpr std::uint64_t bundle_format = 1;
 constexpr std::uint64_t number_bytes = 8;
 
 std::uint64_t number_from(std::string_view bytes) {

@@ -47,6 +47,7 @@
 #include "rules/followed.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
+#include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {
