@@ -16,9 +16,9 @@
 
 namespace perdure::sqlite {
 
-// Layouts are those of SQLite's "WAL-mode File Format", which does not change. The index is memory that
-// all processes on the file share: reading it costs no call to the kernel. It begins with two copies of
-// a header of 12 words, then says what checkpoints did.
+// Layouts are those of SQLite's "WAL-mode File Format", which does not change. The index is memory
+// that all processes on the file share: reading it costs no call to the kernel. It begins with two
+// copies of a header of 12 words, then says what checkpoints did.
 
 namespace {
 
@@ -36,8 +36,8 @@ int with_index(const Connection& connection, Use use) {
   if (code == SQLITE_OK && memory != nullptr) {
     use(static_cast<std::uint32_t volatile*>(memory), [&] { file->pMethods->xShmBarrier(file); });
   }
-  // Before SQLite itself has opened the WAL it does not know that the file has the memory, and would
-  // not give it back when it closes the file.
+  // Before SQLite itself has opened the WAL it does not know that the file has the memory, and
+  // would not give it back when it closes the file.
   if (wal == nullptr || wal->pMethods == nullptr) file->pMethods->xShmUnmap(file, 0);
   return code;
 }

@@ -25,8 +25,8 @@ struct WalIndex {
 /// Nothing if it cannot be read, or is just being changed. To be asked in one's turn.
 [[nodiscard]] std::optional<WalIndex> read_wal_index(Connection& connection) noexcept;
 
-/// Clears the two copies of the header of its index; whoever reads next builds the index anew. To be
-/// done in one's turn.
+/// Clears the two copies of the header of its index; whoever reads next builds the index anew. To
+/// be done in one's turn.
 void forget_wal_index(Connection& connection);
 
 // Keeps the record of acknowledged frames (lock_file.hpp), and says at opening whether
