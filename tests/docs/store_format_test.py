@@ -37,9 +37,9 @@ def number_in(root: pathlib.Path, header: str) -> str:
 
 def findings(root: pathlib.Path, page: str) -> list[str]:
     postgres = tables_of("".join(f.read_text(encoding="utf-8") for f in sorted(root.glob("src/store/postgres/sql/format*.sql"))))
-    sqlite = tables_of("".join(f.read_text(encoding="utf-8") for f in sorted(root.glob("src/store/sqlite/engine/format*.cpp"))))
+    sqlite = tables_of((root / "src/store/sqlite/engine/schema.cpp").read_text(encoding="utf-8"))
     found = []
-    for backend, header in (("SQLite", "src/store/sqlite/engine/schema.hpp"), ("PostgreSQL", "src/store/postgres/upkeep/migration.hpp")):
+    for backend, header in (("SQLite", "src/store/sqlite/engine/schema.hpp"), ("PostgreSQL", "src/store/postgres/upkeep/schema.hpp")):
         if f"{backend}: format {number_in(root, header)}." not in page:
             found.append(f"does not say `{backend}: format {number_in(root, header)}.`")
     rows = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))

@@ -13,7 +13,6 @@
 #include "perdure/store/sessions.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/rows.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/transit.hpp"
 #include "rules/fact_slices.hpp"

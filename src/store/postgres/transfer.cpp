@@ -20,12 +20,10 @@
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/process.hpp"
-#include "postgres/client/rows.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "postgres/transit.hpp"
-#include "postgres/upkeep/garbage.hpp"
-#include "postgres/upkeep/slices.hpp"
+#include "postgres/upkeep/upkeep.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
 

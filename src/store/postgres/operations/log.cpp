@@ -19,8 +19,6 @@
 #include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/rows.hpp"
-#include "postgres/client/session_row.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"

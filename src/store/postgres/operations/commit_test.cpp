@@ -2,8 +2,6 @@
 // refused is refused alone. A first commit is held on its way; whoever comes meanwhile becomes one
 // group.
 
-#include "postgres/client/batch_form.hpp"
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,9 +27,13 @@
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "postgres/client/address.hpp"
+#include "postgres/client/client.hpp"
 #include "postgres/client/committer.hpp"
 #include "postgres/client/connection.hpp"
+#include "postgres/client/params.hpp"
 #include "postgres/client/pool.hpp"
+#include "postgres/client/watcher.hpp"
+#include "postgres/operations/roles.hpp"
 #include "postgres/proxied.hpp"
 
 namespace perdure::postgres {
@@ -66,16 +68,17 @@ class Together : public testing::Test {
   Outcome begin(const Lease& lease, Batch batch) {
     const std::size_t before = committer.waiting();
     auto outcome = std::async(std::launch::async, [this, lease, batch = std::move(batch)] {
-      return committer.commit(BatchForm(lease, batch, std::nullopt, random_ids()), Sync::now);
+      return committer.commit(commission_of(access, lease, batch), Sync::now);
     });
     while (committer.waiting() == before) std::this_thread::yield();
     return outcome;
   }
-  Outcome hold(const Lease& lease) {
-    proxied.proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = commit_words});
-    auto outcome = std::async(std::launch::async, [this, lease] {
-      const Batch batch = turn(lease, 1);
-      return committer.commit(BatchForm(lease, batch, std::nullopt, random_ids()), Sync::now);
+  Outcome hold() {
+    proxied.proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "'held'"});
+    auto outcome = std::async(std::launch::async, [this] {
+      return committer.commit(
+          {.session = {}, .sql = "SELECT 'held', $1, $2", .params = Params::of(false, false)},
+          Sync::now);
     });
     EXPECT_TRUE(proxied.proxy.wait_for_plans());
     return outcome;
@@ -89,28 +92,30 @@ class Together : public testing::Test {
   std::unique_ptr<Store> store = proxied.look();
   Counters counters;
   Pool pool{parse_address(proxied.location()).value(), counters};
-  Committer committer{pool, std::chrono::minutes(5), 1};
+  Committer committer{pool, std::chrono::minutes(5)};
+  Client client{parse_address(proxied.location()).value(), {}};
+  Watcher watcher{client, false};
+  const Access access{.client = client, .watcher = watcher, .ids = random_ids()};
 };
 
-TEST_F(Together, SeveralSessionsAreCommittedByOneStatementEachAsIfAlone) {
-  const Lease first = own_session(*store, "held");
+TEST_F(Together, SeveralSessionsAreCommittedInOneRoundTripEachAsIfAlone) {
   std::vector<Lease> leases;
   leases.reserve(5);
   for (int i = 0; i < 5; ++i) {
     leases.push_back(own_session(*store, fmt::format("session {}", i)));
     if (i > 0) must(store->commit(leases.back(), turn(leases.back(), 1)));
   }
-  auto held = hold(first);
+  auto held = hold();
   std::vector<Outcome> outcomes;
   outcomes.reserve(leases.size());
   for (const Lease& lease : leases) {
     outcomes.push_back(begin(lease, turn(lease, &lease == leases.data() ? 1 : 2)));
   }
-  const auto before = counters.statements.load();
+  const auto before = counters.round_trips.load();
   proxied.proxy.go_on();
   EXPECT_TRUE(held.get());
   for (Outcome& outcome : outcomes) EXPECT_TRUE(outcome.get());
-  EXPECT_EQ(counters.statements - before, 1U);
+  EXPECT_EQ(counters.round_trips - before, 1U);
   EXPECT_EQ(committer.transactions(), 2U);
 
   for (const Lease& lease : leases) {
@@ -127,7 +132,6 @@ TEST_F(Together, SeveralSessionsAreCommittedByOneStatementEachAsIfAlone) {
 }
 
 TEST_F(Together, WhoIsRefusedIsToldWhyAndTheOthersAreCommitted) {
-  const Lease first = own_session(*store, "held");
   const Lease good = own_session(*store, "good");
   const Lease again = own_session(*store, "again");
   Lease outdated = own_session(*store, "outdated");
@@ -136,7 +140,7 @@ TEST_F(Together, WhoIsRefusedIsToldWhyAndTheOthersAreCommitted) {
   missing.session = SessionId::parse("missing").value();
   ++outdated.fence;
   const auto receipt = must(store->commit(again, turn(again, 1)));
-  auto held = hold(first);
+  auto held = hold();
   auto is_good = begin(good, turn(good, 1));
   auto is_again = begin(again, turn(again, 1));
   auto is_outdated = begin(outdated, turn(outdated, 1));
@@ -166,11 +170,11 @@ TEST_F(Together, AGroupWhoseConnectionIsCutHappensOnceWhereverThatIs) {
   std::uint64_t number = 0;
   for (const PgPlace place : every_pg_place) {
     ++number;
-    auto held = hold(own_session(*store, fmt::format("held {}", number)));
+    auto held = hold();
     std::vector<Outcome> outcomes;
     outcomes.reserve(leases.size());
     for (const Lease& lease : leases) outcomes.push_back(begin(lease, turn(lease, number)));
-    proxied.proxy.plan({.at = place, .of = ".commit_all("});
+    proxied.proxy.plan({.at = place, .of = commit_words});
     proxied.proxy.go_on();
     EXPECT_TRUE(held.get());
     for (Outcome& outcome : outcomes) {

@@ -1,9 +1,9 @@
 // Pages made by hand: what is unused is overwritten, and nothing else.
 
-#include "sqlite/retention/scrub.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
+
+#include "sqlite/retention/garbage.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -1,6 +1,6 @@
 // The map of pages, reading pages through a connection, cells.
 
-#include "sqlite/pages/page_layout.hpp"
+#include "sqlite/engine/page_layout.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "sqlite/engine/connection.hpp"
-#include "sqlite/pages/page_source.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure::sqlite {
 

@@ -1,11 +1,15 @@
-// Long work as many short statements, so that the writes of others go on between.
+// The store's long work, as many short statements, so that the writes of others go on between.
 
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "postgres/client/client.hpp"
+#include "postgres/operations/roles.hpp"
 #include "rules/followed.hpp"
 
 namespace perdure::postgres {
@@ -47,5 +51,18 @@ class Slices {
   const Progress& progress_;
   bool stopped_ = false;
 };
+
+/// Sessions that are removed and not cleared, by number.
+[[nodiscard]] Result<std::vector<std::int64_t>> list_garbage(const Access& access);
+
+/// Clears these, and the removed sessions that existed only for their sake. What forks
+/// still need stays, trimmed to what they can see.
+[[nodiscard]] Result<Freed> clear_garbage(const Access& access, Slices& slices,
+                                          std::vector<std::int64_t> sessions);
+
+[[nodiscard]] Result<CheckReport> check_store(const Access& access, const Progress& progress);
+
+/// What the promises of a store rest on at its server.
+[[nodiscard]] Result<std::vector<Remark>> examine(Client& client, Durability durability);
 
 }  // namespace perdure::postgres
