@@ -17,7 +17,7 @@
 #include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/key.hpp"
+#include "runtime/api/operation.hpp"
 
 namespace perdure::checkpointing {
 

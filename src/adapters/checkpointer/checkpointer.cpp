@@ -30,7 +30,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/key.hpp"
+#include "runtime/api/operation.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/worker.hpp"
 

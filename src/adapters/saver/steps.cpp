@@ -23,7 +23,7 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/commit_surely.hpp"
+#include "runtime/api/commit.hpp"
 #include "runtime/api/fields.hpp"
 #include "saver/lease_queue.hpp"
 

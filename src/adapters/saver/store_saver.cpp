@@ -26,7 +26,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/commit_surely.hpp"
+#include "runtime/api/commit.hpp"
 #include "saver/delta.hpp"
 #include "saver/lease_queue.hpp"
 #include "saver/steps.hpp"

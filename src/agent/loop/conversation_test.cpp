@@ -18,7 +18,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/history.hpp"
-#include "state/log_of.hpp"
+#include "state/log_fixture.hpp"
 
 namespace perdure {
 namespace {

@@ -9,7 +9,7 @@
 #include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
-#include "state/log_of.hpp"
+#include "state/log_fixture.hpp"
 
 namespace perdure {
 namespace {

@@ -14,7 +14,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
-#include "values/codec_rules.hpp"
+#include "values/codec_fixture.hpp"
 
 namespace perdure {
 namespace {
