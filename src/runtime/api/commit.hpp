@@ -11,8 +11,7 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session_values.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"

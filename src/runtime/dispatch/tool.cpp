@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/api/json_text.hpp"
+#include "core/api/sha256.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"

@@ -1,8 +1,6 @@
 // Reading a session's log page by page: its line, its state, and what is found out from either. A blob
 // is read when its text is needed, and only then.
 
-#include "perdure/runtime/read.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,14 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/guarded.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/blobs.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

@@ -12,17 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/core/own_process.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
