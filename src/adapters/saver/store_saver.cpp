@@ -30,7 +30,7 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/commit_surely.hpp"
+#include "runtime/api/commit.hpp"
 #include "runtime/api/fields.hpp"
 #include "runtime/api/worker.hpp"
 #include "saver/delta.hpp"

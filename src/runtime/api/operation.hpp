@@ -7,9 +7,15 @@
 //
 // Names of sessions are used again, and in many stores: so the scope of a call and that of a
 // tree have a nonce each.
+//
+// And what the log says of a call that the ledger has: its arguments, and what came of it.
+//
+// A call of the dispatcher has both in messages. One of a Checkpointer has them as bare text, in
+// two entries of a channel of its own.
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +25,9 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure::dispatch {
 
@@ -55,5 +63,30 @@ struct Operation {
 /// What a vendor gets as Idempotency-Key: the key, and how many attempts have failed, since a
 /// vendor may keep the answer to a failed one.
 [[nodiscard]] std::string vendor_key(const Digest& key, std::int64_t failures);
+
+inline constexpr const char* book_channel = "tool_calls";
+inline constexpr const char* book_error_kind = "error";
+/// Follows the arguments of a call whose operation failed before: how often.
+inline constexpr const char* book_generation_kind = "generation";
+
+/// What the model is told of a call.
+struct Told {
+  std::string content{};
+  bool is_error = false;
+  std::string replay_of{};  ///< "ses_…:12": whose result it is.
+};
+
+/// Both are empty where it was never written, or is erased, damaged, pruned, gone with its session.
+/// Fails: as Log::read.
+[[nodiscard]] Result<std::optional<std::string>> recorded_args(Store& store, const Call& call);
+[[nodiscard]] Result<std::optional<Told>> recorded_result(Store& store, const Call& call);
+/// The generation of the vendor's key under which a checkpointer issued the call. It is written down,
+/// because calls that failed before it may be deleted with their sessions. Empty for a call that is not
+/// a checkpointer's, or whose record is gone.
+/// Fails: as Log::read.
+[[nodiscard]] Result<std::optional<std::int64_t>> recorded_generation(Store& store,
+                                                                      const Call& call);
+/// What a model is told of a call that has come to an end: its result, or that it is no longer kept.
+[[nodiscard]] Result<Told> told_result(Store& store, const Call& call);
 
 }  // namespace perdure::dispatch
