@@ -71,6 +71,7 @@ enum class StopReason : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view to_string(StopReason reason);
+[[nodiscard]] std::optional<StopReason> find_stop_reason(std::string_view text);
 
 /// Providers count in different ways; here every number means the same for all.
 struct ModelUsage {

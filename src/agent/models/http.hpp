@@ -1,11 +1,10 @@
-// One POST whose answer streams in: the seam between providers and the network.
+// One POST whose answer streams in: what is sent, what comes, and whether it is tried again.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +12,8 @@
 
 #include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id_source.hpp"
+#include "perdure/core/time.hpp"
 
 namespace perdure {
 
@@ -66,14 +67,6 @@ struct HttpEnd {
   bool was_sent = false;
 };
 
-class HttpTransport {
- public:
-  virtual ~HttpTransport() = default;
-  /// Returns soon after `stop` is requested.
-  [[nodiscard]] virtual HttpEnd post(const HttpRequest& request, HttpReader& reader,
-                                     const std::stop_token& stop) = 0;
-};
-
 // The little that must be known of a URL: whether it is one, and where it leads.
 
 /// Whether its host is this machine, by name (localhost) or by number.
@@ -84,5 +77,28 @@ class HttpTransport {
 /// would go over it to another machine.
 [[nodiscard]] Result<std::string> request_url(std::string_view base, std::string_view path,
                                               bool has_key);
+
+// Whether a failed attempt is repeated, and when: pure, so that no test waits.
+
+/// Whether an answer of this status says "later" rather than "no". A provider may say so itself
+/// (x-should-retry).
+[[nodiscard]] bool is_worth_repeating(const HttpHead& head);
+
+/// What the provider wants us to wait: retry-after-ms, retry-after in seconds or as a date. Nothing
+/// if it does not say, or nothing that makes sense.
+[[nodiscard]] std::optional<Duration> wanted_wait(const HttpHead& head, Timestamp now);
+
+/// A number in [0, 1), by chance.
+[[nodiscard]] double chance_from(IdSource& ids);
+
+struct FailedAttempt {
+  int number = 1;  ///< The first is 1.
+  Duration since_first{};
+  std::optional<Duration> wanted{};  ///< By the provider.
+};
+
+/// Nothing: it is not repeated, because the next attempt would start later than `total` allows.
+[[nodiscard]] std::optional<Duration> wait_before_next(const RetryOptions& options,
+                                                       const FailedAttempt& failed, double chance);
 
 }  // namespace perdure

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -367,6 +369,69 @@ Result<ToolSpec> with_secrets(ToolSpec spec, const Secrets& secrets) {
     };
   }
   return spec;
+}
+
+// Keys, from where people keep them.
+
+namespace {
+
+std::string without_spaces_around(std::string text) {
+  constexpr const char* spaces = " \t\r\n";
+  text.erase(0, text.find_first_not_of(spaces));
+  text.erase(text.find_last_not_of(spaces) + 1);
+  return text;
+}
+
+bool is_printable(char c) { return c > ' ' && c < '\x7f'; }
+
+}  // namespace
+
+Result<ApiKey> ApiKey::from_text(std::string text, std::string source) {
+  ApiKey key;
+  key.source_ = std::move(source);
+  key.text_ = without_spaces_around(std::move(text));
+  if (key.text_.empty()) return fail(ErrorCode::invalid_argument, "the key is empty");
+  if (!std::ranges::all_of(key.text_, is_printable)) {
+    return fail(ErrorCode::invalid_argument, "the key has characters that no key has");
+  }
+  return key;
+}
+
+std::string ApiKey::scrub(std::string text) const {
+  if (text_.empty()) return text;
+  for (std::size_t at = text.find(text_); at != std::string::npos; at = text.find(text_, at)) {
+    text.replace(at, text_.size(), "[key]");
+    at += 5;
+  }
+  return text;
+}
+
+Result<ApiKey> api_key_from_environment(const Environment& environment, const std::string& name) {
+  auto read = read_variable(environment, name);
+  if (!read) return forward(read);
+  std::optional<std::string>& found = *read;
+  if (!found || found->empty()) {
+    return fail(ErrorCode::not_found, "the environment has no " + name + "; set it to your key",
+                name);
+  }
+  auto key = ApiKey::from_text(*std::move(found), name);
+  if (!key) return fail(key.error().code, key.error().message + " (from " + name + ")", name);
+  return key;
+}
+
+Result<ApiKey> api_key_from_file(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return fail(ErrorCode::not_found, "there is no key file " + path.string(), path.string());
+  }
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) {
+    return fail(ErrorCode::unavailable, "cannot read a key from " + path.string(), path.string());
+  }
+  auto key = ApiKey::from_text(std::move(line), path.string());
+  if (!key) return fail(key.error().code, key.error().message + " (from " + path.string() + ")");
+  return key;
 }
 
 }  // namespace perdure
