@@ -14,9 +14,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "perdure/agent/providers.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

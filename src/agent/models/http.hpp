@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/providers.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {
