@@ -48,10 +48,10 @@ Json variables_of(const std::map<std::string, std::string>& variables) {
 
 Json model_part(const ModelSpec& model) {
   Json::Object headers;
-  for (const auto& [name, value] : model.headers) headers.emplace_back(name, value);
+  for (const auto& [name, value] : model.http.headers) headers.emplace_back(name, value);
   Json::Object part{{"provider", static_cast<int>(model.provider)},
                     {"id", model.id},
-                    {"base_url", model.base_url},
+                    {"base_url", model.http.base_url},
                     {"parameters", model.parameters.value()},
                     {"headers", std::move(headers)},
                     {"cache_hints", model.cache_hints},
@@ -64,8 +64,8 @@ Json model_part(const ModelSpec& model) {
   if (model.cap_parameter != usual.cap_parameter) {
     part.emplace_back("cap_parameter", model.cap_parameter);
   }
-  if (model.tokens_out_max != usual.tokens_out_max) {
-    part.emplace_back("tokens_out_max", model.tokens_out_max);
+  if (model.http.tokens_out_max != usual.http.tokens_out_max) {
+    part.emplace_back("tokens_out_max", model.http.tokens_out_max);
   }
   return part;
 }

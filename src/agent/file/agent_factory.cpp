@@ -26,22 +26,23 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "tools/check/paths.hpp"
+#include "tools/secret_ref.hpp"
 
-namespace perdure::agent_file {
+namespace perdure {
+namespace {
 
-/// What it holds says which store the command line uses in the folder that it is in, and below.
-inline constexpr std::string_view project_folder = ".perdure";
+namespace fs = std::filesystem;
 
-/// Whole paths, of files and folders. Whoever reads the first knows a key, or decides in a person's
-/// place; whoever writes the second is another agent.
+// What it holds says which store the command line uses in the folder that it is in, and below.
+constexpr std::string_view project_folder = ".perdure";
+
+// Whole paths, of files and folders. Whoever reads the first knows a key, or decides in a person's
+// place; whoever writes the second is another agent.
 struct GuardedPaths {
   std::vector<std::string> hidden{};
   std::vector<std::string> read_only{};
 };
-
-namespace fs = std::filesystem;
-
-namespace {
 
 std::string whole_path(const AgentFile& file, const std::string& path) {
   std::string whole = (fs::path(file.folder) / path).lexically_normal().string();
@@ -99,8 +100,8 @@ GuardedPaths guarded_paths(const AgentFile& file, const AgentPlace& place) {
   hide(place.programs_folder);
   hide(file.model.key_file);
   for (const SecretSpec& secret : file.secrets) hide(secret.file);
-  if (!file.model.ca_file.empty()) {
-    paths.read_only.push_back(whole_path(file, file.model.ca_file));
+  if (!file.model.http.ca_file.empty()) {
+    paths.read_only.push_back(whole_path(file, file.model.http.ca_file));
   }
   for (const AgentProgram& program : file.tools.programs) {
     for (const auto* command : {&program.exec.command, &program.exec.verify}) {
@@ -109,17 +110,6 @@ GuardedPaths guarded_paths(const AgentFile& file, const AgentPlace& place) {
   }
   return paths;
 }
-
-}  // namespace
-
-// What no answer of an agent's tools may hold: its key, its secrets, and what a tool is passed that
-// looks like one.
-
-/// For without_secrets. `pass_env`: what the tool is passed.
-[[nodiscard]] std::function<Result<SecretValues>()> private_values(
-    const AgentFile& file, const AgentPlace& place, const std::vector<std::string>& pass_env);
-
-namespace {
 
 constexpr std::size_t value_bytes_min = 8;
 constexpr std::array<std::string_view, 6> telling = {"KEY",  "TOKEN",      "SECRET",
@@ -157,8 +147,8 @@ bool is_like_a_secret(std::string_view name, const std::string& value) {
   return !is_common && !is_there(value);
 }
 
-}  // namespace
-
+// What no answer of an agent's tools may hold: its key, its secrets, and what a tool is passed
+// (`pass_env`) that looks like one.
 std::function<Result<SecretValues>()> private_values(const AgentFile& file, const AgentPlace& place,
                                                      const std::vector<std::string>& pass_env) {
   const bool has_key_file = !file.model.key_file.empty();
@@ -180,19 +170,6 @@ std::function<Result<SecretValues>()> private_values(const AgentFile& file, cons
     return values;
   };
 }
-
-}  // namespace perdure::agent_file
-
-namespace perdure {
-namespace {
-
-using agent_file::guarded_paths;
-using agent_file::GuardedPaths;
-using agent_file::private_values;
-using agent_file::whole_command;
-using agent_file::whole_path;
-using agent_file::whole_roots;
-using agent_file::whole_secrets;
 
 template <typename T>
 void append(std::vector<T>& all, std::vector<T> more) {
@@ -261,7 +238,7 @@ Result<std::vector<ToolSpec>> make_files(const AgentFile& file, const AgentPlace
   const GuardedPaths guarded = guarded_paths(file, place);
   // With all that is in it, if it is a folder.
   for (const std::string& path : guarded.hidden) files.hidden.push_back(path + "/**");
-  files.hidden.push_back(fmt::format("**/{}/**", agent_file::project_folder));
+  files.hidden.push_back(fmt::format("**/{}/**", project_folder));
   files.read_only = guarded.read_only;
   auto tools = make_file_tools(files);
   if (!tools) return tools;
@@ -313,14 +290,9 @@ Result<std::unique_ptr<Provider>> make_provider(const AgentFile& file,
   if (model.provider == ProviderKind::scripted) return make_scripted(model.script);
   auto key = read_key(file, environment);
   if (!key) return forward(key);
-  HttpProviderOptions http{.base_url = model.base_url,
-                           .key = *std::move(key),
-                           .timeouts = model.timeouts,
-                           .response_bytes_max = model.response_bytes_max,
-                           .headers = model.headers};
-  if (!model.ca_file.empty()) http.ca_file = whole_path(file, model.ca_file);
-  http.retry.total = model.retry_for;
-  http.tokens_out_max = model.tokens_out_max;
+  HttpProviderOptions http = model.http;
+  http.key = *std::move(key);
+  if (!http.ca_file.empty()) http.ca_file = whole_path(file, http.ca_file);
   if (model.provider == ProviderKind::anthropic) {
     return make_anthropic(
         {.http = std::move(http), .version = model.version, .cache_hints = model.cache_hints},

@@ -143,23 +143,23 @@ ModelSpec read_model(Reading& reading) {
   ModelSpec model;
   model.provider = provider_from(fields.word("provider", ""));
   fields.read("id", model.id);
-  fields.read("base_url", model.base_url);
+  fields.read("base_url", model.http.base_url);
   if (const Json* parameters = fields.find("parameters")) {
     model.parameters = RawJson::from_value(*parameters);
   }
   fields.object("key").read("env", model.key_variable);
   fields.object("key").read("file", model.key_file);
-  fields.read("ca_file", model.ca_file);
+  fields.read("ca_file", model.http.ca_file);
   const Fields timeouts = fields.object("timeouts");
-  timeouts.read("connect", model.timeouts.connect);
-  timeouts.read("first_byte", model.timeouts.first_byte);
-  timeouts.read("idle", model.timeouts.idle);
-  fields.read("retry_for", model.retry_for);
-  fields.read("response_bytes_max", model.response_bytes_max);
+  timeouts.read("connect", model.http.timeouts.connect);
+  timeouts.read("first_byte", model.http.timeouts.first_byte);
+  timeouts.read("idle", model.http.timeouts.idle);
+  fields.read("retry_for", model.http.retry.total);
+  fields.read("response_bytes_max", model.http.response_bytes_max);
   for (const auto& [name, value] : fields.members("headers")) {
-    model.headers.emplace_back(name, *value.as_string());
+    model.http.headers.emplace_back(name, *value.as_string());
   }
-  fields.read("tokens_out_max", model.tokens_out_max);
+  fields.read("tokens_out_max", model.http.tokens_out_max);
   fields.read("cache_hints", model.cache_hints);
   fields.read("version", model.version);
   fields.read("sends_reasoning", model.sends_reasoning);

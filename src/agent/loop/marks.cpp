@@ -11,10 +11,12 @@
 #include <utility>
 #include <variant>
 
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure::loop {
 namespace {
@@ -94,15 +96,7 @@ std::string words_on_stop(const Message& message) {
 }
 
 std::optional<StopReason> stop_of(const Message& message) {
-  constexpr std::array reasons = {StopReason::end,     StopReason::calls,  StopReason::length,
-                                  StopReason::refusal, StopReason::paused, StopReason::other};
-  const auto mark = mark_of(message, response_mark);
-  const Json* stop = mark ? mark->find("stop") : nullptr;
-  const std::string* text = stop != nullptr ? stop->as_string() : nullptr;
-  if (text == nullptr) return std::nullopt;
-  const auto* const found = std::ranges::find(
-      reasons, *text, [](StopReason reason) { return std::string(to_string(reason)); });
-  return found == reasons.end() ? std::nullopt : std::optional(*found);
+  return find_stop_reason(said_in(message, "stop"));
 }
 
 Message nudge(std::string_view kind, std::string text) {
@@ -131,3 +125,37 @@ bool asks_for_calls(const Message& message) {
 }
 
 }  // namespace perdure::loop
+
+namespace perdure {
+namespace {
+
+constexpr std::array turn_stops = {
+    std::pair{TurnStop::completed, std::string_view("completed")},
+    std::pair{TurnStop::max_iterations, std::string_view("max_iterations")},
+    std::pair{TurnStop::deadline, std::string_view("deadline")},
+    std::pair{TurnStop::budget, std::string_view("budget")},
+    std::pair{TurnStop::incomplete_plan, std::string_view("incomplete_plan")},
+    std::pair{TurnStop::loop, std::string_view("loop")},
+    std::pair{TurnStop::needs_attention, std::string_view("needs_attention")},
+    std::pair{TurnStop::waiting, std::string_view("waiting")},
+    std::pair{TurnStop::interrupted, std::string_view("interrupted")},
+    std::pair{TurnStop::refused, std::string_view("refused")},
+};
+
+}  // namespace
+
+std::string_view to_string(TurnStop stop) {
+  const auto* const found =
+      std::ranges::find(turn_stops, stop, &decltype(turn_stops)::value_type::first);
+  return found == turn_stops.end() ? std::string_view("") : found->second;
+}
+
+bool has_unknown_cost(const Message& response) { return loop::is_unpriced(response); }
+
+bool has_unknown_cost(const State& state) {
+  return std::ranges::any_of(state.transcript, [](const PlacedMessage& placed) {
+    return has_unknown_cost(placed.message);
+  });
+}
+
+}  // namespace perdure

@@ -14,7 +14,6 @@
 
 #include "loop/marks.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"

@@ -16,6 +16,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/store/log.hpp"
 
 namespace perdure::loop {
 
@@ -38,6 +40,18 @@ struct NextStep {
   std::optional<TurnStop> rest{};  ///< Empty: the model is to be asked.
   std::optional<Message> say{};    ///< With this, as input.
 };
+
+/// How often a final answer is refused while the plan is unfinished.
+inline constexpr std::int64_t plan_refusals_max = 2;
+
+/// A turn ends when the same call was refused so often.
+inline constexpr std::size_t refusals_max = 3;
+
+/// The call that a model repeats though it is not made, for whatever reason: responses one after the
+/// other, of which no call was made, asked for the same one (name and arguments, as values)
+/// refusals_max times. Null: there is none. Looks back to `since` and to the last word of a user; a
+/// response without calls, or one call that was made, ends it; what was cut off is passed over.
+[[nodiscard]] const ToolCallBlock* refused_again_and_again(const State& state, Position since);
 
 /// Of a state in which every call is answered.
 [[nodiscard]] NextStep next_step(const State& state);

@@ -160,17 +160,4 @@ Result<Tools> watched(const Toolbox& toolbox, const std::shared_ptr<ToolWatch>& 
   return Tools::of(std::move(tools));
 }
 
-void StreamRelay::on_text(std::string_view piece) {
-  watch_.tell(session_, [&](AgentObserver& observer) { observer.on_text(piece); });
-}
-void StreamRelay::on_reasoning(std::string_view piece) {
-  watch_.tell(session_, [&](AgentObserver& observer) { observer.on_reasoning(piece); });
-}
-void StreamRelay::on_call(const ToolCallBlock& call) {
-  watch_.tell(session_, [&](AgentObserver& observer) { observer.on_call(call); });
-}
-void StreamRelay::on_retry(const RetryNotice& notice) {
-  watch_.tell(session_, [&](AgentObserver& observer) { observer.on_retry(notice); });
-}
-
 }  // namespace perdure

@@ -236,11 +236,4 @@ std::int64_t reservation_for(const Price& price, const PreparedRequest& request)
   return sum == largest ? largest : to_micros(sum);
 }
 
-std::int64_t most_of(const Price& price, const ModelUsage& told, const PreparedRequest& request) {
-  if (told.tokens_in == 0) return std::max(cost_of(price, told), reservation_for(price, request));
-  ModelUsage most = told;
-  most.tokens_out = std::max(told.tokens_out, request.tokens_out);
-  return cost_of(price, most);
-}
-
 }  // namespace perdure

@@ -20,6 +20,7 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/process/output.hpp"
+#include "tools/secret_ref.hpp"
 
 namespace perdure {
 namespace {

@@ -21,6 +21,7 @@
 #include "text/pattern.hpp"
 #include "text/text_cut.hpp"
 #include "tools/args.hpp"
+#include "tools/check/paths.hpp"
 #include "tools/files/replacement.hpp"
 #include "tools/files/roots.hpp"
 

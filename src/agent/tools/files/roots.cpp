@@ -29,6 +29,7 @@
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
+#include "tools/check/paths.hpp"
 
 namespace perdure::files {
 namespace {

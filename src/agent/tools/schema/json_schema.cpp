@@ -336,7 +336,7 @@ class Evaluator {
     ++depth_;
     Errors mine;
     const At at{nodes_[id], value, place, mine};
-    const bool is_secret = hides_secrets_ && is_secret_ref(value);
+    const bool is_secret = hides_secrets_ && secret_name(value) != nullptr;
     if (at.node.is_never) wrong(at, "", "is not allowed here");
     for (const Rule& rule : at.node.rules) {
       if (rule.keyword->check == nullptr) continue;
@@ -523,12 +523,8 @@ Result<JsonSchema> JsonSchema::compile(const Json& schema) {
   return JsonSchema(std::make_shared<const Compiled>(Compiled{.nodes = *std::move(nodes)}));
 }
 
-std::vector<SchemaError> JsonSchema::check(const Json& value) const {
-  return schema::Evaluator(compiled_->nodes, false).run(value);
-}
-
-std::vector<SchemaError> JsonSchema::check_hiding_secrets(const Json& value) const {
-  return schema::Evaluator(compiled_->nodes, true).run(value);
+std::vector<SchemaError> JsonSchema::check(const Json& value, bool hides_secrets) const {
+  return schema::Evaluator(compiled_->nodes, hides_secrets).run(value);
 }
 
 }  // namespace perdure
