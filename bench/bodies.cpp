@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "agent_turns.hpp"
-#include "models/body.hpp"
 #include "models/dialect.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "models/dialect.hpp"
-#include "models/sse.hpp"
+#include "models/http.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "doubles/temp_folder.hpp"
-#include "file/agent_schema.hpp"
+#include "file/sections.hpp"
 #include "file/yaml_document.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"

@@ -40,7 +40,7 @@ const Json& nothing() {
   return empty;
 }
 
-std::int64_t whole(std::string_view digits) {
+std::int64_t digits_in(std::string_view digits) {
   std::int64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return number;
@@ -49,7 +49,7 @@ std::int64_t whole(std::string_view digits) {
 Duration duration_from(std::string_view text) {
   const std::size_t end = text.find_first_not_of("0123456789");
   const std::string_view unit = text.substr(end);
-  const std::int64_t number = whole(text.substr(0, end));
+  const std::int64_t number = digits_in(text.substr(0, end));
   if (unit == "ms") return std::chrono::milliseconds(number);
   if (unit == "s") return std::chrono::seconds(number);
   if (unit == "m") return std::chrono::minutes(number);
@@ -68,46 +68,10 @@ const Json::Object& Fields::members(std::string_view key) const {
   return *object(key).object_->as_object();
 }
 
-void Fields::read(std::string_view key, std::string& to) const {
-  if (const Json* found = find(key)) to = *found->as_string();
-}
+// 5.0 is an integer too.
+std::int64_t Fields::whole(const Json& number) { return digits_in(*number.number_token()); }
 
-void Fields::read(std::string_view key, bool& to) const {
-  if (const Json* found = find(key)) to = *found->as_bool();
-}
-
-void Fields::read(std::string_view key, std::int64_t& to) const {
-  // 5.0 is an integer too.
-  if (const Json* found = find(key)) to = whole(*found->number_token());
-}
-
-void Fields::read(std::string_view key, std::size_t& to) const {
-  if (const Json* found = find(key)) to = static_cast<std::size_t>(whole(*found->number_token()));
-}
-
-void Fields::read(std::string_view key, Duration& to) const {
-  if (const Json* found = find(key)) to = duration_from(*found->as_string());
-}
-
-void Fields::read(std::string_view key, std::vector<std::string>& to) const {
-  const Json* found = find(key);
-  if (found == nullptr) return;
-  to.clear();
-  for (const Json& element : *found->as_array()) to.push_back(*element.as_string());
-}
-
-void Fields::read(std::string_view key, std::vector<int>& to) const {
-  const Json* found = find(key);
-  if (found == nullptr) return;
-  to.clear();
-  for (const Json& element : *found->as_array()) {
-    to.push_back(static_cast<int>(whole(*element.number_token())));
-  }
-}
-
-void Fields::read(std::string_view key, std::map<std::string, std::string>& to) const {
-  for (const auto& [name, value] : members(key)) to[name] = *value.as_string();
-}
+void Fields::take(const Json& json, Duration& to) { to = duration_from(*json.as_string()); }
 
 std::string Fields::word(std::string_view key, std::string_view otherwise) const {
   const Json* found = find(key);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/api/call_policy.hpp"
+#include "agent/api/agent.hpp"
 #include "core/api/guarded.hpp"
 #include "core/api/own_process.hpp"
 #include "loop/conversation.hpp"

@@ -14,10 +14,9 @@
 #include <variant>
 #include <vector>
 
-#include "agent/api/call_policy.hpp"
+#include "agent/api/agent.hpp"
 #include "core/api/json_text.hpp"
-#include "loop/marks.hpp"
-#include "loop/next_step.hpp"
+#include "loop/history.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
@@ -30,9 +29,9 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
-#include "text/edit_distance.hpp"
+#include "text/wording.hpp"
 #include "tools/check/paths.hpp"
-#include "tools/schema/value.hpp"
+#include "tools/schema/compiler.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/api/call_policy.hpp"
+#include "agent/api/agent.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"

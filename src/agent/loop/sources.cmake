@@ -6,8 +6,7 @@ list(
   loop/agent.cpp
   loop/call_check.cpp
   loop/conversation.cpp
-  loop/marks.cpp
-  loop/next_step.cpp
+  loop/history.cpp
   loop/tool_watch.cpp
   loop/turn.cpp)
 

@@ -25,7 +25,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "text/text_cut.hpp"
+#include "text/wording.hpp"
 
 namespace perdure {
 

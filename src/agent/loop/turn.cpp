@@ -22,8 +22,7 @@
 #include <variant>
 
 #include "loop/conversation.hpp"
-#include "loop/marks.hpp"
-#include "loop/next_step.hpp"
+#include "loop/history.hpp"
 #include "loop/tool_watch.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"

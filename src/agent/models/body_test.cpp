@@ -1,7 +1,5 @@
 // Bodies that grow: what is written is counted, and the text is that of one written at once.
 
-#include "models/body.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <gtest/gtest.h>

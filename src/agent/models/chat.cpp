@@ -23,7 +23,7 @@
 #include "core/api/json_text.hpp"
 #include "core/api/raw_json.hpp"
 #include "models/dialect.hpp"
-#include "models/sse.hpp"
+#include "models/http.hpp"
 #include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/secrets.hpp"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "doubles/must.hpp"
-#include "models/body.hpp"
 #include "models/dialect.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"

@@ -18,11 +18,9 @@
 
 #include "core/api/guarded.hpp"
 #include "core/api/json_text.hpp"
-#include "models/body.hpp"
 #include "models/curl_transport.hpp"
 #include "models/dialect.hpp"
 #include "models/http.hpp"
-#include "models/sse.hpp"
 #include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/secrets.hpp"

@@ -13,7 +13,6 @@
 #include <variant>
 #include <vector>
 
-#include "models/body.hpp"
 #include "models/dialect.hpp"
 #include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
@@ -181,8 +180,50 @@ class ScriptedProvider final : public Provider {
  public:
   explicit ScriptedProvider(std::vector<ScriptedResponse> script) : script_(std::move(script)) {}
 
-  [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override;
-  [[nodiscard]] ModelOutcome send(ModelObserver& observer, std::stop_token stop) override;
+  [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override {
+    if (auto updated = body_.update(request); !updated) {
+      said_.clear();
+      return forward(updated);
+    }
+    said_.resize(request.kept);
+    for (const Message& message : request.messages) {
+      said_.push_back(answered() + (message.role == Role::assistant ? 1 : 0));
+    }
+    return PreparedRequest{
+        .digest = body_.digest(),
+        .bytes = body_.bytes(),
+        .tokens_in = static_cast<std::int64_t>(body_.bytes()) / bytes_per_scripted_token,
+        .tokens_out = scripted_tokens_out};
+  }
+
+  [[nodiscard]] ModelOutcome send(ModelObserver& observer, std::stop_token stop) override {
+    const std::size_t index = answered();
+    if (body_.is_empty() || index >= script_.size()) {
+      return NotAnswered{.error = {ErrorCode::invalid_argument,
+                                   "the script has " + std::to_string(script_.size()) +
+                                       " responses, and none at index " + std::to_string(index),
+                                   ""}};
+    }
+    const ScriptedResponse& scripted = script_[index];
+    if (stop.stop_requested()) {
+      return NotAnswered{.error = {ErrorCode::unavailable, "stopped", ""}, .was_stopped = true};
+    }
+    if (failed_[index] < scripted.fails.size()) return scripted.fails[failed_[index]++];
+    ModelResponse response = scripted.response;
+    if (!scripted.has_usage) {
+      const auto out = static_cast<std::int64_t>(to_json(response.message).size());
+      response.usage.tokens_in =
+          static_cast<std::int64_t>(body_.bytes()) / bytes_per_scripted_token;
+      response.usage.tokens_out = out / bytes_per_scripted_token;
+    }
+    QuietObserver quiet(observer);
+    tell(quiet, response.message);
+    if (!scripted.cut_off) return response;
+    response.message.is_partial = true;
+    response.usage.is_known = false;
+    return CutOff{.so_far = std::move(response),
+                  .error = {ErrorCode::unavailable, *scripted.cut_off, ""}};
+  }
 
  private:
   [[nodiscard]] std::size_t answered() const { return said_.empty() ? 0 : said_.back(); }
@@ -194,50 +235,6 @@ class ScriptedProvider final : public Provider {
   std::vector<std::size_t> said_;
   std::vector<std::size_t> failed_ = std::vector<std::size_t>(script_.size());
 };
-
-Result<PreparedRequest> ScriptedProvider::prepare(const ModelRequest& request) {
-  if (auto updated = body_.update(request); !updated) {
-    said_.clear();
-    return forward(updated);
-  }
-  said_.resize(request.kept);
-  for (const Message& message : request.messages) {
-    said_.push_back(answered() + (message.role == Role::assistant ? 1 : 0));
-  }
-  return PreparedRequest{
-      .digest = body_.digest(),
-      .bytes = body_.bytes(),
-      .tokens_in = static_cast<std::int64_t>(body_.bytes()) / bytes_per_scripted_token,
-      .tokens_out = scripted_tokens_out};
-}
-
-ModelOutcome ScriptedProvider::send(ModelObserver& observer, std::stop_token stop) {
-  const std::size_t index = answered();
-  if (body_.is_empty() || index >= script_.size()) {
-    return NotAnswered{.error = {ErrorCode::invalid_argument,
-                                 "the script has " + std::to_string(script_.size()) +
-                                     " responses, and none at index " + std::to_string(index),
-                                 ""}};
-  }
-  const ScriptedResponse& scripted = script_[index];
-  if (stop.stop_requested()) {
-    return NotAnswered{.error = {ErrorCode::unavailable, "stopped", ""}, .was_stopped = true};
-  }
-  if (failed_[index] < scripted.fails.size()) return scripted.fails[failed_[index]++];
-  ModelResponse response = scripted.response;
-  if (!scripted.has_usage) {
-    const auto out = static_cast<std::int64_t>(to_json(response.message).size());
-    response.usage.tokens_in = static_cast<std::int64_t>(body_.bytes()) / bytes_per_scripted_token;
-    response.usage.tokens_out = out / bytes_per_scripted_token;
-  }
-  QuietObserver quiet(observer);
-  tell(quiet, response.message);
-  if (!scripted.cut_off) return response;
-  response.message.is_partial = true;
-  response.usage.is_known = false;
-  return CutOff{.so_far = std::move(response),
-                .error = {ErrorCode::unavailable, *scripted.cut_off, ""}};
-}
 
 }  // namespace
 

@@ -4,13 +4,12 @@ list(
   APPEND
   PERDURE_AGENT_SOURCES
   models/anthropic.cpp
-  models/body.cpp
+  models/dialect.cpp
   models/chat.cpp
   models/curl_transport.cpp
   models/http_provider.cpp
   models/provider.cpp
   models/scripted.cpp
-  models/sse.cpp
   models/http.cpp
   models/wire.cpp)
 

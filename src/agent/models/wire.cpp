@@ -19,7 +19,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/log.hpp"
-#include "text/text_cut.hpp"
+#include "text/wording.hpp"
 
 namespace perdure::wire {
 namespace {

@@ -26,13 +26,10 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "tools/process/output.hpp"
+#include "tools/process/program.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure {
-
-[[nodiscard]] ToolOutcome scrubbed_outcome(ToolOutcome outcome, const SecretValues& values);
-[[nodiscard]] Verdict scrubbed_verdict(Verdict verdict, const SecretValues& values);
 
 namespace {
 
@@ -142,29 +139,38 @@ std::string& words_of(Said& said) {
 constexpr std::string_view withheld =
     "(withheld: the secrets that must not be in it could not be read)";
 
-}  // namespace
+using ReadValues = std::function<Result<SecretValues>()>;
 
-ToolOutcome scrubbed_outcome(ToolOutcome outcome, const SecretValues& values) {
-  std::visit([&](auto& said) { words_of(said) = scrubbed(std::move(words_of(said)), values); },
-             outcome);
+// What a tool throws is recorded as well, and may hold what it was given. What became of a call stays
+// true where its words cannot be searched.
+ToolOutcome run_scrubbed(const Tool& tool, const CallContext& context, const ReadValues& values) {
+  auto ran = guarded("the tool's `run`", [&] { return tool.run(context); });
+  ToolOutcome outcome = ran ? *std::move(ran) : Doubtful{std::move(ran.error().message)};
+  const auto whole = guarded("the secrets", values);
+  std::visit(
+      [&](auto& said) {
+        std::string& words = words_of(said);
+        words = whole ? scrubbed(std::move(words), *whole) : std::string(withheld);
+      },
+      outcome);
   return outcome;
 }
 
-Verdict scrubbed_verdict(Verdict verdict, const SecretValues& values) {
-  if (auto* landed = std::get_if<Landed>(&verdict)) {
-    landed->content = scrubbed(std::move(landed->content), values);
-  } else if (auto* unclear = std::get_if<CannotTell>(&verdict)) {
-    unclear->why = scrubbed(std::move(unclear->why), values);
-  }
+Verdict verify_scrubbed(const Tool& tool, const VerifyContext& context, const ReadValues& values) {
+  auto asked = guarded("the tool's `verify`", [&] { return tool.verify(context); });
+  Verdict verdict = asked ? *std::move(asked) : CannotTell{std::move(asked.error().message)};
+  const auto whole = guarded("the secrets", values);
+  auto* landed = std::get_if<Landed>(&verdict);
+  auto* unclear = std::get_if<CannotTell>(&verdict);
+  if (landed == nullptr && unclear == nullptr) return verdict;
+  std::string& words = landed != nullptr ? landed->content : unclear->why;
+  words = whole ? scrubbed(std::move(words), *whole) : std::string(withheld);
   return verdict;
 }
 
-namespace {
-
 // Tells `progress` each line without the secrets of that moment, nor a line of one that has several.
 // A line that cannot be searched is told to nobody; the tool goes on.
-ToolProgress scrubbed_progress(const ToolProgress& progress,
-                               std::function<Result<SecretValues>()> values) {
+ToolProgress scrubbed_progress(const ToolProgress& progress, ReadValues values) {
   if (!progress.is_watched()) return progress;
   return ToolProgress([progress, values = std::move(values)](std::string_view line) {
     const auto whole = guarded("the secrets", values);
@@ -189,39 +195,22 @@ std::string scrubbed(std::string text, const SecretValues& secrets) {
   return text;
 }
 
-// What a tool throws is recorded as well, and may hold what it was given. What became of a call stays
-// true where its words cannot be searched.
-ToolSpec without_secrets(ToolSpec spec, std::function<Result<SecretValues>()> values) {
+ToolSpec without_secrets(ToolSpec spec, ReadValues values) {
   if (spec.tool.answer) return spec;
-  spec.tool.run = [run = spec.tool.run, values](const CallContext& context) -> ToolOutcome {
-    CallContext inner = context;
-    inner.progress = scrubbed_progress(context.progress, values);
-    auto ran = guarded("the tool's `run`", [&] { return run(inner); });
-    ToolOutcome outcome = ran ? *std::move(ran) : Doubtful{std::move(ran.error().message)};
-    if (const auto whole = guarded("the secrets", values)) {
-      return scrubbed_outcome(std::move(outcome), *whole);
-    }
-    std::visit([](auto& said) { words_of(said) = withheld; }, outcome);
-    return outcome;
+  const Tool inner = spec.tool;
+  spec.tool.run = [inner, values](const CallContext& context) {
+    CallContext quiet = context;
+    quiet.progress = scrubbed_progress(context.progress, values);
+    return run_scrubbed(inner, quiet, values);
   };
-  if (!spec.tool.verify) return spec;
-  spec.tool.verify = [verify = spec.tool.verify,
-                      values = std::move(values)](const VerifyContext& context) -> Verdict {
-    auto asked = guarded("the tool's `verify`", [&] { return verify(context); });
-    Verdict verdict = asked ? *std::move(asked) : CannotTell{std::move(asked.error().message)};
-    if (const auto whole = guarded("the secrets", values)) {
-      return scrubbed_verdict(std::move(verdict), *whole);
-    }
-    if (auto* landed = std::get_if<Landed>(&verdict)) landed->content = withheld;
-    if (auto* unclear = std::get_if<CannotTell>(&verdict)) unclear->why = withheld;
-    return verdict;
+  if (!inner.verify) return spec;
+  spec.tool.verify = [inner, values = std::move(values)](const VerifyContext& context) {
+    return verify_scrubbed(inner, context, values);
   };
   return spec;
 }
 
 namespace {
-
-using Values = SecretValues;
 
 // Fills in what `spec` may have; fails for what cannot be read.
 class Filling {
@@ -254,7 +243,7 @@ class Filling {
     }
     return Json(std::move(filled));
   }
-  [[nodiscard]] const Values& values() const { return values_; }
+  [[nodiscard]] const SecretValues& values() const { return values_; }
 
  private:
   [[nodiscard]] bool may_have(const std::string& name) const {
@@ -263,10 +252,9 @@ class Filling {
 
   const ToolSpec& spec_;
   const Secrets& secrets_;
-  Values values_{};
+  SecretValues values_{};
 };
 
-// What a tool throws is recorded as well, and may hold what it was given.
 ToolOutcome run_filled(const ToolSpec& spec, const Secrets& secrets, const CallContext& context) {
   Filling filling(spec, secrets);
   auto args = filling.fill(context.args);
@@ -281,9 +269,7 @@ ToolOutcome run_filled(const ToolSpec& spec, const Secrets& secrets, const CallC
                           .stop = context.stop,
                           .progress = scrubbed_progress(
                               context.progress, [values = filling.values()] { return values; })};
-  auto outcome = guarded("the tool's `run`", [&] { return spec.tool.run(inner); });
-  if (!outcome) return Doubtful{scrubbed(outcome.error().message, filling.values())};
-  return scrubbed_outcome(*std::move(outcome), filling.values());
+  return run_scrubbed(spec.tool, inner, [&] { return Result<SecretValues>(filling.values()); });
 }
 
 Verdict verify_filled(const ToolSpec& spec, const Secrets& secrets, const VerifyContext& context) {
@@ -297,9 +283,7 @@ Verdict verify_filled(const ToolSpec& spec, const Secrets& secrets, const Verify
                             .twins = context.twins,
                             .deadline = context.deadline,
                             .stop = context.stop};
-  auto verdict = guarded("the tool's `verify`", [&] { return spec.tool.verify(inner); });
-  if (!verdict) return CannotTell{scrubbed(verdict.error().message, filling.values())};
-  return scrubbed_verdict(*std::move(verdict), filling.values());
+  return verify_scrubbed(spec.tool, inner, [&] { return Result<SecretValues>(filling.values()); });
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/api/agent_text.hpp"
+#include "agent/api/agent.hpp"
 #include "command/command.hpp"
 #include "context/options.hpp"
 #include "perdure/agent/agent_file.hpp"

@@ -20,10 +20,9 @@
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "text/edit_distance.hpp"
 #include "text/pattern.hpp"
+#include "text/wording.hpp"
 #include "tools/schema/compiler.hpp"
-#include "tools/schema/value.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure::schema {

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
+#include <string>
 
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/tools.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -31,5 +34,11 @@ inline constexpr std::size_t identical_calls_max = 3;
 /// are JSON for the model.
 [[nodiscard]] PermitDecision permit_call(const Toolbox& tools, const Permissions& permissions,
                                          const State& state, const ProposedCall& proposed);
+
+// The texts that an agent is made of: its file, a prompt, a script.
+
+/// Reads one. Of a file that is too large, one byte more than agent_file_bytes_max.
+/// Fails: `not_found`; `unavailable`, with the reason, for what is no plain file or cannot be read.
+[[nodiscard]] Result<std::string> read_agent_text(const std::filesystem::path& path);
 
 }  // namespace perdure

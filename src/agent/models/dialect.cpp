@@ -1,7 +1,7 @@
 // Messages one after the other, their digests chained, so that cutting the end off needs no second
 // look at the start.
 
-#include "models/body.hpp"
+#include "models/dialect.hpp"
 
 #include <cstddef>
 #include <string>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/api/sha256.hpp"
-#include "models/dialect.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
