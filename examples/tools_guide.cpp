@@ -79,11 +79,11 @@ Permissions make_permissions() {
 // [check]
 void show(const Toolbox& tools, const std::string& name, const std::string& args,
           std::size_t in_a_row = 1) {
-  const CallCheck check =
+  const PermitDecision check =
       check_call(tools, make_permissions(), {.name = name, .args = args}, in_a_row);
-  if (std::holds_alternative<CallGo>(check)) std::cout << "go\n";
-  if (const auto* ask = std::get_if<CallAsk>(&check)) std::cout << "ask: " << ask->why << '\n';
-  if (const auto* refused = std::get_if<CallRefused>(&check)) std::cout << refused->text << '\n';
+  if (check.permit == Permit::allow) std::cout << "go\n";
+  if (check.permit == Permit::ask) std::cout << "ask: " << check.why << '\n';
+  if (check.permit == Permit::deny) std::cout << check.why << '\n';
 }
 // [end]
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/api/agent_text.hpp"
+#include "agent/api/agent.hpp"
 #include "command/command.hpp"
 #include "context/options.hpp"
 #include "perdure/agent/agent_file.hpp"
@@ -106,10 +106,11 @@ Result<void> set_model(ModelSpec& model, AgentSource& source, const Environment&
   const std::string_view key = *kind == ProviderKind::anthropic ? anthropic_key : openai_key;
   if (model.provider != *kind || model.id.empty()) model = {.provider = *kind};
   model.id = source.model;
-  if (source.base_url.empty() && model.base_url.empty()) take_server(source, *kind, environment);
-  if (!source.base_url.empty()) model.base_url = source.base_url;
+  if (source.base_url.empty() && model.http.base_url.empty())
+    take_server(source, *kind, environment);
+  if (!source.base_url.empty()) model.http.base_url = source.base_url;
   // A server of one's own may want no key.
-  const bool needs_key = model.base_url.empty() || has_variable(environment, key);
+  const bool needs_key = model.http.base_url.empty() || has_variable(environment, key);
   if (model.key_variable.empty() && model.key_file.empty() && needs_key) model.key_variable = key;
   return {};
 }
@@ -195,7 +196,7 @@ Result<AgentFile> load_agent(AgentSource& source, const Environment& environment
     file = *std::move(read);
   }
   if (source.model.empty()) {
-    if (!source.base_url.empty()) file.model.base_url = source.base_url;
+    if (!source.base_url.empty()) file.model.http.base_url = source.base_url;
     return file;
   }
   if (auto set = set_model(file.model, source, environment); !set) return forward(set);

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/api/call_policy.hpp"
+#include "agent/api/agent.hpp"
 #include "command/command.hpp"
 #include "context/agent_source.hpp"
 #include "context/call_phrases.hpp"

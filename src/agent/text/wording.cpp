@@ -1,7 +1,7 @@
 // Levenshtein's distance, over names that were brought to one form. A name of another length
 // than is known to anybody is not compared.
 
-#include "text/edit_distance.hpp"
+#include "text/wording.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,12 @@
-// Cutting text without cutting a character.
+// What helps to word a message: cutting text without cutting a character, and the name that was meant.
 
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace perdure {
 
@@ -29,5 +32,10 @@ namespace perdure {
   }
   return text;
 }
+
+/// The name that takes the fewest changes, if they are at most a third of its letters or one;
+/// upper case and `-` for `_` count for nothing.
+[[nodiscard]] std::optional<std::string> closest_name(std::string_view meant,
+                                                      const std::vector<std::string_view>& known);
 
 }  // namespace perdure
