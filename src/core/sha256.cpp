@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/api/sha256.hpp"
 #include "require.hpp"
 
 namespace perdure {

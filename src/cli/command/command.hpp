@@ -38,6 +38,7 @@ enum class Exit : std::uint8_t {
 [[nodiscard]] std::string_view meaning_of(Exit exit);
 
 class CommandContext;
+using RunVerb = std::function<Result<Exit>(CommandContext&)>;
 
 /// What completes a word.
 enum class Completes : std::uint8_t { nothing, session, call, file, session_or_file, command };
@@ -80,7 +81,7 @@ struct Command {
   /// Members of an item, where it prints a list: what --fields chooses from.
   std::vector<std::string_view> fields{};
   bool is_hidden = false;
-  std::function<Result<Exit>(CommandContext&)> run{};
+  RunVerb run{};
 };
 
 /// Options that every command takes.

@@ -1,4 +1,5 @@
-// The same description, told in the forms that people look it up in.
+// What is made from the table of commands: help on a terminal, the reference in Markdown, man pages, and
+// what completes a command line, read off the table as the parser reads it.
 
 #pragma once
 
@@ -27,5 +28,22 @@ namespace perdure::cli {
 [[nodiscard]] std::string man_index(const std::vector<Command>& table);
 /// A script for bash, zsh or fish.
 [[nodiscard]] std::string completion_for(std::string_view shell);
+
+struct Suggestion {
+  std::string word{};
+  std::string_view what{};
+};
+
+struct Suggestions {
+  std::vector<Suggestion> words{};  ///< Those that begin with what was typed.
+  /// What else may stand there, that the table does not know: a session, a call, a file.
+  Completes by = Completes::nothing;
+  std::string typed{};  ///< The beginning of that.
+  std::string store{};  ///< What --store says; empty: nothing.
+};
+
+/// `words`: what was typed after "perdure", the last one perhaps not to its end.
+[[nodiscard]] Suggestions suggestions_for(const std::vector<Command>& table,
+                                          const std::vector<std::string>& words);
 
 }  // namespace perdure::cli

@@ -4,20 +4,12 @@
 #include "context/agent_source.hpp"
 
 #include <array>
-#include <fmt/format.h>
 #include <initializer_list>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include "agent/api/agent_text.hpp"
-#include "command/command.hpp"
-#include "context/options.hpp"
+#include "context/command_context.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/store/bundle.hpp"
 
 namespace perdure::cli {

@@ -6,29 +6,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <expected>
 #include <filesystem>
-#include <fmt/format.h>
 #include <fnmatch.h>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <limits>
+#include <ranges>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "context/agent_source.hpp"
 #include "context/command_context.hpp"
 #include "core/api/text.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/store/log.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/text.hpp"
+#include "perdure/runtime/runtime.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -276,6 +263,11 @@ Result<SessionSummary> find_session(Store& store, const std::string& text) {
   return fail(ErrorCode::not_found, message);
 }
 
+Result<std::vector<SessionSummary>> all_sessions(Store& store) {
+  return search(store, {}, std::numeric_limits<std::size_t>::max(),
+                [](const SessionSummary& /*row*/) { return true; });
+}
+
 Result<PlaceInSession> find_point(Store& store, const std::string& text) {
   // An id or a title may hold an "@" of its own.
   const auto at = text.rfind('@');
@@ -321,20 +313,38 @@ std::unexpected<Error> with_hint_of_relatives(Error error, bool is_asked_for) {
   return std::unexpected(std::move(error));
 }
 
-Result<SessionSummary> named_session(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  return find_session(**store, context.given().arguments.front());
+RunVerb on_session(SessionVerb run) {
+  return on_store([run = std::move(run)](CommandContext& context, Store& store) -> Result<Exit> {
+    auto row = find_session(store, context.given().arguments.front());
+    if (!row) return forward(row);
+    return run(context, store, *row);
+  });
 }
 
-Result<Exit> annotate_session(CommandContext& context, const SessionId& id,
+RunVerb on_point(PointVerb run) {
+  return on_store([run = std::move(run)](CommandContext& context, Store& store) -> Result<Exit> {
+    auto place = find_point(store, context.given().arguments.front());
+    if (!place) return forward(place);
+    return run(context, store, *place);
+  });
+}
+
+Result<std::vector<SessionSummary>> named_sessions(CommandContext& context, Store& store,
+                                                   std::size_t first) {
+  std::vector<SessionSummary> rows;
+  for (const std::string& name : context.given().arguments | std::views::drop(first)) {
+    auto row = find_session(store, name);
+    if (!row) return forward(row);
+    rows.push_back(*std::move(row));
+  }
+  return rows;
+}
+
+Result<Exit> annotate_session(CommandContext& context, Store& store, const SessionId& id,
                               const Annotation& part) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto changed = (*store)->sessions().annotate(id, part);
+  auto changed = store.sessions().annotate(id, part);
   if (!changed) return forward(changed);
   context.output().document("perdure.renamed/1", {{"session", as_json(*changed)}});
-  if (context.output().is_json()) return Exit::done;
   const std::string tags = fmt::format("{}", fmt::join(changed->tags, ", "));
   context.screen().line(fmt::format("{}  {}{}", changed->id.text(), changed->title,
                                     tags.empty() ? "" : fmt::format("  [{}]", tags)));

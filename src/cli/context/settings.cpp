@@ -31,7 +31,6 @@
 #include <vector>
 
 #include "command/command.hpp"
-#include "context/process_io.hpp"
 #include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "screen/text.hpp"

@@ -3,27 +3,15 @@
 
 #include "context/timeline_walk.hpp"
 
-#include <cstdint>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
-#include "context/call_phrases.hpp"
-#include "perdure/agent/turn.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/core/time.hpp"
+#include "context/calls.hpp"
+#include "context/command_context.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/session_values.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/sessions.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
-#include "screen/display.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -4,19 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
 
-#include "context/call_phrases.hpp"
-#include "perdure/core/error.hpp"
+#include "context/calls.hpp"
+#include "context/command_context.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/sessions.hpp"
 
 namespace perdure::cli {
 namespace {

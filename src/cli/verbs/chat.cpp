@@ -1,32 +1,21 @@
 // A call that waits keeps its turn: what is said meanwhile is recorded, and told once it is decided.
 
 #include <csignal>
-#include <expected>
 #include <filesystem>
-#include <fmt/format.h>
-#include <memory>
-#include <optional>
-#include <string>
 #include <system_error>
-#include <utility>
 
 #include "context/agent_source.hpp"
-#include "context/options.hpp"
-#include "context/sessions.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/turn.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "recovery/chat_lines.hpp"
-#include "recovery/line_editor.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"
-#include "recovery/resume_session.hpp"
-#include "recovery/turn_outcome.hpp"
-#include "screen/text.hpp"
+#include "recovery/terminal_input.hpp"
+#include "recovery/turn_watch.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -79,7 +68,7 @@ class Chat {
       }
       if (line.ended == LineEditor::Ended::input || line.text == "/quit") return leave(Exit::done);
       is_leaving_ = false;
-      if (line.text.find_first_not_of(" \t") == std::string::npos) continue;
+      if (is_blank(line.text)) continue;
       if (auto heard = hear(line.text); !heard) return forward(heard);
     }
   }
@@ -231,7 +220,7 @@ Result<void> start_chat(CommandContext& context, Store& store, Chat& chat) {
 }
 
 Result<Exit> run_chat(CommandContext& context) {
-  if (!context.io().is_in_terminal || !context.io().is_err_terminal) {
+  if (!context.can_ask()) {
     return fail(
         ErrorCode::invalid_argument,
         "a chat needs a terminal; in a script use perdure run AGENT.yaml PROMPT, then perdure "

@@ -1,10 +1,5 @@
 // The settings, and where each comes from.
 
-#include <fmt/format.h>
-#include <string>
-#include <string_view>
-
-#include "screen/table.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
@@ -21,7 +16,7 @@ Result<Exit> run_config(CommandContext& context) {
     table.add({{setting.key, Ink::bold}, {value}, {setting.origin, Ink::dim}});
   }
   output.end_list();
-  if (!output.is_json()) table.print(context.screen());
+  table.print(context.screen());
   return Exit::done;
 }
 

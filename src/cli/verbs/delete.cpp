@@ -1,29 +1,13 @@
 // Deleting sessions and versions. Asks first.
 
 #include <charconv>
-#include <cstdint>
-#include <expected>
-#include <fmt/format.h>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "context/call_phrases.hpp"
-#include "context/sessions.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
+#include "context/calls.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "screen/display.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
-
-struct Removal {
-  PlaceInSession place{};
-  std::uint64_t bytes = 0;
-};
 
 // Whoever runs it can be stopped. A call that was never made needs no decision, only somebody who gives
 // it up.
@@ -48,19 +32,18 @@ Error with_next_command(const CommandContext& context, Store& store, const Sessi
   return error;
 }
 
-Result<void> remove_one(const CommandContext& context, Store& store, Removal& removal) {
-  const SessionId& id = removal.place.session.id;
-  if (removal.place.version) {
-    auto pruned = store.upkeep().forget(id, *removal.place.version);
+// How many bytes it freed.
+Result<std::uint64_t> remove_one(const CommandContext& context, Store& store,
+                                 const PlaceInSession& place) {
+  const SessionId& id = place.session.id;
+  if (place.version) {
+    auto pruned = store.upkeep().forget(id, *place.version);
     if (!pruned) return forward(pruned);
-    removal.bytes = pruned->bytes;
-    return {};
+    return pruned->bytes;
   }
   auto freed = store.upkeep().remove(id);
-  if (!freed)
-    return std::unexpected(with_next_command(context, store, id, std::move(freed).error()));
-  removal.bytes = freed->bytes;
-  return {};
+  if (freed) return freed->bytes;
+  return std::unexpected(with_next_command(context, store, id, std::move(freed).error()));
 }
 
 // Of several names one may be gone since an earlier try: whoever repeats it has to leave it out.
@@ -70,8 +53,8 @@ Error with_nothing_done(const CommandContext& context, Error error) {
   return error;
 }
 
-Result<std::vector<Removal>> removals_of(CommandContext& context, Store& store) {
-  std::vector<Removal> removals;
+Result<std::vector<PlaceInSession>> places_to_remove(const CommandContext& context, Store& store) {
+  std::vector<PlaceInSession> places;
   for (const std::string& text : context.given().arguments) {
     auto place = find_point(store, text);
     if (!place) return std::unexpected(with_nothing_done(context, std::move(place).error()));
@@ -79,39 +62,30 @@ Result<std::vector<Removal>> removals_of(CommandContext& context, Store& store) 
       return fail(ErrorCode::invalid_argument,
                   fmt::format("{} is neither a session nor a version of one", text));
     }
-    removals.push_back({.place = *std::move(place)});
+    if (!place->version) place->name = place->session.id.text();
+    places.push_back(*std::move(place));
   }
-  return removals;
+  return places;
 }
 
-std::string removal_name(const Removal& removal) {
-  return removal.place.version ? removal.place.name : removal.place.session.id.text();
-}
-
-Result<Exit> run_delete(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto removals = removals_of(context, **store);
-  if (!removals) return forward(removals);
-  for (const Removal& removal : *removals) {
-    if (context.output().is_json()) break;
-    context.talk().line(fmt::format("{}  {}", removal_name(removal), removal.place.session.title));
+Result<Exit> run_delete(CommandContext& context, Store& store) {
+  auto places = places_to_remove(context, store);
+  if (!places) return forward(places);
+  for (const PlaceInSession& place : *places) {
+    context.advice().line(fmt::format("{}  {}", place.name, place.session.title));
   }
   const bool is_dry = context.given().has("dry-run");
   if (!is_dry &&
-      !context.confirms(fmt::format("Delete {} for ever?", removals->size() == 1 ? "it" : "these")))
+      !context.confirms(fmt::format("Delete {} for ever?", places->size() == 1 ? "it" : "these")))
     return Exit::unconfirmed;
   context.output().begin_list("perdure.deleted/1");
-  for (Removal& removal : *removals) {
-    if (!is_dry) {
-      if (auto removed = remove_one(context, **store, removal); !removed) return forward(removed);
-    }
-    context.output().item(Json::Object{
-        {"what", removal_name(removal)}, {"deleted", !is_dry}, {"bytes", removal.bytes}});
-    if (context.output().is_json()) continue;
-    context.screen().line(
-        is_dry ? fmt::format("Would delete {}; nothing was done.", removal_name(removal))
-               : fmt::format("Deleted {} ({}).", removal_name(removal), bytes_text(removal.bytes)));
+  for (const PlaceInSession& place : *places) {
+    auto bytes = is_dry ? std::uint64_t{0} : remove_one(context, store, place);
+    if (!bytes) return forward(bytes);
+    context.output().item(
+        Json::Object{{"what", place.name}, {"deleted", !is_dry}, {"bytes", *bytes}});
+    context.screen().line(is_dry ? fmt::format("Would delete {}; nothing was done.", place.name)
+                                 : fmt::format("Deleted {} ({}).", place.name, bytes_text(*bytes)));
   }
   context.output().end_list();
   return Exit::done;
@@ -136,7 +110,7 @@ Command delete_command() {
           .examples = {{"perdure delete ses_5d0c --yes", "without a question"}},
           .schema = "perdure.deleted/1",
           .fields = {"what", "deleted", "bytes"},
-          .run = run_delete};
+          .run = on_store(run_delete)};
 }
 
 }  // namespace perdure::cli

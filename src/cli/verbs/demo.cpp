@@ -4,12 +4,9 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <fmt/format.h>
 #include <signal.h>
-#include <string>
 #include <system_error>
 #include <unistd.h>
-#include <vector>
 
 #include "verbs/table.hpp"
 

@@ -1,27 +1,17 @@
 // Refusing a call, with a reason for the model.
 
-#include <expected>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
-
+#include "context/calls.hpp"
 #include "context/decisions.hpp"
-#include "context/pending_calls.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
-Result<Exit> run_deny(CommandContext& context) {
-  const auto reason = context.given().find("reason");
-  if (reason.value_or("").empty())
+Result<Exit> run_deny(CommandContext& context, Store& store, const Call& call) {
+  const std::string reason = context.given().find("reason").value_or("");
+  if (reason.empty())
     return fail(ErrorCode::invalid_argument, "say why, for the model: --reason TEXT");
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto call = find_call(**store, context.given().arguments.front(), {Need::approval, Need::answer});
-  if (!call) return forward(call);
-  return deliver_permission(context, **store, *call, {.decision = "denied", .why = *reason});
+  return deliver_permission(context, store, call, {.decision = "denied", .why = reason});
 }
 
 }  // namespace
@@ -40,7 +30,7 @@ Command deny_command() {
       .opens_store = true,
       .examples = {{"perdure deny ses_8e1f --reason 'not to customers'", "it is not made"}},
       .schema = "perdure.decision/1",
-      .run = run_deny};
+      .run = on_call({Need::approval, Need::answer}, run_deny)};
 }
 
 }  // namespace perdure::cli

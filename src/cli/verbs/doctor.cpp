@@ -1,12 +1,5 @@
 // What a store's guarantees depend on in this environment.
 
-#include <fmt/format.h>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
@@ -46,13 +39,11 @@ Exit print_doctor(CommandContext& context, const StoreInfo& info,
                            {"incarnation", info.incarnation},
                            {"durability", info.durability == Durability::full ? "full" : "process"},
                            {"remarks", std::move(list)}});
-  const Exit exit = is_dangerous ? Exit::failed : Exit::done;
-  if (context.output().is_json()) return exit;
   const std::string format =
       info.format == 0 ? "no store yet" : fmt::format("format {}", info.format);
   context.screen().line(fmt::format("{} ({}, {})", info.location, info.engine, format));
   for (const Remark& remark : remarks) print_remark(context, remark);
-  return exit;
+  return is_dangerous ? Exit::failed : Exit::done;
 }
 
 // One wants to know it before the first run.

@@ -1,20 +1,8 @@
 // A new session that shares everything up to a point. What it would do again is said first.
 
-#include <cstddef>
-#include <fmt/format.h>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "context/options.hpp"
-#include "context/sessions.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/store/ledger.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -81,47 +69,43 @@ std::string words_for(const CarriedCall& carried) {
   return "";
 }
 
-// What is left out on a screen is said.
-void print_rest(CommandContext& context, std::size_t calls, std::size_t shown_most) {
-  if (calls <= shown_most) return;
+// A line for each; what is left out on a terminal is said.
+void print_calls(CommandContext& context, std::string_view heading,
+                 const std::vector<std::vector<Piece>>& lines) {
+  if (lines.empty()) return;
+  const std::size_t most = context.is_terminal() ? effects_on_a_screen : lines.size();
+  context.screen().line({{std::string(heading), Ink::yellow}});
+  for (const auto& line : lines | std::views::take(most)) context.screen().line(line);
+  if (lines.size() <= most) return;
   context.screen().line(
-      {{fmt::format("  and {}; --json lists them all", counted(calls - shown_most, "more call")),
+      {{fmt::format("  and {}; --json lists them all", counted(lines.size() - most, "more call")),
         Ink::yellow}});
-}
-
-std::size_t most_shown(CommandContext& context, std::size_t calls) {
-  return context.is_terminal() ? effects_on_a_screen : calls;
 }
 
 // Under the fork's own names, by which they are allowed, where it has them.
 void print_first(CommandContext& context, const Forked& forked) {
-  if (forked.calls.empty()) return;
-  context.screen().line(
-      {{"The response at the point asks for these; the fork begins with them:", Ink::yellow}});
-  const std::size_t shown_most = most_shown(context, forked.calls.size());
-  for (const CarriedCall& carried : forked.calls | std::views::take(shown_most)) {
+  std::vector<std::vector<Piece>> lines;
+  for (const CarriedCall& carried : forked.calls) {
     const Call& call = carried.call;
     const std::string name = carried.position != 0 ? call_name(forked.id, carried.position)
                                                    : call_name(call.session, call.position);
-    context.screen().line(fmt::format("  {}  {}  {}  {}", name, call.tool, to_string(call.effect),
-                                      words_for(carried)));
+    lines.push_back({{fmt::format("  {}  {}  {}  {}", name, call.tool, to_string(call.effect),
+                                  words_for(carried))}});
   }
-  print_rest(context, forked.calls.size(), shown_most);
+  print_calls(context,
+              "The response at the point asks for these; the fork begins with them:", lines);
 }
 
 void print_effects(CommandContext& context, const std::vector<Call>& effects) {
-  if (effects.empty()) return;
-  context.screen().line(
-      {{"These took effect after the point, or may have, and the fork may do them again:",
-        Ink::yellow}});
-  const std::size_t shown_most = most_shown(context, effects.size());
-  for (const Call& call : effects | std::views::take(shown_most)) {
-    const Piece state = shown(call.state, context.is_terminal());
-    context.screen().line({{fmt::format("  {}  {}  {}  ", call_name(call.session, call.position),
-                                        call.tool, to_string(call.effect))},
-                           state});
+  std::vector<std::vector<Piece>> lines;
+  for (const Call& call : effects) {
+    lines.push_back({{fmt::format("  {}  {}  {}  ", call_name(call.session, call.position),
+                                  call.tool, to_string(call.effect))},
+                     shown(call.state, context.is_terminal())});
   }
-  print_rest(context, effects.size(), shown_most);
+  print_calls(
+      context,
+      "These took effect after the point, or may have, and the fork may do them again:", lines);
 }
 
 // What it is of and how it began is what its parent is of and how that began: it can be resumed and
@@ -161,29 +145,22 @@ void show_fork(CommandContext& context, const PlaceInSession& place, const Forke
                              {"position", forked.position},
                              {"calls", std::move(calls)},
                              {"effects", std::move(effects)}});
-  if (context.output().is_json()) return;
   const std::string at = fmt::format("{} at position {}", place.name, forked.position);
   context.screen().line(is_made ? fmt::format("Forked {}: {}", at, forked.id.text())
                                 : fmt::format("Would fork {}; nothing was done.", at));
   print_first(context, forked);
   print_effects(context, forked.effects_after);
-  if (is_made)
-    context.talk().line("Next: " + context.command("resume " + context.short_id(forked.id.text())));
+  if (is_made) context.advise_next(context.command("resume " + context.short_id(forked.id.text())));
 }
 
-Result<Exit> run_fork(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
+Result<Exit> run_fork(CommandContext& context, Store& store, const PlaceInSession& place) {
   auto wanted = wanted_of(context);
   if (!wanted) return forward(wanted);
-  auto place = find_point(**store, context.given().arguments.front());
-  if (!place) return forward(place);
-  auto forked = context.given().has("dry-run")
-                    ? foresee_fork(**store, place->session.id, place->point,
-                                   context.given().has("fresh-effects"))
-                    : make_fork(context, *place, *wanted);
+  auto forked = context.given().has("dry-run") ? foresee_fork(store, place.session.id, place.point,
+                                                              context.given().has("fresh-effects"))
+                                               : make_fork(context, place, *wanted);
   if (!forked) return forward(forked);
-  show_fork(context, *place, *forked);
+  show_fork(context, place, *forked);
   return Exit::done;
 }
 
@@ -219,7 +196,7 @@ Command fork_command() {
           .examples = {{"perdure fork ses_7k2m@2.0 --set prompt=@v2.md",
                         "turn 2 again, with another prompt"}},
           .schema = "perdure.fork/1",
-          .run = run_fork};
+          .run = on_point(run_fork)};
 }
 
 }  // namespace perdure::cli

@@ -3,14 +3,10 @@
 #include "command/help.hpp"
 
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
 #include <ios>
-#include <string>
-#include <string_view>
 
 #include "command/build_info.hpp"
-#include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -1,31 +1,18 @@
 // Importing sessions from a bundle.
 
-#include <expected>
-#include <fmt/format.h>
-#include <string>
-#include <utility>
-
-#include "context/options.hpp"
-#include "context/spooled_file.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/progress.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
 // What an error says of the file is meant of the stream that it stands for.
-template <typename T>
-Result<T> told_of_stream(Result<T> result, const std::string& path) {
-  if (result) return result;
-  Error error = std::move(result).error();
+Error told_of_stream(Error error, const std::string& path) {
   if (const auto at = error.message.find(path); at != std::string::npos)
     error.message.replace(at, path.size(), "stdin");
   if (error.subject == path) error.subject = "-";
-  return std::unexpected(std::move(error));
+  return error;
 }
 
 // A store is not made for a bundle that is none.
@@ -39,7 +26,7 @@ Result<Store*> store_for(CommandContext& context, const std::string& path,
 
 Result<BundleReport> read_bundle(CommandContext& context, const std::string& path) {
   const bool only_looks = context.given().has("dry-run");
-  ProgressBar bar(context.talk(), *context.io().clock, only_looks ? "checking" : "importing");
+  ProgressBar bar = context.progress(only_looks ? "checking" : "importing");
   if (only_looks) return check_bundle(path, bar.follow());
   auto store = store_for(context, path, bar.follow());
   if (!store) return forward(store);
@@ -58,33 +45,29 @@ Result<BundleReport> read_from_stdin(CommandContext& context) {
   auto file = SpooledFile::make(context.io());
   if (!file) return forward(file);
   if (auto filled = file->fill(*context.io().in); !filled) return forward(filled);
-  return told_of_stream(read_bundle(context, file->path()), file->path());
-}
-
-Result<BundleReport> read_from_file(CommandContext& context, const std::string& file) {
-  auto path = file_path(file, context.io().folder);
-  if (!path) return forward(path);
-  return read_bundle(context, *path);
+  auto report = read_bundle(context, file->path());
+  if (report) return report;
+  return std::unexpected(told_of_stream(std::move(report).error(), file->path()));
 }
 
 Result<Exit> run_import(CommandContext& context) {
   const std::string& file = context.given().arguments.front();
-  const bool only_looks = context.given().has("dry-run");
-  auto report = file == "-" ? read_from_stdin(context) : read_from_file(context, file);
+  auto path = file == "-" ? file : file_path(file, context.io().folder);
+  if (!path) return forward(path);
+  auto report = file == "-" ? read_from_stdin(context) : read_bundle(context, *path);
   if (!report) return forward(report);
   context.output().document("perdure.bundle/1", bundle_members(file, *report));
-  if (context.output().is_json()) return Exit::done;
+  const bool only_looks = context.given().has("dry-run");
   context.screen().line(fmt::format("{} {}; every sum is right.",
                                     only_looks ? "Would import" : "Imported",
                                     bundle_words(*report)));
-  if (!only_looks) {
-    context.talk().line(
-        "They are copies, so unfinished ones are paused: the originals may still run.");
-    context.talk().line(
-        "Their agents come from the bundle and are not trusted: resume with --agent FILE, or "
-        "--accept-agent.");
-    context.talk().line("Next: " + context.command("sessions"));
-  }
+  if (only_looks) return Exit::done;
+  context.advice().line(
+      "They are copies, so unfinished ones are paused: the originals may still run.");
+  context.advice().line(
+      "Their agents come from the bundle and are not trusted: resume with --agent FILE, or "
+      "--accept-agent.");
+  context.advise_next(context.command("sessions"));
   return Exit::done;
 }
 

@@ -1,21 +1,10 @@
 // Stopping a session until it is resumed.
 
-#include <fmt/format.h>
-#include <string>
-
 #include "context/decisions.hpp"
-#include "context/sessions.hpp"
-#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/session.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
-namespace {
-
-Result<Exit> run_pause(CommandContext& context) {
-  return deliver_stop(context, "paused", &Mail::pause, "resume");
-}
-
-}  // namespace
 
 Command pause_command() {
   return {
@@ -27,7 +16,7 @@ Command pause_command() {
       .opens_store = true,
       .examples = {{"perdure pause @last --reason 'over night'", "it holds no process meanwhile"}},
       .schema = "perdure.decision/1",
-      .run = run_pause};
+      .run = stops("paused", &Mail::pause, "resume")};
 }
 
 }  // namespace perdure::cli

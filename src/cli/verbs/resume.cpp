@@ -1,25 +1,14 @@
 // A session taken up where it stopped, by whatever it was stopped.
 
-#include <csignal>
-#include <cstddef>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "context/options.hpp"
-#include "context/sessions.hpp"
+#include "context/agent_source.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "recovery/live_agent.hpp"
-#include "recovery/picker.hpp"
 #include "recovery/recovery_report.hpp"
-#include "recovery/resume_session.hpp"
-#include "recovery/turn_outcome.hpp"
-#include "recovery/turn_watchers.hpp"
-#include "screen/display.hpp"
+#include "recovery/terminal_input.hpp"
+#include "recovery/turn_watch.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -74,9 +63,7 @@ Result<std::optional<Message>> input_of(CommandContext& context) {
   const std::string& said = context.given().arguments[1];
   auto prompt = said == "-" ? text_of_stdin(context.io()) : said;
   if (!prompt) return forward(prompt);
-  if (prompt->find_first_not_of(" \t\r\n") == std::string::npos) {
-    return fail(ErrorCode::invalid_argument, "the message is empty");
-  }
+  if (is_blank(*prompt)) return fail(ErrorCode::invalid_argument, "the message is empty");
   return user_says(*std::move(prompt));
 }
 
@@ -127,15 +114,13 @@ Result<Exit> go_on(CommandContext& context, Store& store, const SessionSummary& 
   return close_turn(context, live, end, {{"recovered", recovery_json(*taken)}});
 }
 
-Result<Exit> run_resume(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
+Result<Exit> run_resume(CommandContext& context, Store& store) {
   SignalWatch& signals = context.signals();
-  auto row = session_to_resume(context, **store, signals);
+  auto row = session_to_resume(context, store, signals);
   if (!row) return forward(row);
   if (!*row) return exit_by(signals);
-  if (context.given().has("dry-run")) return tell_plan(context, **store, **row);
-  return go_on(context, **store, **row, signals);
+  if (context.given().has("dry-run")) return tell_plan(context, store, **row);
+  return go_on(context, store, **row, signals);
 }
 
 }  // namespace
@@ -166,7 +151,7 @@ Command resume_command() {
                    {"perdure resume ses_7k2m \"And order 4712?\"", "with another message"},
                    {"perdure resume ses_7k2m --dry-run", "what would run again"}},
       .schema = "perdure.run/1",
-      .run = run_resume};
+      .run = on_store(run_resume)};
   for (Option& option : take_up_options()) command.options.push_back(std::move(option));
   for (Option& option : model_options()) command.options.push_back(std::move(option));
   return command;

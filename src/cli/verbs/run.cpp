@@ -1,20 +1,12 @@
 // A session begun: the agent of a file, or a model alone, and what it is told.
 
-#include <cstddef>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "context/agent_source.hpp"
-#include "context/options.hpp"
 #include "perdure/agent/agent.hpp"
+#include "perdure/agent/agent_file.hpp"
 #include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/session.hpp"
 #include "recovery/live_agent.hpp"
-#include "recovery/turn_outcome.hpp"
-#include "recovery/turn_watchers.hpp"
+#include "recovery/turn_watch.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
@@ -44,7 +36,7 @@ Result<std::string> prompt_of(CommandContext& context, const Task& task) {
   const ProcessIo& io = context.io();
   const bool reads = task.prompt ? *task.prompt == "-" : !io.is_in_terminal;
   auto prompt = reads ? text_of_stdin(io) : task.prompt.value_or("");
-  if (!prompt || prompt->find_first_not_of(" \t\r\n") != std::string::npos) return prompt;
+  if (!prompt || !is_blank(*prompt)) return prompt;
   return fail(ErrorCode::invalid_argument,
               "no prompt given: perdure run AGENT.yaml \"…\", or - to read it from "
               "stdin; to talk with it: perdure chat AGENT.yaml");

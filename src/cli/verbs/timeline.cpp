@@ -2,27 +2,11 @@
 // know how long it is, for the waterfall. A long one has none: its first row would be late.
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
-#include "context/options.hpp"
-#include "context/sessions.hpp"
 #include "context/timeline_walk.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "runtime/api/records.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/text.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -45,8 +29,8 @@ struct LedgerWords {
 
 class TimelinePrinter {
  public:
-  TimelinePrinter(CommandContext& context, Store& store, PlaceInSession place)
-      : context_(context), store_(store), place_(std::move(place)) {}
+  TimelinePrinter(CommandContext& context, Store& store, const PlaceInSession& place)
+      : context_(context), store_(store), place_(place) {}
 
   Result<void> run() {
     auto turn = number_option(context_.given(), "turn", 0);
@@ -75,7 +59,7 @@ class TimelinePrinter {
   void begin() {
     if (std::exchange(is_begun_, true)) return;
     context_.output().begin_list("perdure.timeline/1");
-    if (!context_.output().is_json()) print_heading();
+    print_heading();
   }
 
   Result<void> show_nothing() {
@@ -85,9 +69,8 @@ class TimelinePrinter {
     }
     context_.output().begin_list("perdure.timeline/1");
     context_.output().end_list();
-    if (context_.output().is_json()) return {};
-    context_.talk().line(context_.given().has("problems") ? "Nothing went wrong."
-                                                          : "Nothing was done.");
+    context_.advice().line(context_.given().has("problems") ? "Nothing went wrong."
+                                                            : "Nothing was done.");
     return {};
   }
 
@@ -218,7 +201,7 @@ class TimelinePrinter {
 
   CommandContext& context_;
   Store& store_;
-  PlaceInSession place_;
+  const PlaceInSession& place_;
   Layout layout_;
   std::int64_t turn_ = 0;  ///< The only one that is wanted; 0: all are.
   std::int64_t last_turn_ = 0;
@@ -226,15 +209,10 @@ class TimelinePrinter {
   std::vector<Position> damaged_;
 };
 
-Result<Exit> run_timeline(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto place = find_point(**store, context.given().arguments.front());
-  if (!place) return forward(place);
-  const SessionId session = place->session.id;
-  TimelinePrinter printer(context, **store, *std::move(place));
+Result<Exit> run_timeline(CommandContext& context, Store& store, const PlaceInSession& place) {
+  TimelinePrinter printer(context, store, place);
   if (auto printed = printer.run(); !printed) return forward(printed);
-  return end_with_damage(context, session, printer.damaged());
+  return end_with_damage(context, place.session.id, printer.damaged());
 }
 
 }  // namespace
@@ -256,7 +234,7 @@ Command timeline_command() {
           .schema = "perdure.timeline/1",
           .fields = {"number", "turn", "step", "kind", "what", "state", "effect", "who", "why",
                      "call", "attempts", "start", "took_ms", "totals", "position"},
-          .run = run_timeline};
+          .run = on_point(run_timeline)};
 }
 
 }  // namespace perdure::cli

@@ -1,17 +1,11 @@
 // Asking the tool of a call in doubt whether it took effect.
 
-#include <fmt/format.h>
-#include <string>
-#include <string_view>
 #include <variant>
 
-#include "context/call_phrases.hpp"
-#include "context/options.hpp"
-#include "context/pending_calls.hpp"
+#include "context/calls.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/ledger.hpp"
-#include "recovery/resume_session.hpp"
+#include "recovery/live_agent.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -56,7 +50,7 @@ void print_heard(CommandContext& context, const Call& call, const Heard& heard) 
     context.screen().line(
         {{fmt::format("The tool cannot be asked: {}.", heard.text), Ink::yellow}});
   }
-  context.talk().line({{"Next: ", Ink::dim}, {heard.next}});
+  context.advise_next(heard.next);
 }
 
 Result<Heard> ask(CommandContext& context, Store& store, const Call& call) {
@@ -75,20 +69,16 @@ Result<Heard> ask(CommandContext& context, Store& store, const Call& call) {
                .exit = Exit::in_doubt};
 }
 
-Result<Exit> run_verify(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto call = find_call(**store, context.given().arguments.front(), {Need::decision, Need::resume});
-  if (!call) return forward(call);
-  auto heard = ask(context, **store, *call);
+Result<Exit> run_verify(CommandContext& context, Store& store, const Call& call) {
+  auto heard = ask(context, store, call);
   if (!heard) return forward(heard);
-  context.output().document("perdure.verify/1", {{"session", call->session.text()},
-                                                 {"call", call_name(call->session, call->position)},
-                                                 {"tool", call->tool},
+  context.output().document("perdure.verify/1", {{"session", call.session.text()},
+                                                 {"call", call_name(call.session, call.position)},
+                                                 {"tool", call.tool},
                                                  {"verdict", heard->verdict},
                                                  {"text", heard->text},
                                                  {"next", heard->next}});
-  if (!context.output().is_json()) print_heard(context, *call, *heard);
+  print_heard(context, call, *heard);
   return heard->exit;
 }
 
@@ -101,16 +91,14 @@ Command verify_command() {
               "What the tool says is recorded. A call that took effect has ended, with the result "
               "that was found; nothing else of the session is done. A tool that has no way to tell "
               "says so: then a person has to settle the call with perdure resolve.",
-          .arguments = {{.name = "CALL",
-                         .summary = "The call: SES:12, or SES if only one is pending",
-                         .by = Completes::call}},
+          .arguments = {call_argument},
           .options = take_up_options(),
           .opens_store = true,
           .exits = {Exit::in_doubt, Exit::unconfirmed},
           .examples = {{"perdure verify ses_7k2m:12", "one call of a session"},
                        {"perdure verify @last", "the only one that is pending there"}},
           .schema = "perdure.verify/1",
-          .run = run_verify};
+          .run = on_call({Need::decision, Need::resume}, run_verify)};
 }
 
 }  // namespace perdure::cli

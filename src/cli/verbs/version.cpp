@@ -1,10 +1,5 @@
 // Which version this is.
 
-#include <fmt/format.h>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include "command/build_info.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
@@ -14,10 +9,7 @@ namespace {
 
 Result<Exit> run_version(CommandContext& context) {
   const BuildInfo build = build_info();
-  if (!context.output().is_json()) {
-    context.screen().line(fmt::format("perdure {}", build.version));
-    return Exit::done;
-  }
+  context.screen().line(fmt::format("perdure {}", build.version));
   Json::Array backends;
   for (const BuiltBackend& backend : built_backends()) {
     backends.push_back(Json::Object{

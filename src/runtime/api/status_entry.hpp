@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "perdure/runtime/session_values.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 
