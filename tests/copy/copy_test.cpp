@@ -1,4 +1,4 @@
-// copy.hpp made executable: from every backend into every backend, and between a file and a server in
+// bundle.hpp made executable: from every backend into every backend, and between a file and a server in
 // each of its forms.
 
 #include <algorithm>

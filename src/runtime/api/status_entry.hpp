@@ -1,4 +1,4 @@
-// The one place where a change of status gets its entry in the log (session_values.hpp).
+// The one place where a change of status gets its entry in the log (state.hpp).
 //
 // Both ways to commit to a session, SessionWriter and the checkpointer's HeldLog, pass every batch
 // through here, so no batch changes the status without saying who did, and why.

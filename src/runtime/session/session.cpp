@@ -226,7 +226,7 @@ Result<Difference> Session::diff(Point from, Point to) const {
 
 // In a child the threads of attempts are not there to be waited for.
 Result<void> Session::close(std::optional<Duration> patience) {
-  if (auto here = parts_.get_deleter().process.check(); !here) return here;
+  if (auto here = check_own_process(parts_); !here) return here;
   if (!parts_->dispatcher.end(patience)) {
     const auto running = parts_->dispatcher.running();
     return fail(ErrorCode::unavailable,

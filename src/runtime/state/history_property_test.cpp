@@ -1,4 +1,4 @@
-// Whatever the log, the conversation that is sent keeps the rules of history.hpp.
+// Whatever the log, the conversation that is sent keeps the rules of provider_messages.
 
 #include <algorithm>
 #include <cstddef>

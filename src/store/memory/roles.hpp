@@ -13,6 +13,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
 #include "rules/whole_store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::memory {
 
