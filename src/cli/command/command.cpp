@@ -93,39 +93,22 @@ class Parser {
                               suggestion(word, names)));
   }
 
-  [[nodiscard]] std::vector<const Option*> known() const {
-    std::vector<const Option*> options;
-    for (const Option& option : global_options()) options.push_back(&option);
-    if (made_.command == nullptr) return options;
-    for (const Option& option : made_.command->options) options.push_back(&option);
-    return options;
-  }
-
-  [[nodiscard]] const Option* find_option(std::string_view name, bool is_letter) const {
-    for (const Option* option : known()) {
-      if (is_letter ? name.size() == 1 && option->letter == name.front() : option->name == name) {
-        return option;
-      }
-    }
-    return nullptr;
-  }
-
   Result<void> take_option(const std::string& word) {
     const bool is_long = word.starts_with("--");
     const auto equals = is_long ? word.find('=') : std::string::npos;
-    const std::string name =
-        word.substr(is_long ? 2 : 1, equals == std::string::npos ? equals : equals - 2);
-    const Option* option = find_option(name, !is_long);
+    const Option* option = find_option(made_.command, word.substr(0, equals));
     if (option == nullptr) {
       std::vector<std::string_view> names;
-      for (const Option* each : known()) names.push_back(each->name);
+      for (const Option* each : options_of(made_.command)) names.push_back(each->name);
+      const std::string name = word.substr(0, equals).substr(is_long ? 2 : 1);
       std::string meant = suggestion(name, names, "--");
       if (meant.empty() && !is_long) meant = "; if it is not an option, write -- before it";
       // Without its value: that may be an address with a password.
       return misuse(fmt::format("there is no option {}{}", word.substr(0, equals), meant));
     }
     if (option->value.empty()) {
-      if (equals != std::string::npos) return misuse(fmt::format("--{} takes no value", name));
+      if (equals != std::string::npos)
+        return misuse(fmt::format("--{} takes no value", option->name));
       made_.options[std::string(option->name)].emplace_back();
       return {};
     }
@@ -198,6 +181,23 @@ const std::vector<Option>& global_options() {
       {.name = "version", .summary = "Say which version this is"},
   };
   return options;
+}
+
+std::vector<const Option*> options_of(const Command* command) {
+  std::vector<const Option*> options;
+  if (command != nullptr) {
+    for (const Option& option : command->options) options.push_back(&option);
+  }
+  for (const Option& option : global_options()) options.push_back(&option);
+  return options;
+}
+
+const Option* find_option(const Command* command, std::string_view word) {
+  for (const Option* option : options_of(command)) {
+    const bool is_letter = option->letter != '\0' && word == fmt::format("-{}", option->letter);
+    if (is_letter || word == fmt::format("--{}", option->name)) return option;
+  }
+  return nullptr;
 }
 
 std::string usage_of(const Command& command) {

@@ -38,7 +38,11 @@ enum class Exit : std::uint8_t {
 [[nodiscard]] std::string_view meaning_of(Exit exit);
 
 class CommandContext;
-using RunVerb = std::function<Result<Exit>(CommandContext&)>;
+
+struct RunVerb {
+  std::function<Result<Exit>(CommandContext&)> run{};
+  bool opens_store = false;  ///< It may not be there, not be ours, be in use, damaged or newer.
+};
 
 /// What completes a word.
 enum class Completes : std::uint8_t { nothing, session, call, file, session_or_file, command };
@@ -73,7 +77,6 @@ struct Command {
   std::string_view details{};
   std::vector<Argument> arguments{};
   std::vector<Option> options{};
-  bool opens_store = false;  ///< It may not be there, not be ours, be in use, damaged or newer.
   std::vector<Exit>
       exits{};  ///< Besides done, failed, usage, and what opening a store may end with.
   std::vector<Example> examples{};
@@ -81,9 +84,13 @@ struct Command {
   /// Members of an item, where it prints a list: what --fields chooses from.
   std::vector<std::string_view> fields{};
   bool is_hidden = false;
-  RunVerb run{};
+  RunVerb body{};
 };
 
+/// A command's own, if there is one yet, and those that every command takes.
+[[nodiscard]] std::vector<const Option*> options_of(const Command* command);
+/// By "--name" or "-n". Null: there is none.
+[[nodiscard]] const Option* find_option(const Command* command, std::string_view word);
 /// Options that every command takes.
 [[nodiscard]] const std::vector<Option>& global_options();
 

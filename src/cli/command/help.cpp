@@ -35,20 +35,60 @@ std::string two_columns(const Pairs& lines) {
   return text;
 }
 
-std::string options_text(const std::vector<Option>& options) {
-  Pairs lines;
-  for (const Option& option : options) {
-    lines.emplace_back(option_text(option), std::string(option.summary));
-  }
-  return two_columns(lines);
+// "-o, --output FILE".
+std::string option_text(const Option& option) {
+  const std::string letter = option.letter != '\0' ? fmt::format("-{}, ", option.letter) : "";
+  const std::string value = option.value.empty() ? "" : fmt::format(" {}", option.value);
+  return fmt::format("{}--{}{}", letter, option.name, value);
 }
 
-std::string exits_text(const Command& command) {
-  Pairs lines;
-  for (const Exit exit : exits_of(command)) {
-    lines.emplace_back(std::to_string(std::to_underlying(exit)), std::string(meaning_of(exit)));
+std::vector<Exit> exits_of(const Command& command) {
+  std::set<Exit> exits = {Exit::done, Exit::failed, Exit::usage};
+  if (command.body.opens_store) {
+    exits.insert(
+        {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::damaged, Exit::unsupported});
   }
-  return two_columns(lines);
+  exits.insert(command.exits.begin(), command.exits.end());
+  return {exits.begin(), exits.end()};
+}
+
+Pairs lines_of(const std::vector<Option>& options) {
+  Pairs lines;
+  for (const Option& option : options) lines.emplace_back(option_text(option), option.summary);
+  return lines;
+}
+
+Pairs lines_of(const std::vector<Command>& table) {
+  Pairs lines;
+  for (const Command& command : table) {
+    if (!command.is_hidden) lines.emplace_back(command.name, command.summary);
+  }
+  return lines;
+}
+
+// What there is to say about a command beyond its details, and what one of these things is called.
+struct Section {
+  std::string_view each;
+  Pairs lines;
+};
+
+std::vector<Section> sections_of(const Command& command) {
+  Section arguments{"argument", {}};
+  for (const Argument& each : command.arguments) {
+    arguments.lines.emplace_back(each.name, each.summary);
+  }
+  Section exits{"exit code", {}};
+  for (const Exit exit : exits_of(command)) {
+    exits.lines.emplace_back(std::to_string(std::to_underlying(exit)), meaning_of(exit));
+  }
+  Section examples{"example", {}};
+  for (const Example& each : command.examples) examples.lines.emplace_back(each.line, each.what);
+  std::vector<Section> sections = {std::move(arguments),
+                                   {"option", lines_of(command.options)},
+                                   std::move(exits),
+                                   std::move(examples)};
+  std::erase_if(sections, [](const Section& section) { return section.lines.empty(); });
+  return sections;
 }
 
 // Whatever man would take for its own. Dashes are made the ASCII ones, so that they can be copied.
@@ -71,10 +111,10 @@ std::string roff(std::string_view text) {
   return made;
 }
 
-std::string man_options(const std::vector<Option>& options) {
+std::string man_lines(const Pairs& lines) {
   std::string text;
-  for (const Option& option : options) {
-    text += fmt::format(".TP\n.B {}\n{}.\n", roff(option_text(option)), roff(option.summary));
+  for (const auto& [left, right] : lines) {
+    text += fmt::format(".TP\n.B {}\n{}.\n", roff(left), roff(right));
   }
   return text;
 }
@@ -152,7 +192,7 @@ class Walk {
       only_arguments_ = true;
     } else if (is_option(word)) {
       const auto equals = word.find('=');
-      const Option* option = find_option(word.substr(0, equals));
+      const Option* option = find_option(command_, word.substr(0, equals));
       if (option == nullptr || option->value.empty()) return;
       if (equals == std::string::npos) {
         open_ = option;
@@ -188,23 +228,6 @@ class Walk {
     return !only_arguments_ && word.starts_with('-');
   }
 
-  [[nodiscard]] std::vector<const Option*> options() const {
-    std::vector<const Option*> known;
-    if (command_ != nullptr) {
-      for (const Option& option : command_->options) known.push_back(&option);
-    }
-    for (const Option& option : global_options()) known.push_back(&option);
-    return known;
-  }
-
-  [[nodiscard]] const Option* find_option(const std::string& word) const {
-    for (const Option* option : options()) {
-      const bool is_letter = option->letter != '\0' && word == fmt::format("-{}", option->letter);
-      if (is_letter || word == fmt::format("--{}", option->name)) return option;
-    }
-    return nullptr;
-  }
-
   [[nodiscard]] const Argument* next_argument() const {
     const std::vector<Argument>& known = command_->arguments;
     if (arguments_ < known.size()) return &known[arguments_];
@@ -230,11 +253,11 @@ class Walk {
   void suggest_option(const std::string& word) {
     const auto equals = word.find('=');
     if (equals != std::string::npos) {
-      const Option* option = find_option(word.substr(0, equals));
+      const Option* option = find_option(command_, word.substr(0, equals));
       if (option != nullptr) suggest_value(*option, word.substr(0, equals + 1));
       return;
     }
-    for (const Option* option : options()) {
+    for (const Option* option : options_of(command_)) {
       suggest(fmt::format("--{}", option->name), option->summary);
     }
   }
@@ -256,28 +279,7 @@ class Walk {
 
 }  // namespace
 
-std::string option_text(const Option& option) {
-  const std::string letter = option.letter != '\0' ? fmt::format("-{}, ", option.letter) : "";
-  const std::string value = option.value.empty() ? "" : fmt::format(" {}", option.value);
-  return fmt::format("{}--{}{}", letter, option.name, value);
-}
-
-std::vector<Exit> exits_of(const Command& command) {
-  std::set<Exit> exits = {Exit::done, Exit::failed, Exit::usage};
-  if (command.opens_store) {
-    exits.insert(
-        {Exit::not_found, Exit::not_authorised, Exit::in_use, Exit::damaged, Exit::unsupported});
-  }
-  exits.insert(command.exits.begin(), command.exits.end());
-  return {exits.begin(), exits.end()};
-}
-
 std::string overview(const std::vector<Command>& table) {
-  Pairs lines;
-  for (const Command& command : table) {
-    if (!command.is_hidden)
-      lines.emplace_back(std::string(command.name), std::string(command.summary));
-  }
   return fmt::format(
       "perdure: agents that cannot be lost.\n\nusage: perdure COMMAND [ARGUMENT…] [OPTION…]\n\n"
       "commands:\n{}\noptions of every command:\n{}\n"
@@ -285,68 +287,51 @@ std::string overview(const std::vector<Command>& table) {
       "SES@v3\n"
       "(version), SES@2 (after turn 2), SES@2.1 (after a step of it).  More: perdure help "
       "COMMAND\n",
-      two_columns(lines), options_text(global_options()));
+      two_columns(lines_of(table)), two_columns(lines_of(global_options())));
 }
 
 std::string help_of(const Command& command) {
   std::string text = fmt::format("{}.\n\nusage: {}\n", command.summary, usage_of(command));
   if (!command.details.empty()) text += fmt::format("\n{}\n", command.details);
-  if (!command.arguments.empty()) {
-    Pairs lines;
-    for (const Argument& argument : command.arguments) {
-      lines.emplace_back(std::string(argument.name), std::string(argument.summary));
-    }
-    text += fmt::format("\narguments:\n{}", two_columns(lines));
+  for (const Section& section : sections_of(command)) {
+    text += fmt::format("\n{}s:\n{}", section.each, two_columns(section.lines));
   }
-  if (!command.options.empty())
-    text += fmt::format("\noptions:\n{}", options_text(command.options));
-  text += fmt::format("\nexit codes:\n{}", exits_text(command));
-  if (command.examples.empty()) return text;
-  Pairs lines;
-  for (const Example& example : command.examples) {
-    lines.emplace_back(std::string(example.line), std::string(example.what));
-  }
-  return text + fmt::format("\nexamples:\n{}", two_columns(lines));
+  return text;
 }
 
 std::string markdown_of(const Command& command) {
   std::string text = fmt::format("# perdure {}\n\n{}.\n\n    {}\n", command.name, command.summary,
                                  usage_of(command));
   if (!command.details.empty()) text += fmt::format("\n{}\n", command.details);
-  if (!command.arguments.empty()) text += "\n| argument | |\n|---|---|\n";
-  for (const Argument& argument : command.arguments) {
-    text += fmt::format("| `{}` | {} |\n", argument.name, argument.summary);
-  }
-  if (!command.options.empty()) text += "\n| option | |\n|---|---|\n";
-  for (const Option& option : command.options) {
-    text += fmt::format("| `{}` | {} |\n", option_text(option), option.summary);
-  }
-  text += "\n| exit code | |\n|---|---|\n";
-  for (const Exit exit : exits_of(command)) {
-    text += fmt::format("| {} | {} |\n", std::to_underlying(exit), meaning_of(exit));
+  std::string examples;
+  for (const auto& [each, lines] : sections_of(command)) {
+    if (each == "example") {
+      for (const auto& [line, what] : lines) examples += fmt::format("- `{}`: {}\n", line, what);
+      continue;
+    }
+    text += fmt::format("\n| {} | |\n|---|---|\n", each);
+    const std::string_view mark = each == "exit code" ? "" : "`";
+    for (const auto& [left, right] : lines) {
+      text += fmt::format("| {}{}{} | {} |\n", mark, left, mark, right);
+    }
   }
   if (!command.schema.empty()) {
     text += fmt::format("\n`--json` prints `{}`: [schema](../schemas/{}.json).\n", command.schema,
                         command.schema.substr(0, command.schema.find('/')));
   }
-  if (!command.examples.empty()) text += "\nExamples:\n\n";
-  for (const Example& example : command.examples) {
-    text += fmt::format("- `{}`: {}\n", example.line, example.what);
-  }
-  return text;
+  return examples.empty() ? text : text + "\nExamples:\n\n" + examples;
 }
 
 std::string markdown_index(const std::vector<Command>& table) {
   std::string text =
       "# The command line\n\nMade by `perdure reference`; do not edit.\n\n| command | "
       "|\n|---|---|\n";
-  for (const Command& command : table) {
-    if (command.is_hidden) continue;
-    text += fmt::format("| [`{0}`]({0}.md) | {1} |\n", command.name, command.summary);
+  for (const auto& [name, summary] : lines_of(table)) {
+    text += fmt::format("| [`{0}`]({0}.md) | {1} |\n", name, summary);
   }
   text += "\n| option of every command | |\n|---|---|\n";
-  for (const Option& option : global_options()) {
-    text += fmt::format("| `{}` | {} |\n", option_text(option), option.summary);
+  for (const auto& [option, summary] : lines_of(global_options())) {
+    text += fmt::format("| `{}` | {} |\n", option, summary);
   }
   return text;
 }
@@ -356,31 +341,26 @@ std::string man_of(const Command& command) {
       man_head(fmt::format("perdure-{}", command.name), command.summary, usage_of(command));
   text += fmt::format(".SH DESCRIPTION\n{}.\n", roff(command.summary));
   if (!command.details.empty()) text += fmt::format(".PP\n{}\n", roff(command.details));
-  if (!command.arguments.empty()) text += ".SH ARGUMENTS\n";
-  for (const Argument& argument : command.arguments) {
-    text += fmt::format(".TP\n.B {}\n{}.\n", roff(argument.name), roff(argument.summary));
+  std::string options = ".SH OPTIONS\n";
+  std::string rest;
+  for (const auto& [each, lines] : sections_of(command)) {
+    if (each == "argument") text += ".SH ARGUMENTS\n" + man_lines(lines);
+    if (each == "option") options += man_lines(lines);
+    if (each == "exit code") rest += ".SH EXIT STATUS\n" + man_lines(lines);
+    if (each == "example") rest += ".SH EXAMPLES\n" + man_lines(lines);
   }
-  text += ".SH OPTIONS\n" + man_options(command.options) + man_options(global_options());
-  text += ".SH EXIT STATUS\n";
-  for (const Exit exit : exits_of(command)) {
-    text += fmt::format(".TP\n.B {}\n{}.\n", std::to_underlying(exit), roff(meaning_of(exit)));
-  }
-  if (!command.examples.empty()) text += ".SH EXAMPLES\n";
-  for (const Example& example : command.examples) {
-    text += fmt::format(".TP\n.B {}\n{}.\n", roff(example.line), roff(example.what));
-  }
-  return text + ".SH SEE ALSO\n.BR perdure (1)\n";
+  return text + options + man_lines(lines_of(global_options())) + rest +
+         ".SH SEE ALSO\n.BR perdure (1)\n";
 }
 
 std::string man_index(const std::vector<Command>& table) {
   std::string text =
       man_head("perdure", "agents that cannot be lost", "perdure COMMAND [ARGUMENT…] [OPTION…]");
   text += ".SH COMMANDS\n";
-  for (const Command& command : table) {
-    if (command.is_hidden) continue;
-    text += fmt::format(".TP\n.BR perdure\\-{} (1)\n{}.\n", command.name, roff(command.summary));
+  for (const auto& [name, summary] : lines_of(table)) {
+    text += fmt::format(".TP\n.BR perdure\\-{} (1)\n{}.\n", name, roff(summary));
   }
-  return text + ".SH OPTIONS\n" + man_options(global_options());
+  return text + ".SH OPTIONS\n" + man_lines(lines_of(global_options()));
 }
 
 std::string completion_for(std::string_view shell) {

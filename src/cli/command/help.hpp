@@ -11,11 +11,6 @@
 
 namespace perdure::cli {
 
-/// "-o, --output FILE".
-[[nodiscard]] std::string option_text(const Option& option);
-/// All of them, in order.
-[[nodiscard]] std::vector<Exit> exits_of(const Command& command);
-
 /// What `perdure help` says: all commands, a line each.
 [[nodiscard]] std::string overview(const std::vector<Command>& table);
 /// What `perdure help VERB` says.

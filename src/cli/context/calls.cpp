@@ -12,7 +12,6 @@
 #include "context/sessions.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/runtime.hpp"
 
 namespace perdure::cli {
 namespace {

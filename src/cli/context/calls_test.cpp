@@ -42,8 +42,7 @@ TEST_P(PendingCallsTest, ACallIsNamedByPositionOrByBeingTheOnlyOnePending) {
 
 TEST_P(PendingCallsTest, WhatNobodyCanDecideYetIsNotMeant) {
   fixture.make_pair("ses_pair00");
-  const auto pending =
-      must(read_pending(fixture.store(), must(SessionId::parse("ses_pair00"))));
+  const auto pending = must(read_pending(fixture.store(), must(SessionId::parse("ses_pair00"))));
   ASSERT_EQ(pending.size(), 1U);
   EXPECT_EQ(must(find("ses_pair", to_resolve)).state, CallState::in_doubt);
 }

@@ -310,11 +310,12 @@ bool was_left(const Error& error, const SignalWatch& signals) {
 }
 
 RunVerb on_store(StoreVerb run) {
-  return [run = std::move(run)](CommandContext& context) -> Result<Exit> {
-    auto store = context.open();
-    if (!store) return forward(store);
-    return run(context, **store);
-  };
+  return {.run = [run = std::move(run)](CommandContext& context) -> Result<Exit> {
+            auto store = context.open();
+            if (!store) return forward(store);
+            return run(context, **store);
+          },
+          .opens_store = true};
 }
 
 std::vector<Position> damaged_places(const State& state) {
@@ -336,32 +337,38 @@ Result<Exit> end_with_damage(CommandContext& context, const SessionId& session,
                           context.command("check")));
 }
 
-std::vector<Option> model_options() {
-  return {{.name = "model", .value = "M", .summary = "The model, instead of the file's"},
-          {.name = "provider",
-           .value = "WHO",
-           .summary = "Whose model: anthropic, openai (and all that speak like it), or scripted "
-                      "(then M is a script)",
-           .choices = {"anthropic", "openai", "scripted"}},
-          {.name = "base-url",
-           .value = "URL",
-           .summary = "Where the model's server is; with --model else OPENAI_BASE_URL or "
-                      "ANTHROPIC_BASE_URL"},
-          {.name = "budget", .value = "DOLLARS", .summary = "The most the session may spend"}};
+std::vector<Option> with_model_options(std::vector<Option> options) {
+  options.insert(
+      options.end(),
+      {{.name = "model", .value = "M", .summary = "The model, instead of the file's"},
+       {.name = "provider",
+        .value = "WHO",
+        .summary = "Whose model: anthropic, openai (and all that speak like it), or scripted "
+                   "(then M is a script)",
+        .choices = {"anthropic", "openai", "scripted"}},
+       {.name = "base-url",
+        .value = "URL",
+        .summary = "Where the model's server is; with --model else OPENAI_BASE_URL or "
+                   "ANTHROPIC_BASE_URL"},
+       {.name = "budget", .value = "DOLLARS", .summary = "The most the session may spend"}});
+  return options;
 }
 
-std::vector<Option> take_up_options() {
-  return {{.name = "agent",
-           .value = "FILE",
-           .summary = "The session's agent file, instead of the one it remembers",
-           .by = Completes::file},
-          {.name = "accept-agent", .summary = "Resume with the agent that the bundle named"},
-          {.name = "accept-changes", .summary = "Resume even if the agent file has changed"},
-          {.name = "accept-damage",
-           .summary = "Resume although entries are damaged: the model does not see them"},
-          {.name = "wait",
-           .value = "TIME",
-           .summary = "How long to wait while another process runs it, like 30s"}};
+std::vector<Option> with_take_up_options(std::vector<Option> options) {
+  options.insert(
+      options.end(),
+      {{.name = "agent",
+        .value = "FILE",
+        .summary = "The session's agent file, instead of the one it remembers",
+        .by = Completes::file},
+       {.name = "accept-agent", .summary = "Resume with the agent that the bundle named"},
+       {.name = "accept-changes", .summary = "Resume even if the agent file has changed"},
+       {.name = "accept-damage",
+        .summary = "Resume although entries are damaged: the model does not see them"},
+       {.name = "wait",
+        .value = "TIME",
+        .summary = "How long to wait while another process runs it, like 30s"}});
+  return options;
 }
 
 Result<std::optional<std::int64_t>> dollars_option(const Invocation& given, std::string_view name) {

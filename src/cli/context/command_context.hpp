@@ -30,6 +30,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "screen/display.hpp"
 #include "screen/screen.hpp"
 #include "screen/text.hpp"
@@ -158,10 +159,10 @@ inline const Argument place_argument = {
 [[nodiscard]] Result<std::optional<Duration>> span_option(const Invocation& given,
                                                           std::string_view name);
 
-/// --model, --provider, --base-url, --budget.
-[[nodiscard]] std::vector<Option> model_options();
-/// --agent, --accept-changes, --wait.
-[[nodiscard]] std::vector<Option> take_up_options();
+/// With those of a verb that begins sessions: --model, --provider, --base-url, --budget.
+[[nodiscard]] std::vector<Option> with_model_options(std::vector<Option> options);
+/// With those of one that takes sessions up: --agent, --accept-agent, --accept-changes, --wait …
+[[nodiscard]] std::vector<Option> with_take_up_options(std::vector<Option> options);
 
 /// Millionths of a dollar; empty: the option is not given.
 /// Fails: `invalid_argument`.

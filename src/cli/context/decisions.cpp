@@ -11,10 +11,8 @@
 #include "context/calls.hpp"
 #include "context/command_context.hpp"
 #include "context/sessions.hpp"
-#include "perdure/core/id.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::cli {

@@ -4,6 +4,7 @@
 #include "context/sessions.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -15,7 +16,6 @@
 #include "context/agent_source.hpp"
 #include "context/command_context.hpp"
 #include "core/api/text.hpp"
-#include "perdure/runtime/runtime.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -122,16 +122,6 @@ std::unexpected<Error> bad_word(const std::string& word, std::string_view wanted
               fmt::format("the filter {} makes no sense: {}", word, wanted));
 }
 
-struct Bound {
-  bool is_above = false;
-  std::string_view limit;
-};
-
-std::optional<Bound> bound_from(std::string_view value) {
-  if (value.size() < 2 || (value.front() != '<' && value.front() != '>')) return std::nullopt;
-  return Bound{.is_above = value.front() == '>', .limit = value.substr(1)};
-}
-
 std::optional<double> amount_from(std::string_view text) {
   double amount = 0;
   const char* end = text.data() + text.size();
@@ -140,42 +130,53 @@ std::optional<double> amount_from(std::string_view text) {
   return amount;
 }
 
-using Amount = double (*)(const SessionSummary&);
+// What is compared by < and >.
+struct Measure {
+  std::string_view key;
+  double (*of)(const SessionSummary& row, Timestamp now);
+  bool is_time = false;
+};
 
-Amount amount_named(std::string_view key) {
-  if (key == "tokens") {
-    return [](const SessionSummary& row) {
-      return static_cast<double>(row.tally.tokens_in + row.tally.tokens_out);
-    };
+constexpr std::array<Measure, 6> measures = {{
+    {"tokens",
+     [](const SessionSummary& row, Timestamp) {
+       return static_cast<double>(row.tally.tokens_in + row.tally.tokens_out);
+     }},
+    {"cost", [](const SessionSummary& row,
+                Timestamp) { return static_cast<double>(row.tally.cost_micros) / 1e6; }},
+    {"turns",
+     [](const SessionSummary& row, Timestamp) { return static_cast<double>(row.tally.turns); }},
+    {"steps",
+     [](const SessionSummary& row, Timestamp) { return static_cast<double>(row.tally.steps); }},
+    {"active",
+     [](const SessionSummary& row, Timestamp now) {
+       return static_cast<double>((now - row.updated_at).count());
+     },
+     true},
+    {"age",
+     [](const SessionSummary& row, Timestamp now) {
+       return static_cast<double>((now - row.created_at).count());
+     },
+     true},
+}};
+
+Result<SessionTest> measure_test(const std::string& word, const Measure& measure,
+                                 std::string_view value, Timestamp now) {
+  const bool is_bound = value.starts_with('<') || value.starts_with('>');
+  std::optional<double> limit;
+  if (is_bound && !measure.is_time) limit = amount_from(value.substr(1));
+  if (is_bound && measure.is_time) {
+    const auto span = span_from(value.substr(1));
+    if (span) limit = static_cast<double>(span->count());
   }
-  if (key == "cost") {
-    return
-        [](const SessionSummary& row) { return static_cast<double>(row.tally.cost_micros) / 1e6; };
+  if (!limit) {
+    return bad_word(word, measure.is_time
+                              ? "write a time after < or >, as in active:<2h (s, m, h, d, w)"
+                              : "write a number after < or >, as in tokens:>20000");
   }
-  if (key == "turns")
-    return [](const SessionSummary& row) { return static_cast<double>(row.tally.turns); };
-  if (key == "steps")
-    return [](const SessionSummary& row) { return static_cast<double>(row.tally.steps); };
-  return nullptr;
-}
-
-Result<SessionTest> amount_test(const std::string& word, Amount amount, std::string_view value) {
-  const auto bound = bound_from(value);
-  const auto limit = bound ? amount_from(bound->limit) : std::nullopt;
-  if (!limit) return bad_word(word, "write a number after < or >, as in tokens:>20000");
-  return [amount, limit = *limit, is_above = bound->is_above](const SessionSummary& row) {
-    return is_above ? amount(row) > limit : amount(row) < limit;
-  };
-}
-
-Result<SessionTest> age_test(const std::string& word, bool of_change, std::string_view value,
-                             Timestamp now) {
-  const auto bound = bound_from(value);
-  const auto limit = bound ? span_from(bound->limit) : std::nullopt;
-  if (!limit) return bad_word(word, "write a time after < or >, as in active:<2h (s, m, h, d, w)");
-  return [=, limit = *limit, is_above = bound->is_above](const SessionSummary& row) {
-    const Duration age = now - (of_change ? row.updated_at : row.created_at);
-    return is_above ? age > limit : age < limit;
+  return [=, of = measure.of, is_above = value.front() == '>',
+          limit = *limit](const SessionSummary& row) {
+    return is_above ? of(row, now) > limit : of(row, now) < limit;
   };
 }
 
@@ -196,25 +197,17 @@ Result<SessionTest> keyed_test(const std::string& word, std::string_view key,
     }
     return [standing](const SessionSummary& row) { return shown_state(row) == *standing; };
   }
-  if (key == "tag") {
-    return [value](const SessionSummary& row) {
-      return std::ranges::any_of(row.tags, [&](const std::string& tag) {
-        return ::fnmatch(value.c_str(), tag.c_str(), 0) == 0;
+  if (key == "tag" || key == "title" || key == "agent") {
+    return [=, key = std::string(key)](const SessionSummary& row) {
+      const std::vector<std::string> texts =
+          key == "tag" ? row.tags : std::vector{key == "title" ? row.title : agent_of(row)};
+      return std::ranges::any_of(texts, [&](const std::string& text) {
+        return ::fnmatch(value.c_str(), text.c_str(), 0) == 0;
       });
     };
   }
-  if (key == "title") {
-    return [value](const SessionSummary& row) {
-      return ::fnmatch(value.c_str(), row.title.c_str(), 0) == 0;
-    };
-  }
-  if (key == "agent") {
-    return [value](const SessionSummary& row) {
-      return ::fnmatch(value.c_str(), agent_of(row).c_str(), 0) == 0;
-    };
-  }
-  if (key == "active" || key == "age") return age_test(word, key == "active", value, now);
-  if (const Amount amount = amount_named(key)) return amount_test(word, amount, value);
+  const auto measure = std::ranges::find(measures, key, &Measure::key);
+  if (measure != measures.end()) return measure_test(word, *measure, value, now);
   return bad_word(
       word, "the keys are state, tag, title, agent, tokens, cost, turns, steps, active and age");
 }

@@ -50,6 +50,10 @@ using SessionTest = std::function<bool(const SessionSummary&)>;
 
 inline const Argument session_argument = {
     .name = "SES", .summary = "The session", .by = Completes::session};
+inline const Argument sessions_argument = {.name = "SES",
+                                           .summary = "Only these sessions; all if none is named",
+                                           .count = Argument::Count::any,
+                                           .by = Completes::session};
 inline const Argument point_argument = {
     .name = "POINT", .summary = "A session, or a point of it", .by = Completes::session};
 using SessionVerb = std::function<Result<Exit>(CommandContext&, Store&, const SessionSummary&)>;

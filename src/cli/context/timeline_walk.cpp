@@ -9,8 +9,6 @@
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::cli {

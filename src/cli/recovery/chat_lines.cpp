@@ -8,7 +8,6 @@
 #include "context/calls.hpp"
 #include "context/command_context.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 
 namespace perdure::cli {

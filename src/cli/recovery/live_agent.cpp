@@ -21,8 +21,6 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "recovery/recovery_report.hpp"
 #include "recovery/turn_watch.hpp"
 

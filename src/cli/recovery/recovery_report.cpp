@@ -14,7 +14,6 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "recovery/live_agent.hpp"
 

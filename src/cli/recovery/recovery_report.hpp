@@ -4,7 +4,6 @@
 #pragma once
 
 #include "context/command_context.hpp"
-#include "perdure/runtime/runtime.hpp"
 #include "recovery/live_agent.hpp"
 
 namespace perdure::cli {

@@ -1,11 +1,11 @@
 // What typing and arrows choose.
 
+#include "recovery/terminal_input.hpp"
+
 #include <cstddef>
 #include <gtest/gtest.h>
 #include <optional>
 #include <vector>
-
-#include "recovery/terminal_input.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -18,7 +18,6 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"

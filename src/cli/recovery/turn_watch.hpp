@@ -10,7 +10,6 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 
 namespace perdure::cli {

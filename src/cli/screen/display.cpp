@@ -79,26 +79,15 @@ Piece with_face(std::string_view icon, std::string_view name, Ink ink, bool with
   return {with_icon ? fmt::format("{} {}", icon, word) : word, ink};
 }
 
-std::pair<std::string_view, Ink> face_of(CallState state) {
-  switch (state) {
-    case CallState::intended:
-      return {"…", Ink::dim};
-    case CallState::dispatched:
-      return {"»", Ink::cyan};
-    case CallState::succeeded:
-      return {"✓", Ink::green};
-    case CallState::failed:
-      return {"✗", Ink::red};
-    case CallState::in_doubt:
-      return {"!", Ink::red};
-    case CallState::abandoned:
-      return {"?", Ink::yellow};
-    case CallState::denied:
-    case CallState::cancelled:
-      break;
-  }
-  return {"–", Ink::dim};
-}
+// In the order of CallState.
+constexpr std::array<std::pair<std::string_view, Ink>, 8> call_faces = {{{"…", Ink::dim},
+                                                                         {"»", Ink::cyan},
+                                                                         {"✓", Ink::green},
+                                                                         {"✗", Ink::red},
+                                                                         {"!", Ink::red},
+                                                                         {"?", Ink::yellow},
+                                                                         {"–", Ink::dim},
+                                                                         {"–", Ink::dim}}};
 
 Json read_back(const std::string& text) { return parse_json(text).value_or(Json(text)); }
 
@@ -301,7 +290,7 @@ Piece shown(ShownState standing, bool with_icon) {
 }
 
 Piece shown(CallState state, bool with_icon) {
-  const auto [icon, ink] = face_of(state);
+  const auto [icon, ink] = call_faces.at(std::to_underlying(state));
   return with_face(icon, to_string(state), ink, with_icon);
 }
 

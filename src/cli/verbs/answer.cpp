@@ -26,10 +26,9 @@ Command answer_command() {
           .summary = "Answer an agent's question",
           .arguments = {call_argument,
                         {.name = "TEXT", .summary = "The answer; @FILE reads a file, - stdin"}},
-          .opens_store = true,
           .examples = {{"perdure answer ses_6a3e 'The blue one'", "the agent goes on with it"}},
           .schema = "perdure.decision/1",
-          .run = on_store(run_answer)};
+          .body = on_store(run_answer)};
 }
 
 }  // namespace perdure::cli

@@ -2,8 +2,6 @@
 
 #include "context/calls.hpp"
 #include "context/decisions.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/state.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -73,11 +71,10 @@ Command approve_command() {
       .arguments = {call_argument},
       .options = {{.name = "reason", .value = "TEXT", .summary = "Why"},
                   {.name = "overrule", .summary = "Even if the call was denied"}},
-      .opens_store = true,
       .exits = {Exit::unconfirmed},
       .examples = {{"perdure approve ses_8e1f", "let it be made"}},
       .schema = "perdure.decision/1",
-      .run = on_call({Need::approval}, run_approve)};
+      .body = on_call({Need::approval}, run_approve)};
 }
 
 }  // namespace perdure::cli

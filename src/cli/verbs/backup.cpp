@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "perdure/store/upkeep.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -31,10 +30,9 @@ Command backup_command() {
   return {.name = "backup",
           .summary = "Copy the store to a new file while others go on writing",
           .arguments = {{.name = "FILE", .summary = "The new file", .by = Completes::file}},
-          .opens_store = true,
           .examples = {{"perdure backup monday.db", "restored by opening it"}},
           .schema = "perdure.backup/1",
-          .run = on_store(run_backup)};
+          .body = on_store(run_backup)};
 }
 
 }  // namespace perdure::cli

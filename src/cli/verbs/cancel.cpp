@@ -12,10 +12,9 @@ Command cancel_command() {
           .details = stop_details,
           .arguments = {session_argument},
           .options = {reason_option},
-          .opens_store = true,
           .examples = {{"perdure cancel ses_5d0c", "nothing of it runs any more"}},
           .schema = "perdure.decision/1",
-          .run = stops("cancelled", &Mail::cancel, "fork")};
+          .body = stops("cancelled", &Mail::cancel, "fork")};
 }
 
 }  // namespace perdure::cli

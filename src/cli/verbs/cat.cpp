@@ -3,9 +3,6 @@
 #include <variant>
 
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/store.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -93,12 +90,11 @@ Command cat_command() {
                    .value = "POINTER",
                    .summary = "Only what a JSON pointer leads to: /setup/model"},
                   {.name = "raw", .summary = "The bytes of the entry at the point, as they are"}},
-      .opens_store = true,
       .exits = {Exit::not_found, Exit::damaged, Exit::unsupported},
       .examples = {{"perdure cat @last --messages", "the conversation"},
                    {"perdure cat ses_7k2m@v3 --path /counters", "the counters of version 3"}},
       .schema = "perdure.state/1",
-      .run = on_point(run_cat)};
+      .body = on_point(run_cat)};
 }
 
 }  // namespace perdure::cli

@@ -10,7 +10,6 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/state.hpp"
 #include "recovery/chat_lines.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"
@@ -243,7 +242,7 @@ Result<Exit> run_chat(CommandContext& context) {
 }  // namespace
 
 Command chat_command() {
-  Command command{
+  return {
       .name = "chat",
       .summary = "Talk with an agent, line by line",
       .details =
@@ -256,15 +255,12 @@ Command chat_command() {
                      .summary = "An agent file, or a session; not needed with --model",
                      .count = Argument::Count::maybe,
                      .by = Completes::session_or_file}},
-      .options = {{.name = "title", .value = "TEXT", .summary = "What people call the session"}},
-      .opens_store = true,
+      .options = with_model_options(with_take_up_options(
+          {{.name = "title", .value = "TEXT", .summary = "What people call the session"}})),
       .exits = {Exit::unconfirmed, Exit::interrupted, Exit::terminated},
       .examples = {{"perdure chat refunds.yaml", "with the agent of a file"},
                    {"perdure chat @last", "go on with the session that changed last"}},
-      .run = run_chat};
-  for (Option& option : take_up_options()) command.options.push_back(std::move(option));
-  for (Option& option : model_options()) command.options.push_back(std::move(option));
-  return command;
+      .body = {.run = run_chat, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "perdure/store/upkeep.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -56,10 +55,9 @@ Command check_command() {
           .details =
               "Reads everything and compares it with itself; changes nothing, and others may go on "
               "writing.",
-          .opens_store = true,
           .examples = {{"perdure check", "is it sound?"}},
           .schema = "perdure.check/1",
-          .run = on_store(run_check)};
+          .body = on_store(run_check)};
 }
 
 }  // namespace perdure::cli

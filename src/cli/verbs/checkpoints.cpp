@@ -53,11 +53,10 @@ Command checkpoints_command() {
       .arguments = {session_argument},
       .options = {{.name = "label", .value = "TEXT", .summary = "Only those with this label"},
                   {.name = "limit", .value = "N", .summary = "At most so many; 100 by default"}},
-      .opens_store = true,
       .examples = {{"perdure checkpoints @last", "points to go back to"}},
       .schema = "perdure.checkpoints/1",
       .fields = {"version", "position", "at", "reason", "label", "metadata", "totals"},
-      .run = on_session(run_checkpoints)};
+      .body = on_session(run_checkpoints)};
 }
 
 }  // namespace perdure::cli

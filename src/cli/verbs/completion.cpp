@@ -81,7 +81,7 @@ Command completion_command() {
                          .summary = "bash, zsh or fish",
                          .choices = {"bash", "zsh", "fish"}}},
           .examples = {{"source <(perdure completion bash)", "complete in this shell"}},
-          .run = run_completion};
+          .body = {.run = run_completion}};
 }
 
 Command complete_command() {
@@ -91,7 +91,7 @@ Command complete_command() {
                          .summary = "What was typed, after --",
                          .count = Argument::Count::any}},
           .is_hidden = true,
-          .run = run_complete};
+          .body = {.run = run_complete}};
 }
 
 }  // namespace perdure::cli

@@ -36,7 +36,7 @@ Command config_command() {
           .examples = {{"perdure config", "where the store is, and why there"}},
           .schema = "perdure.config/1",
           .fields = {"key", "value", "origin"},
-          .run = run_config};
+          .body = {.run = run_config}};
 }
 
 }  // namespace perdure::cli

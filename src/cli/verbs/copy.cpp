@@ -1,6 +1,5 @@
 // Copying sessions to another store.
 
-#include "perdure/core/id.hpp"
 #include "perdure/store/bundle.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
@@ -50,10 +49,9 @@ Command copy_command() {
                          .count = Argument::Count::some,
                          .by = Completes::session}},
           .options = {{.name = "with-damage", .summary = "Copy damaged sessions as they are"}},
-          .opens_store = true,
           .examples = {{"perdure copy try.db ses_7k2m", "try something out elsewhere"}},
           .schema = "perdure.copy/1",
-          .run = on_store(run_copy)};
+          .body = on_store(run_copy)};
 }
 
 }  // namespace perdure::cli

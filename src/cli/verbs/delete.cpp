@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "context/calls.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -105,12 +104,11 @@ Command delete_command() {
                          .count = Argument::Count::some,
                          .by = Completes::session}},
           .options = {{.name = "dry-run", .summary = "Only say what would go"}},
-          .opens_store = true,
           .exits = {Exit::unconfirmed},
           .examples = {{"perdure delete ses_5d0c --yes", "without a question"}},
           .schema = "perdure.deleted/1",
           .fields = {"what", "deleted", "bytes"},
-          .run = on_store(run_delete)};
+          .body = on_store(run_delete)};
 }
 
 }  // namespace perdure::cli

@@ -68,7 +68,7 @@ Command demo_command() {
                          .by = Completes::file}},
           .exits = {Exit::not_found},
           .examples = {{"perdure demo", "the product in half a minute"}},
-          .run = run_demo};
+          .body = {.run = run_demo}};
 }
 
 }  // namespace perdure::cli

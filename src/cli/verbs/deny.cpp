@@ -27,10 +27,9 @@ Command deny_command() {
       .options = {{.name = "reason",
                    .value = "TEXT",
                    .summary = "Why; the model sees it (required)"}},
-      .opens_store = true,
       .examples = {{"perdure deny ses_8e1f --reason 'not to customers'", "it is not made"}},
       .schema = "perdure.decision/1",
-      .run = on_call({Need::approval, Need::answer}, run_deny)};
+      .body = on_call({Need::approval, Need::answer}, run_deny)};
 }
 
 }  // namespace perdure::cli

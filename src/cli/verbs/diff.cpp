@@ -3,8 +3,6 @@
 #include <variant>
 
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/state.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -144,10 +142,9 @@ Command diff_command() {
                          .by = Completes::session},
                         {.name = "B", .summary = "Another one", .by = Completes::session}},
           .options = {{.name = "exit-code", .summary = "End with 1 if there is a difference"}},
-          .opens_store = true,
           .examples = {{"perdure diff ses_7k2m@1 ses_7k2m@2", "what the second turn changed"}},
           .schema = "perdure.diff/1",
-          .run = on_store(run_diff)};
+          .body = on_store(run_diff)};
 }
 
 }  // namespace perdure::cli

@@ -1,6 +1,5 @@
 // What a store's guarantees depend on in this environment.
 
-#include "perdure/store/upkeep.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
@@ -82,10 +81,9 @@ Command doctor_command() {
       .details =
           "Ends with 1 if what was acknowledged may be lost. Of a server it can be asked before "
           "there is a store.",
-      .opens_store = true,
       .examples = {{"perdure doctor", "before it is needed"}},
       .schema = "perdure.doctor/1",
-      .run = run_doctor};
+      .body = {.run = run_doctor, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

@@ -64,10 +64,7 @@ Command export_command() {
           "With log, versions, ledger, inbox and blobs, and a sum over every part. The sessions "
           "stay here\n"
           "and go on. Forks, children and their parents go together.",
-      .arguments = {{.name = "SES",
-                     .summary = "The sessions; all if none is named",
-                     .count = Argument::Count::any,
-                     .by = Completes::session}},
+      .arguments = {sessions_argument},
       .options = {{.name = "output",
                    .value = "FILE",
                    .summary = "The file; - is stdout",
@@ -75,11 +72,10 @@ Command export_command() {
                    .by = Completes::file},
                   {.name = "with-relatives", .summary = "Take whole families along"},
                   {.name = "with-damage", .summary = "Take damaged sessions along as they are"}},
-      .opens_store = true,
       .examples = {{"perdure export @last -o bug.bundle", "to debug it elsewhere"},
                    {"perdure export @last -o - | ssh there perdure import -", "without a file"}},
       .schema = "perdure.bundle/1",
-      .run = on_store(run_export)};
+      .body = on_store(run_export)};
 }
 
 }  // namespace perdure::cli

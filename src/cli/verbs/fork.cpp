@@ -2,7 +2,6 @@
 
 #include <ranges>
 
-#include "perdure/runtime/runtime.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -192,11 +191,10 @@ Command fork_command() {
                       {.name = "fresh-effects",
                        .summary = "Run once-per-session calls again in the fork"},
                       {.name = "dry-run", .summary = "Only say what it would do"}},
-          .opens_store = true,
           .examples = {{"perdure fork ses_7k2m@2.0 --set prompt=@v2.md",
                         "turn 2 again, with another prompt"}},
           .schema = "perdure.fork/1",
-          .run = on_point(run_fork)};
+          .body = on_point(run_fork)};
 }
 
 }  // namespace perdure::cli

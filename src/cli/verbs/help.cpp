@@ -89,7 +89,7 @@ Command help_command() {
           .examples = {{"perdure help show", "how `show` is used"},
                        {"perdure help corrupted", "what an error means, and what to do"},
                        {"perdure help guarantees", "what can be relied on"}},
-          .run = run_help};
+          .body = {.run = run_help}};
 }
 
 Command reference_command() {
@@ -98,7 +98,7 @@ Command reference_command() {
           .arguments = {{.name = "FORM", .summary = "markdown or man"},
                         {.name = "FOLDER", .summary = "Where to"}},
           .is_hidden = true,
-          .run = run_reference};
+          .body = {.run = run_reference}};
 }
 
 }  // namespace perdure::cli

@@ -1,7 +1,6 @@
 // Importing sessions from a bundle.
 
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -94,10 +93,9 @@ Command import_command() {
                               "bundles of your own"},
                   {.name = "with-damage",
                    .summary = "Import sessions that were damaged when they were exported"}},
-      .opens_store = true,
       .examples = {{"perdure import bug.bundle --store look.db", "into a store of its own"}},
       .schema = "perdure.bundle/1",
-      .run = run_import};
+      .body = {.run = run_import, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

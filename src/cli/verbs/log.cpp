@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
 #include "verbs/table.hpp"
 
@@ -111,12 +110,11 @@ Command log_command() {
                    .summary = "Go on with what is appended, until it is interrupted"},
                   {.name = "channel", .value = "NAME", .summary = "Only entries of this channel"},
                   {.name = "from", .value = "POSITION", .summary = "Only from this position on"}},
-      .opens_store = true,
       .examples = {{"perdure log --follow --jsonl @last", "every fact as it is written"}},
       .schema = "perdure.log/1",
       .fields = {"position", "at", "channel", "kind", "fold", "hash", "body", "bytes", "blob",
                  "condition"},
-      .run = on_point(run_log)};
+      .body = on_point(run_log)};
 }
 
 }  // namespace perdure::cli

@@ -102,21 +102,16 @@ Command move_command() {
           "From a file to a server, or back; with everything that belongs to them. If it is "
           "killed, repeat it:\n"
           "it finishes. Forks, children and their parents move together.",
-      .arguments = {place_argument,
-                    {.name = "SES",
-                     .summary = "Only these sessions; all if none is named",
-                     .count = Argument::Count::any,
-                     .by = Completes::session}},
+      .arguments = {place_argument, sessions_argument},
       .options = {{.name = "dry-run",
                    .summary = "Only say what would be moved; the other store is not asked"},
                   {.name = "with-relatives", .summary = "Move whole families"},
                   {.name = "with-damage", .summary = "Move damaged sessions as they are"},
                   {.name = "abandon", .summary = "Delete what a killed move or copy left there"}},
-      .opens_store = true,
       .exits = {Exit::unconfirmed},
       .examples = {{"perdure move postgres://db.example/agents --yes", "move in with the others"}},
       .schema = "perdure.move/1",
-      .run = on_store(run_move)};
+      .body = on_store(run_move)};
 }
 
 }  // namespace perdure::cli

@@ -13,10 +13,9 @@ Command pause_command() {
       .details = stop_details,
       .arguments = {session_argument},
       .options = {reason_option},
-      .opens_store = true,
       .examples = {{"perdure pause @last --reason 'over night'", "it holds no process meanwhile"}},
       .schema = "perdure.decision/1",
-      .run = stops("paused", &Mail::pause, "resume")};
+      .body = stops("paused", &Mail::pause, "resume")};
 }
 
 }  // namespace perdure::cli

@@ -98,13 +98,12 @@ Command pending_command() {
                          .summary = "Only of this session",
                          .count = Argument::Count::maybe,
                          .by = Completes::session}},
-          .opens_store = true,
           .examples = {{"perdure pending", "what needs me?"}},
           .schema = "perdure.pending/1",
           .fields = {"call", "session", "position", "tool", "effect", "state", "attempts", "key",
                      "intended_at", "dispatched_at", "settled_at", "who", "why", "title", "args",
                      "waits_for"},
-          .run = on_store(run_pending)};
+          .body = on_store(run_pending)};
 }
 
 }  // namespace perdure::cli

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <tuple>
 
-#include "perdure/store/upkeep.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -103,10 +102,7 @@ Command prune_command() {
               "option names. The\n"
               "head always stays, and whatever a fork or a kept version can see. Unused space goes "
               "back to the disk.",
-          .arguments = {{.name = "SES",
-                         .summary = "Only these sessions; all if none is named",
-                         .count = Argument::Count::any,
-                         .by = Completes::session}},
+          .arguments = {sessions_argument},
           .options = {{.name = "older-than",
                        .value = "TIME",
                        .summary = "Keep versions younger than this: 90d, 12h"},
@@ -118,11 +114,10 @@ Command prune_command() {
                        .summary = "Keep those whose number it divides"},
                       {.name = "drop-labelled", .summary = "Forget those with a label too"},
                       {.name = "dry-run", .summary = "Only say how many would go"}},
-          .opens_store = true,
           .exits = {Exit::unconfirmed},
           .examples = {{"perdure prune --older-than 90d --dry-run", "what would go"}},
           .schema = "perdure.pruned/1",
-          .run = on_store(run_prune)};
+          .body = on_store(run_prune)};
 }
 
 }  // namespace perdure::cli

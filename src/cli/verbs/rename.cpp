@@ -16,10 +16,9 @@ Command rename_command() {
       .name = "rename",
       .summary = "Give a session a title",
       .arguments = {session_argument, {.name = "TITLE", .summary = "The title"}},
-      .opens_store = true,
       .examples = {{"perdure rename @last 'Refund order 4711'", "found by its title from now on"}},
       .schema = "perdure.renamed/1",
-      .run = on_session(run_rename)};
+      .body = on_session(run_rename)};
 }
 
 }  // namespace perdure::cli

@@ -116,13 +116,12 @@ Command resolve_command() {
                    .value = "TEXT",
                    .summary = "Evidence for the decision (required)"},
                   {.name = "dry-run", .summary = "Only say what would be done"}},
-      .opens_store = true,
       .exits = {Exit::unconfirmed},
       .examples =
           {{"perdure resolve ses_7k2m --as succeeded --result rf_88 --reason 'seen in the console'",
             "it did happen"}},
       .schema = "perdure.decision/1",
-      .run = on_call({Need::decision, Need::resume}, run_resolve)};
+      .body = on_call({Need::decision, Need::resume}, run_resolve)};
 }
 
 }  // namespace perdure::cli

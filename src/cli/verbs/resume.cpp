@@ -4,7 +4,6 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/state.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"
 #include "recovery/terminal_input.hpp"
@@ -126,7 +125,7 @@ Result<Exit> run_resume(CommandContext& context, Store& store) {
 }  // namespace
 
 Command resume_command() {
-  Command command{
+  return {
       .name = "resume",
       .summary = "Resume a session where it stopped",
       .details =
@@ -142,19 +141,16 @@ Command resume_command() {
                     {.name = "PROMPT",
                      .summary = "The next message; - reads stdin",
                      .count = Argument::Count::maybe}},
-      .options = {{.name = "dry-run",
-                   .summary = "Say what would run again; take nothing over, write nothing"}},
-      .opens_store = true,
+      .options = with_model_options(with_take_up_options(
+          {{.name = "dry-run",
+            .summary = "Say what would run again; take nothing over, write nothing"}})),
       .exits = {Exit::in_doubt, Exit::resting, Exit::unconfirmed, Exit::interrupted,
                 Exit::terminated},
       .examples = {{"perdure resume @last", "the session that changed last"},
                    {"perdure resume ses_7k2m \"And order 4712?\"", "with another message"},
                    {"perdure resume ses_7k2m --dry-run", "what would run again"}},
       .schema = "perdure.run/1",
-      .run = on_store(run_resume)};
-  for (Option& option : take_up_options()) command.options.push_back(std::move(option));
-  for (Option& option : model_options()) command.options.push_back(std::move(option));
-  return command;
+      .body = on_store(run_resume)};
 }
 
 }  // namespace perdure::cli

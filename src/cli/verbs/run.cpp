@@ -93,7 +93,7 @@ Result<Exit> run_run(CommandContext& context) {
 }  // namespace
 
 Command run_command() {
-  Command command{
+  return {
       .name = "run",
       .summary = "Begin a session: run an agent until it answers or has to wait",
       .details =
@@ -111,18 +111,15 @@ Command run_command() {
                      .summary = "What it is told; - or nothing: read from stdin, if that is no "
                                 "terminal",
                      .count = Argument::Count::maybe}},
-      .options =
+      .options = with_model_options(
           {{.name = "title", .value = "TEXT", .summary = "What people call the session"},
-           {.name = "tag", .value = "K=V", .summary = "A tag; may be repeated", .repeats = true}},
-      .opens_store = true,
+           {.name = "tag", .value = "K=V", .summary = "A tag; may be repeated", .repeats = true}}),
       .exits = {Exit::in_doubt, Exit::resting, Exit::interrupted, Exit::terminated},
       .examples = {{"perdure run refunds.yaml \"Refund order 4711\"", "an agent of a file"},
                    {"perdure run --model claude-sonnet-5-5 \"Say hello\"", "a model alone"},
                    {"git diff | perdure run reviewer.yaml", "the prompt comes from a pipe"}},
       .schema = "perdure.run/1",
-      .run = run_run};
-  for (Option& option : model_options()) command.options.push_back(std::move(option));
-  return command;
+      .body = {.run = run_run, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

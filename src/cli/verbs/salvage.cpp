@@ -1,7 +1,5 @@
 // Saving what can still be read of a damaged store.
 
-
-#include "perdure/store/upkeep.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -55,7 +53,7 @@ Command salvage_command() {
       .exits = {Exit::not_found, Exit::damaged, Exit::unsupported},
       .examples = {{"perdure salvage agents.db saved.db", "then: perdure check --store saved.db"}},
       .schema = "perdure.salvage/1",
-      .run = run_salvage};
+      .body = {.run = run_salvage}};
 }
 
 }  // namespace perdure::cli

@@ -251,14 +251,13 @@ Command sessions_command() {
                    .value = "CURSOR",
                    .summary = "Go on after a list that ended with \"There are more\""},
                   {.name = "watch", .summary = "Show it again whenever something changes"}},
-      .opens_store = true,
       .examples = {{"perdure sessions state:interrupted", "what a crash left behind"},
                    {"perdure sessions --jsonl tag:prod", "for a script"}},
       .schema = "perdure.sessions/1",
       .fields = {"id", "title", "opening", "state", "status", "wait_reason", "wake_at", "in_doubt",
                  "restored", "tags", "metadata", "parent", "holder", "head", "version", "totals",
                  "moved_to", "created_at", "updated_at"},
-      .run = on_store(run_sessions)};
+      .body = on_store(run_sessions)};
 }
 
 }  // namespace perdure::cli

@@ -7,9 +7,6 @@
 #include "context/calls.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
 #include "verbs/table.hpp"
 
@@ -173,10 +170,9 @@ Command show_command() {
   return {.name = "show",
           .summary = "Show a session's status",
           .arguments = {session_argument},
-          .opens_store = true,
           .examples = {{"perdure show @last", "the session that changed last"}},
           .schema = "perdure.session/1",
-          .run = on_session(run_show)};
+          .body = on_session(run_show)};
 }
 
 }  // namespace perdure::cli

@@ -28,10 +28,9 @@ Command tag_command() {
                         {.name = "TAG", .summary = "Tags to add", .count = Argument::Count::any}},
           .options =
               {{.name = "remove", .value = "TAG", .summary = "A tag to remove", .repeats = true}},
-          .opens_store = true,
           .examples = {{"perdure tag @last prod --remove test", "for filters: tag:prod"}},
           .schema = "perdure.renamed/1",
-          .run = on_session(run_tag)};
+          .body = on_session(run_tag)};
 }
 
 }  // namespace perdure::cli

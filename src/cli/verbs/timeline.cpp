@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "context/timeline_walk.hpp"
-#include "perdure/runtime/runtime.hpp"
 #include "runtime/api/records.hpp"
 #include "verbs/table.hpp"
 
@@ -18,13 +17,6 @@ struct Layout {
   std::size_t what = 0;
   std::size_t bar = 0;  ///< 0: no waterfall.
   Duration total{0};
-};
-
-// What the ledger adds to a row.
-struct LedgerWords {
-  std::string effect{};
-  std::string who{};
-  std::string why{};
 };
 
 class TimelinePrinter {
@@ -110,20 +102,20 @@ class TimelinePrinter {
     }
   }
 
-  [[nodiscard]] LedgerWords look_up(const TimelineRow& row) const {
-    if (!row.call) return {};
-    const auto call = store_.ledger().read(place_.session.id, *row.call);
-    if (!call) return {};  // Of a session that this one was forked from.
-    return {std::string(to_string(call->effect)), call->who, call->why};
+  // Empty: of a session that this one was forked from, or no call.
+  [[nodiscard]] std::optional<Call> look_up(const TimelineRow& row) const {
+    if (!row.call) return std::nullopt;
+    auto call = store_.ledger().read(place_.session.id, *row.call);
+    return call ? std::optional(*std::move(call)) : std::nullopt;
   }
 
   void print(const TimelineRow& row) {
     last_turn_ = std::max(last_turn_, row.number.turn);
     if (!is_wanted(row)) return;
     begin();
-    const LedgerWords words = look_up(row);
+    const std::optional<Call> call = look_up(row);
     if (context_.output().is_json()) {
-      context_.output().item(json_of(row, words));
+      context_.output().item(json_of(row, call));
       return;
     }
     const std::string attempts = row.attempts.empty() ? "" : std::to_string(row.attempts.size());
@@ -133,8 +125,8 @@ class TimelinePrinter {
     std::ranges::replace(state, '_', ' ');
     const Ink ink = row.is_problem() ? Ink::red : Ink::plain;
     std::string what = row.what;
-    if (!words.effect.empty()) what += fmt::format(" ({})", words.effect);
-    if (!words.who.empty()) what += fmt::format(", settled by {}", words.who);
+    if (call) what += fmt::format(" ({})", to_string(call->effect));
+    if (call && !call->who.empty()) what += fmt::format(", settled by {}", call->who);
     const std::string head = fmt::format("{:<6} {:<7} ", row.number_text(), row.kind);
     const std::string rest = fmt::format(" {:>3} {:>7}", attempts, took);
     if (context_.is_terminal()) {
@@ -176,7 +168,7 @@ class TimelinePrinter {
     return row.took || row.attempts.empty() ? bar : bar + "?";
   }
 
-  [[nodiscard]] Json json_of(const TimelineRow& row, const LedgerWords& words) const {
+  [[nodiscard]] Json json_of(const TimelineRow& row, const std::optional<Call>& call) const {
     Json::Array attempts;
     for (const Attempted& attempt : row.attempts) {
       attempts.push_back(Json::Object{{"number", attempt.number}, {"worker", attempt.worker}});
@@ -188,9 +180,9 @@ class TimelinePrinter {
         {"kind", row.kind},
         {"what", row.what},
         {"state", row.state},
-        {"effect", words.effect},
-        {"who", row.call ? words.who : row.who},
-        {"why", row.call ? words.why : row.why},
+        {"effect", call ? to_string(call->effect) : ""},
+        {"who", call ? call->who : row.who},
+        {"why", call ? call->why : row.why},
         {"call", row.call ? Json(call_name(place_.session.id, *row.call)) : Json(nullptr)},
         {"attempts", std::move(attempts)},
         {"start", to_iso8601(row.start)},
@@ -229,12 +221,11 @@ Command timeline_command() {
                       {.name = "problems",
                        .summary = "Only what failed, is in doubt, was lost or damaged"},
                       {.name = "attempts", .summary = "Every attempt of a call, and who made it"}},
-          .opens_store = true,
           .examples = {{"perdure timeline @last --problems", "what went wrong"}},
           .schema = "perdure.timeline/1",
           .fields = {"number", "turn", "step", "kind", "what", "state", "effect", "who", "why",
                      "call", "attempts", "start", "took_ms", "totals", "position"},
-          .run = on_point(run_timeline)};
+          .body = on_point(run_timeline)};
 }
 
 }  // namespace perdure::cli

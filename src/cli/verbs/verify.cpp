@@ -92,13 +92,12 @@ Command verify_command() {
               "that was found; nothing else of the session is done. A tool that has no way to tell "
               "says so: then a person has to settle the call with perdure resolve.",
           .arguments = {call_argument},
-          .options = take_up_options(),
-          .opens_store = true,
+          .options = with_take_up_options({}),
           .exits = {Exit::in_doubt, Exit::unconfirmed},
           .examples = {{"perdure verify ses_7k2m:12", "one call of a session"},
                        {"perdure verify @last", "the only one that is pending there"}},
           .schema = "perdure.verify/1",
-          .run = on_call({Need::decision, Need::resume}, run_verify)};
+          .body = on_call({Need::decision, Need::resume}, run_verify)};
 }
 
 }  // namespace perdure::cli

@@ -33,7 +33,7 @@ Command version_command() {
               "With --json also what it is built of: commit, compiler, engines, and the "
               "formats that stores are written in.",
           .schema = "perdure.version/1",
-          .run = run_version};
+          .body = {.run = run_version}};
 }
 
 }  // namespace perdure::cli
