@@ -52,10 +52,6 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
   return fmt::format("; did you mean {}{}?", dashes, *nearest);
 }
 
-std::unexpected<Error> misuse(const std::string& what) {
-  return fail(ErrorCode::invalid_argument, what);
-}
-
 class Parser {
  public:
   Parser(const std::vector<Command>& table, const std::vector<std::string>& words)
@@ -283,26 +279,23 @@ Result<std::vector<std::string>> fields_of(const Invocation& given) {
   if (!asked) return std::vector<std::string>{};
   const Command& command = *given.command;
   if (command.fields.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{} prints no list, so --fields chooses nothing", command.name));
+    return misuse(fmt::format("{} prints no list, so --fields chooses nothing", command.name));
   }
   if (!given.has("json") && !given.has("jsonl")) {
-    return fail(ErrorCode::invalid_argument, "--fields is for JSON: say --json or --jsonl with it");
+    return misuse("--fields is for JSON: say --json or --jsonl with it");
   }
   std::vector<std::string> fields;
   std::istringstream names(*asked);
   for (std::string name; std::getline(names, name, ',');) {
     if (std::ranges::find(command.fields, name) == command.fields.end()) {
-      return fail(
-          ErrorCode::invalid_argument,
-          fmt::format("{} has no field {}; there are {}", command.name,
-                      name.empty() ? "without a name" : name, fmt::join(command.fields, ", ")));
+      return misuse(fmt::format("{} has no field {}; there are {}", command.name,
+                                name.empty() ? "without a name" : name,
+                                fmt::join(command.fields, ", ")));
     }
     fields.push_back(std::move(name));
   }
   if (!fields.empty()) return fields;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("--fields names none; there are {}", fmt::join(command.fields, ", ")));
+  return misuse(fmt::format("--fields names none; there are {}", fmt::join(command.fields, ", ")));
 }
 
 }  // namespace perdure::cli

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -113,6 +115,11 @@ class Invocation {
 /// Fails: `invalid_argument`, with what was meant perhaps.
 [[nodiscard]] Result<Invocation> parse(const std::vector<Command>& table,
                                        const std::vector<std::string>& words);
+
+/// That what was typed makes no sense.
+[[nodiscard]] inline std::unexpected<Error> misuse(std::string what) {
+  return fail(ErrorCode::invalid_argument, std::move(what));
+}
 
 /// In the order they were asked for; empty: all.
 /// Fails: `invalid_argument` for a member that the command's items do not have, and names those they

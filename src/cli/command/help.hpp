@@ -1,5 +1,6 @@
 // What is made from the table of commands: help on a terminal, the reference in Markdown, man pages, and
-// what completes a command line, read off the table as the parser reads it.
+// what completes a command line, read off the table as the parser reads it. And what the build puts into
+// the program: its version, and the page of each error code (docs/errors/CODE.md).
 
 #pragma once
 
@@ -8,8 +9,32 @@
 #include <vector>
 
 #include "command/command.hpp"
+#include "perdure/core/error.hpp"
 
 namespace perdure::cli {
+
+/// What the build puts into the program: which program this is, to the commit.
+struct BuildInfo {
+  std::string version{};
+  std::string commit{};  ///< Ends in "-dirty" if the tree was changed; empty: not known.
+  std::string compiler{};
+  std::string build_type{};
+};
+
+[[nodiscard]] BuildInfo build_info();
+
+/// Its text; empty for what is no code.
+[[nodiscard]] std::string_view find_error_page(std::string_view code);
+
+/// The command that shows it.
+[[nodiscard]] inline std::string page_command(ErrorCode code) {
+  return "perdure help " + std::string(to_string(code));
+}
+
+/// Where it lies in the repository, and below the documents of a package.
+[[nodiscard]] inline std::string page_path(ErrorCode code) {
+  return "docs/errors/" + std::string(to_string(code)) + ".md";
+}
 
 /// What `perdure help` says: all commands, a line each.
 [[nodiscard]] std::string overview(const std::vector<Command>& table);

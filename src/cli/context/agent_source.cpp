@@ -55,11 +55,11 @@ Result<ProviderKind> guess_provider(const AgentSource& source, const Environment
   }
   if (const auto served = only_one_with(environment, anthropic_url, openai_url)) return *served;
   if (const auto keyed = only_one_with(environment, anthropic_key, openai_key)) return *keyed;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("whose model {} is, neither its name says nor the environment, which has "
-                          "{} of {} and {}: say --provider anthropic|openai, or --base-url",
-                          source.model, has_variable(environment, anthropic_key) ? "both" : "none",
-                          anthropic_key, openai_key));
+  return misuse(
+      fmt::format("whose model {} is, neither its name says nor the environment, which has "
+                  "{} of {} and {}: say --provider anthropic|openai, or --base-url",
+                  source.model, has_variable(environment, anthropic_key) ? "both" : "none",
+                  anthropic_key, openai_key));
 }
 
 Result<std::string> script_text(const std::string& path) {
@@ -68,9 +68,8 @@ Result<std::string> script_text(const std::string& path) {
     return fail(ErrorCode::not_found, fmt::format("the script {} is not there", path));
   }
   if (text && text->size() > agent_file_bytes_max) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("the script {} is too large: it has {} bytes at most", path,
-                            agent_file_bytes_max));
+    return misuse(fmt::format("the script {} is too large: it has {} bytes at most", path,
+                              agent_file_bytes_max));
   }
   return text;
 }
@@ -108,10 +107,7 @@ std::optional<AgentSource> source_among(const Json& members) {
   const Json* agent = members.find("agent");
   if (agent == nullptr || !agent->is_object()) return std::nullopt;
   AgentSource source;
-  for (const auto& [name, part] : source_members) {
-    const Json* member = agent->find(name);
-    if (member != nullptr && member->is_string()) source.*part = *member->as_string();
-  }
+  for (const auto& [name, part] : source_members) source.*part = text_in(*agent, name);
   if (source.file.empty() && source.model.empty()) return std::nullopt;
   return source;
 }

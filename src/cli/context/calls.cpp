@@ -5,13 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <system_error>
 
 #include "context/command_context.hpp"
 #include "context/sessions.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -40,14 +36,6 @@ std::optional<Need> need_of(const Call& call, const SessionSummary& session, con
   if (open != nullptr && open->doubt) return Need::decision;
   if (!is_asked(call, session, state)) return std::nullopt;
   return asks_people(call.tool) ? Need::answer : Need::approval;
-}
-
-std::optional<Position> position_in(const std::string& text) {
-  Position position = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, position);
-  if (text.empty() || error != std::errc() || rest != end) return std::nullopt;
-  return position;
 }
 
 Result<Call> choose(const std::string& text, std::vector<PendingCall> pending,
@@ -135,10 +123,10 @@ Result<std::vector<PendingCall>> read_pending(Store& store, const std::optional<
 Result<Call> find_call(Store& store, const std::string& text, const std::vector<Need>& needs) {
   const auto colon = text.rfind(':');
   const auto position =
-      colon == std::string::npos ? std::nullopt : position_in(text.substr(colon + 1));
+      colon == std::string::npos ? std::nullopt : number_from(text.substr(colon + 1));
   auto session = find_session(store, position ? text.substr(0, colon) : text);
   if (!session) return forward(session);
-  if (position) return store.ledger().read(session->id, *position);
+  if (position) return store.ledger().read(session->id, static_cast<Position>(*position));
   auto pending = read_pending(store, session->id);
   if (!pending) return forward(pending);
   if (pending->empty() && std::ranges::find(needs, Need::approval) != needs.end()) {
@@ -178,8 +166,8 @@ std::string asked_words(const State& state, Position call) {
   const std::string args(args_of(state, *open).value_or(""));
   if (!asks_people(open->tool)) return fmt::format("{} {}", open->tool, args);
   const auto parsed = parse_args(args);
-  const Json* const question = parsed ? parsed->find("question") : nullptr;
-  return question != nullptr && question->as_string() != nullptr ? *question->as_string() : args;
+  const std::string question = parsed ? text_in(*parsed, "question") : "";
+  return question.empty() ? args : question;
 }
 
 bool asks_people(std::string_view tool) { return tool == "ask_user"; }

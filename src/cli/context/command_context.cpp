@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -53,28 +52,18 @@ bool wants_colour(const ProcessIo& io, const std::string& choice, bool is_termin
 // A terminal that says it has less is not believed.
 std::size_t usable(int columns) { return static_cast<std::size_t>(std::max(columns, 20)); }
 
-Screen::Traits traits_of(const ProcessIo& io, const std::string& colour, bool is_terminal) {
-  return {.is_terminal = is_terminal,
-          .has_colour = wants_colour(io, colour, is_terminal),
-          .columns = usable(io.columns),
-          .takes_escapes = takes_escapes(io)};
-}
-
 Form form_of(const Invocation& given) {
   if (given.has("jsonl")) return Form::jsonl;
   return given.has("json") ? Form::json : Form::people;
 }
 
-Screen::Traits screen_of(const ProcessIo& io, const Invocation& given, const std::string& colour) {
-  Screen::Traits traits = traits_of(io, colour, io.is_out_terminal);
-  traits.is_silent = form_of(given) != Form::people;
-  return traits;
-}
-
-Screen::Traits talk_of(const ProcessIo& io, const Invocation& given, const std::string& colour) {
-  Screen::Traits traits = traits_of(io, colour, io.is_err_terminal);
-  traits.is_silent = given.has("quiet");
-  return traits;
+Screen::Traits traits_of(const ProcessIo& io, const std::vector<Setting>& settings,
+                         bool is_terminal, bool is_silent = false) {
+  return {.is_terminal = is_terminal,
+          .has_colour = wants_colour(io, value_of(settings, "color"), is_terminal),
+          .columns = usable(io.columns),
+          .is_silent = is_silent,
+          .takes_escapes = takes_escapes(io)};
 }
 
 // What this user may not do is no damage and no bad luck. Whoever opens a store writes, if only to
@@ -116,10 +105,10 @@ Result<std::string> read_text(std::istream& from, const std::string& name) {
   while (from.read(room.data(), room.size()), from.gcount() > 0) {
     text.append(room.data(), static_cast<std::size_t>(from.gcount()));
     if (text.size() <= body_bytes_max) continue;
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{} has more than {} MiB, which is the most that a session keeps as "
-                            "one text",
-                            name, body_bytes_max >> 20U));
+    return misuse(
+        fmt::format("{} has more than {} MiB, which is the most that a session keeps as "
+                    "one text",
+                    name, body_bytes_max >> 20U));
   }
   return text;
 }
@@ -140,8 +129,9 @@ CommandContext::CommandContext(ProcessIo& io, Invocation given, std::vector<Sett
     : io_(io),
       given_(std::move(given)),
       settings_(std::move(settings)),
-      screen_(io.out, screen_of(io, given_, value_of(settings_, "color"))),
-      talk_(io.err, talk_of(io, given_, value_of(settings_, "color"))),
+      screen_(io.out,
+              traits_of(io, settings_, io.is_out_terminal, form_of(given_) != Form::people)),
+      talk_(io.err, traits_of(io, settings_, io.is_err_terminal, given_.has("quiet"))),
       no_screen_(io.err, {.is_silent = true}),
       output_(io.out, form_of(given_), std::move(fields)) {}
 
@@ -213,14 +203,13 @@ Result<std::string> CommandContext::other_location() const {
   const std::string& place = given_.arguments.front();
   if (auto named = check_typed(place, "PLACE"); !named) return forward(named);
   if (place == "memory:") {
-    return fail(ErrorCode::invalid_argument,
-                "memory: is gone when this command ends, and the sessions with it: give a path, or "
-                "postgres://…");
+    return misuse(
+        "memory: is gone when this command ends, and the sessions with it: give a path, or "
+        "postgres://…");
   }
   std::string other = location_from(place, io_.folder);
   if (other != location()) return other;
-  return fail(ErrorCode::invalid_argument,
-              "both are the same store; perdure fork makes a copy within one");
+  return misuse("both are the same store; perdure fork makes a copy within one");
 }
 
 Result<Runtime*> CommandContext::worker() {
@@ -250,7 +239,7 @@ std::string CommandContext::short_id(const std::string& id) const {
 }
 
 Screen CommandContext::question() const {
-  return {io_.err, traits_of(io_, value_of(settings_, "color"), io_.is_err_terminal)};
+  return {io_.err, traits_of(io_, settings_, io_.is_err_terminal)};
 }
 
 bool CommandContext::confirms(const std::string& text) {
@@ -273,12 +262,8 @@ Result<std::int64_t> number_option(const Invocation& given, std::string_view nam
                                    std::int64_t otherwise) {
   const auto text = given.find(name);
   if (!text) return otherwise;
-  std::int64_t number = 0;
-  const char* end = text->data() + text->size();
-  const auto [rest, error] = std::from_chars(text->data(), end, number);
-  if (error == std::errc() && rest == end && number > 0) return number;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("--{} is a number above 0, not {}", name, *text));
+  if (const auto number = number_from(*text); number > 0) return *number;
+  return misuse(fmt::format("--{} is a number above 0, not {}", name, *text));
 }
 
 Result<std::string> text_or_file(const std::string& value, const std::string& folder) {
@@ -375,16 +360,14 @@ Result<std::optional<std::int64_t>> dollars_option(const Invocation& given, std:
   const auto text = given.find(name);
   if (!text) return std::nullopt;
   if (const auto micros = micros_from_dollars(*text)) return micros;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("--{} is an amount of dollars, like 2.50, not {}", name, *text));
+  return misuse(fmt::format("--{} is an amount of dollars, like 2.50, not {}", name, *text));
 }
 
 Result<std::optional<Duration>> span_option(const Invocation& given, std::string_view name) {
   const auto text = given.find(name);
   if (!text) return std::nullopt;
   if (const auto span = span_from(*text)) return span;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("--{} is a time, like 30s, 12h or 90d, not {}", name, *text));
+  return misuse(fmt::format("--{} is a time, like 30s, 12h or 90d, not {}", name, *text));
 }
 
 std::string whole_path(const std::string& path, const std::string& folder) {
@@ -393,11 +376,10 @@ std::string whole_path(const std::string& path, const std::string& folder) {
 
 // An address is not repeated: it may hold a password.
 Result<std::string> file_path(const std::string& file, const std::string& folder) {
-  if (file.empty()) return fail(ErrorCode::invalid_argument, "no file is named: give its path");
-  if (file == "-") return fail(ErrorCode::invalid_argument, "this needs a file, and - is none");
+  if (file.empty()) return misuse("no file is named: give its path");
+  if (file == "-") return misuse("this needs a file, and - is none");
   if (file.find("://") != std::string::npos) {
-    return fail(ErrorCode::invalid_argument,
-                "this is about files, and that is the address of a server: give a path");
+    return misuse("this is about files, and that is the address of a server: give a path");
   }
   return whole_path(file, folder);
 }

@@ -11,8 +11,6 @@
 #include "context/calls.hpp"
 #include "context/command_context.hpp"
 #include "context/sessions.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/session.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::cli {
@@ -95,13 +93,9 @@ std::optional<CallWord> word_in(const InboxMessage& mail, const Call& call) {
   if (about == nullptr || *about != Json(static_cast<std::int64_t>(call.position))) {
     return std::nullopt;
   }
-  const auto text = [&](std::string_view name) {
-    const Json* said = body->find(name);
-    return said != nullptr && said->is_string() ? *said->as_string() : std::string();
-  };
   const Json* allow = body->find("allow");
   const bool is_given = allow != nullptr && *allow == Json(true);
-  return CallWord{is_given ? "approved" : "denied", text("who"), text("why")};
+  return CallWord{is_given ? "approved" : "denied", text_in(*body, "who"), text_in(*body, "why")};
 }
 
 // The same word twice takes nothing back; an answer is its text.

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "context/command_context.hpp"
-#include "perdure/runtime/session.hpp"
 
 namespace perdure::cli {
 

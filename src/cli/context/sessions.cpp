@@ -68,15 +68,6 @@ Result<Candidates> candidates_of(Store& store, const std::string& text) {
                 [&](const SessionSummary& row) { return row.title == text; });
 }
 
-std::optional<std::int64_t> number_from(std::string_view text) {
-  std::int64_t number = 0;
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  const auto [rest, error] = std::from_chars(begin, end, number);
-  if (text.empty() || error != std::errc() || rest != end || number < 0) return std::nullopt;
-  return number;
-}
-
 // Whether it can only mean a point: "head", "v3", "2", "2.1". What it cannot be may belong to a title.
 bool is_point_word(std::string_view word) {
   if (word == "head") return true;
@@ -89,8 +80,7 @@ Result<PlaceInSession> find_turn(Store& store, PlaceInSession place, std::string
   std::optional<std::int64_t> step;
   if (dot != std::string_view::npos) step = number_from(word.substr(dot + 1));
   if (!turn || *turn == 0 || (dot != std::string_view::npos && !step)) {
-    return fail(
-        ErrorCode::invalid_argument,
+    return misuse(
         fmt::format("@{} is not a point: write @v3 (a version), @2 (after turn 2), @2.1 (after "
                     "step 1 of it) or @head",
                     word));
@@ -118,8 +108,7 @@ std::vector<std::string> split_words(const std::string& line) {
 }
 
 std::unexpected<Error> bad_word(const std::string& word, std::string_view wanted) {
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("the filter {} makes no sense: {}", word, wanted));
+  return misuse(fmt::format("the filter {} makes no sense: {}", word, wanted));
 }
 
 std::optional<double> amount_from(std::string_view text) {
@@ -230,8 +219,7 @@ Result<SessionTest> word_test(const std::string& word, Timestamp now) {
 Result<SessionSummary> find_session(Store& store, const std::string& text) {
   // The title of all that have none: a script whose variable is empty must not hit one of them.
   if (text.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                "which session? an empty word names none; perdure sessions lists them");
+    return misuse("which session? an empty word names none; perdure sessions lists them");
   }
   if (const auto id = SessionId::parse(text)) {
     auto row = store.sessions().read(*id);
@@ -277,7 +265,7 @@ Result<PlaceInSession> find_point(Store& store, const std::string& text) {
   if (!word.starts_with('v')) return find_turn(store, std::move(place), word);
   const auto version = number_from(word.substr(1));
   if (!version) {
-    return fail(ErrorCode::invalid_argument, fmt::format("@{} is not a version: write @v3", word));
+    return misuse(fmt::format("@{} is not a version: write @v3", word));
   }
   place.version = static_cast<Version>(*version);
   place.point = Point::version(*place.version);

@@ -8,7 +8,6 @@
 #include "context/calls.hpp"
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::cli {
@@ -19,12 +18,6 @@ const ToolResultBlock* result_in(const Message& message) {
     if (const auto* result = std::get_if<ToolResultBlock>(&block)) return result;
   }
   return nullptr;
-}
-
-std::string text_in(const Json& body, std::string_view member) {
-  const Json* found = body.find(member);
-  const std::string* text = found != nullptr ? found->as_string() : nullptr;
-  return text != nullptr ? *text : std::string();
 }
 
 // What a letter's kind says was done.

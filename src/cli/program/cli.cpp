@@ -5,7 +5,6 @@
 #include <exception>
 #include <ostream>
 
-#include "command/build_info.hpp"
 #include "command/help.hpp"
 #include "verbs/table.hpp"
 
@@ -48,7 +47,7 @@ bool asks_for_json(const std::vector<std::string>& words) {
 Result<Exit> run_verb(ProcessIo& io, Invocation given, std::vector<Setting> settings) {
   const Command& command = *given.command;
   if ((given.has("json") || given.has("jsonl")) && command.schema.empty()) {
-    return fail(ErrorCode::invalid_argument, fmt::format("{} has no JSON to print", command.name));
+    return misuse(fmt::format("{} has no JSON to print", command.name));
   }
   auto fields = fields_of(given);
   if (!fields) return forward(fields);

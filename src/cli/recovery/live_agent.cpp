@@ -19,8 +19,6 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
 #include "recovery/recovery_report.hpp"
 #include "recovery/turn_watch.hpp"
 
@@ -138,14 +136,9 @@ Result<void> make_programs_folder(const ProcessIo& io, const std::string& folder
 
 Result<ResumeOptions> options_of(CommandContext& context) {
   ResumeOptions options;
-  if (const auto wait = context.given().find("wait")) {
-    const auto span = span_from(*wait);
-    if (!span) {
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("--wait is a time, like 30s or 5m, not {}", *wait));
-    }
-    options.wait = *span;
-  }
+  auto wait = span_option(context.given(), "wait");
+  if (!wait) return forward(wait);
+  if (*wait) options.wait = **wait;
   if (context.given().has("accept-changes")) options.accepted_by = context.io().user;
   options.accepts_damage = context.given().has("accept-damage");
   options.stop = context.signals().token();
@@ -156,56 +149,58 @@ bool is_about(const Error& error, std::string_view subject) {
   return error.code == ErrorCode::conflict && error.subject == subject;
 }
 
-// Whoever finds it in use is told how to get it.
-Result<ResumedAgent> resume_or_advise(CommandContext& context, Agent& agent, const SessionId& id,
-                                      const ResumeOptions& options) {
-  auto resumed = agent.resume(id, options);
-  if (resumed) return resumed;
-  Error error = std::move(resumed).error();
+// What can be done about it.
+Error with_advice(CommandContext& context, const SessionId& id, const ResumeOptions& options,
+                  Error error) {
+  const std::string name = context.short_id(id.text());
   if (error.code == ErrorCode::corrupted && error.subject == "damage") {
     error.message += fmt::format(
         ". {} says more. To go on from before it, fork it there; to go on without: {}",
-        context.command("check"),
-        context.command(fmt::format("resume {} --accept-damage", context.short_id(id.text()))));
+        context.command("check"), context.command(fmt::format("resume {} --accept-damage", name)));
   }
-  if (error.code != ErrorCode::lease_held) return std::unexpected(std::move(error));
-  error.message +=
-      fmt::format("; {}. To stop it: {}",
-                  options.wait > Duration(0)
-                      ? fmt::format("it was not given back within {}", exact_span(options.wait))
-                      : "--wait 5m waits until it is given back",
-                  context.command("pause " + context.short_id(id.text())));
-  return std::unexpected(std::move(error));
+  if (error.code == ErrorCode::lease_held) {
+    error.message +=
+        fmt::format("; {}. To stop it: {}",
+                    options.wait > Duration(0)
+                        ? fmt::format("it was not given back within {}", exact_span(options.wait))
+                        : "--wait 5m waits until it is given back",
+                    context.command("pause " + name));
+  }
+  if (is_about(error, "agent_refused")) {
+    error.message += fmt::format(
+        ". Resume it with its agent as it was: {}; or let the file say `on_change: ask`",
+        context.command(fmt::format("resume {} --agent FILE", id.text())));
+  }
+  return error;
+}
+
+// Whether a person goes on with an agent that has changed.
+bool accepts(CommandContext& context, const std::string& changed) {
+  if (!context.can_ask() || context.signals().caught() != 0) return false;
+  // Nothing is taken over yet: whoever is asked may leave.
+  const bool was_held = context.signals().let_go();
+  const bool is_confirmed = context.confirms(changed + ". Go on with the agent as it is now?");
+  if (was_held) context.signals().hold();
+  return is_confirmed;
 }
 
 // Once, and if need be once more, with somebody's word.
 Result<ResumedAgent> resume_agent(CommandContext& context, Agent& agent, const SessionId& id) {
   auto options = options_of(context);
   if (!options) return forward(options);
-  auto resumed = resume_or_advise(context, agent, id, *options);
-  if (!resumed && is_about(resumed.error(), "agent_refused")) {
-    return fail(ErrorCode::conflict,
-                fmt::format("{}. Resume it with its agent as it was: {}; "
-                            "or let the file say `on_change: ask`",
-                            resumed.error().message,
-                            context.command(fmt::format("resume {} --agent FILE", id.text()))),
-                resumed.error().subject);
+  auto resumed = agent.resume(id, *options);
+  if (!resumed && is_about(resumed.error(), "agent_changed")) {
+    const std::string changed = resumed.error().message;
+    if (!accepts(context, changed)) {
+      return fail(ErrorCode::conflict,
+                  changed + "; to go on with it as it is now, say --accept-changes",
+                  "agent_changed");
+    }
+    options->accepted_by = context.io().user;
+    resumed = agent.resume(id, *options);
   }
-  if (resumed || !is_about(resumed.error(), "agent_changed")) return resumed;
-  const std::string changed = resumed.error().message;
-  const bool can_ask = context.io().is_in_terminal && context.io().is_err_terminal &&
-                       context.signals().caught() == 0;
-  // Nothing is taken over yet: whoever is asked may leave.
-  const bool was_held = can_ask && context.signals().let_go();
-  const bool is_confirmed =
-      can_ask && context.confirms(changed + ". Go on with the agent as it is now?");
-  if (was_held) context.signals().hold();
-  if (!is_confirmed) {
-    return fail(ErrorCode::conflict,
-                changed + "; to go on with it as it is now, say --accept-changes", "agent_changed");
-  }
-  options->accepted_by = context.io().user;
-  return resume_or_advise(context, agent, id, *options);
+  if (resumed) return resumed;
+  return std::unexpected(with_advice(context, id, *options, std::move(resumed).error()));
 }
 
 // So that the next one finds the agent that the session goes on with.
@@ -294,14 +289,15 @@ Result<std::unique_ptr<Agent>> start_agent(CommandContext& context, Store& store
   return Agent::start(store, *std::move(spec), {.clock = io.clock, .ids = io.ids});
 }
 
-TurnOutcome play_turn(CommandContext& context, const LiveSession& live,
+TurnOutcome play_turn(CommandContext& context, Store& store, AgentSession& agent,
                       std::optional<Message> input, bool ends) {
   TurnOutcome end;
-  const auto observer = watch_turn(context, live.store, live.agent.session());
-  const BudgetTotals& totals = live.agent.session().state().budget.totals;
+  Session& session = agent.session();
+  const auto observer = watch_turn(context, store, session);
+  const BudgetTotals& totals = session.state().budget.totals;
   const BudgetTotals before = totals;
-  auto report = live.agent.run(std::move(input), *observer, live.signals.token());
-  end.signal = live.signals.caught();
+  auto report = agent.run(std::move(input), *observer, context.signals().token());
+  end.signal = context.signals().caught();
   end.spent_micros = totals.spent - before.spent;
   end.unconfirmed_micros = totals.unconfirmed - before.unconfirmed;
   if (!report) {
@@ -309,9 +305,8 @@ TurnOutcome play_turn(CommandContext& context, const LiveSession& live,
     return end;
   }
   end.report = *std::move(report);
-  Session& session = live.agent.session();
   if (end.report.stop == TurnStop::interrupted) {
-    end.in_doubt = calls_in_doubt(context, live.store, session);
+    end.in_doubt = calls_in_doubt(context, store, session);
   }
   if (!ends || end.report.stop != TurnStop::completed || session.status() == Status::completed) {
     return end;
@@ -324,9 +319,8 @@ TurnOutcome play_turn(CommandContext& context, const LiveSession& live,
   return end;
 }
 
-Exit close_turn(CommandContext& context, const LiveSession& live, const TurnOutcome& end,
+Exit close_turn(CommandContext& context, const Session& session, const TurnOutcome& end,
                 Json::Object rest) {
-  const Session& session = live.agent.session();
   if (context.output().is_json()) {
     Json::Object document = end_document(context, end, session);
     for (Json::Member& member : rest) document.push_back(std::move(member));

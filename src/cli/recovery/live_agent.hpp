@@ -11,7 +11,6 @@
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "recovery/turn_watch.hpp"
 
 namespace perdure::cli {
@@ -30,20 +29,13 @@ namespace perdure::cli {
 [[nodiscard]] Result<std::unique_ptr<Agent>> start_agent(CommandContext& context, Store& store,
                                                          const AgentFile& file);
 
-/// A session with its store, and what may stop it.
-struct LiveSession {
-  Store& store;
-  AgentSession& agent;
-  SignalWatch& signals;
-};
-
 /// One turn, watched in the form that was asked for. A session whose agent has answered is ended as
 /// `completed`, if `ends`.
-[[nodiscard]] TurnOutcome play_turn(CommandContext& context, const LiveSession& live,
+[[nodiscard]] TurnOutcome play_turn(CommandContext& context, Store& store, AgentSession& agent,
                                     std::optional<Message> input, bool ends);
 
 /// Tells how it ended, in the form that was asked for; `rest` are further members of the document.
-[[nodiscard]] Exit close_turn(CommandContext& context, const LiveSession& live,
+[[nodiscard]] Exit close_turn(CommandContext& context, const Session& session,
                               const TurnOutcome& end, Json::Object rest);
 
 /// By --agent, or else by what the session remembers; --model, --provider and --base-url win. What it

@@ -13,7 +13,6 @@
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "recovery/live_agent.hpp"
 
@@ -158,12 +157,9 @@ void print_plan(CommandContext& context, const SessionSummary& row, const DryRun
 }
 
 Json planned_json(const std::vector<PlannedCall>& calls) {
-  Json::Array list;
-  for (const PlannedCall& each : calls) {
-    list.push_back(
-        Json::Object{{"call", as_json(each.call)}, {"fate", words_of(each.action).fate}});
-  }
-  return list;
+  return json_list(calls, [](const PlannedCall& each) {
+    return Json::Object{{"call", as_json(each.call)}, {"fate", words_of(each.action).fate}};
+  });
 }
 
 std::function<bool(const PlannedCall&)> has(CallAction action) {

@@ -297,9 +297,9 @@ void PickList::filter() {
 }
 
 std::optional<std::size_t> pick(CommandContext& context, std::string_view heading,
-                                std::vector<Choice> choices, SignalWatch& signals) {
+                                std::vector<Choice> choices) {
   PickList list(std::move(choices));
-  const KeyByKey keys(signals);
+  const KeyByKey keys(context.signals());
   Drawing drawing(context.talk(), heading);
   for (;;) {
     drawing.draw(list);

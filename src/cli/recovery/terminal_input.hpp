@@ -69,6 +69,6 @@ class PickList {
 /// Lets a person at the terminal choose, and leaves nothing behind. Empty: they would not, or a
 /// signal was caught.
 [[nodiscard]] std::optional<std::size_t> pick(CommandContext& context, std::string_view heading,
-                                              std::vector<Choice> choices, SignalWatch& signals);
+                                              std::vector<Choice> choices);
 
 }  // namespace perdure::cli

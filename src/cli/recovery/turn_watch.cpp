@@ -16,9 +16,6 @@
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"
 
@@ -470,9 +467,8 @@ std::string next_command(CommandContext& context, const TurnOutcome& end, const 
 
 // It may have been stopped just now, or by whatever ended an earlier process: the log knows.
 std::string doubt_of(const PlannedCall& left, const Session& session) {
-  const auto open = session.state().open_calls.find(left.call.position);
-  const bool is_said = open != session.state().open_calls.end() && open->second.doubt;
-  return is_said ? *open->second.doubt : "its outcome is unknown";
+  const OpenCall* const open = find_open_call(session.state(), left.call.position);
+  return open != nullptr && open->doubt ? *open->doubt : "its outcome is unknown";
 }
 
 void tell_stop(CommandContext& context, const TurnOutcome& end, const Session& session) {

@@ -9,8 +9,6 @@
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/session.hpp"
 
 namespace perdure::cli {
 

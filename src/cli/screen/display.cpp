@@ -5,7 +5,6 @@
 #include "screen/display.hpp"
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -112,12 +110,10 @@ Json body_value(const Body& body) {
 }
 
 Json messages_value(const State& state) {
-  Json::Array messages;
-  for (const PlacedMessage& placed : state.transcript) {
-    messages.push_back(Json::Object{{"position", placed.position},
-                                    {"message", read_back(to_json(placed.message))}});
-  }
-  return messages;
+  return json_list(state.transcript, [](const PlacedMessage& placed) {
+    return Json::Object{{"position", placed.position},
+                        {"message", read_back(to_json(placed.message))}};
+  });
 }
 
 Json budget_value(const BudgetTotals& totals) {
@@ -131,9 +127,8 @@ Json budget_value(const BudgetTotals& totals) {
 Json channels_value(const State& state) {
   Json::Object channels;
   for (const auto& [name, items] : state.channels) {
-    Json::Array list;
-    for (const ChannelItem& item : items) list.push_back(body_value(item.body));
-    channels.emplace_back(name, std::move(list));
+    channels.emplace_back(
+        name, json_list(items, [](const ChannelItem& item) { return body_value(item.body); }));
   }
   return channels;
 }
@@ -165,10 +160,9 @@ Json open_calls_value(const State& state) {
 const Json* member_of(const Json& value, const std::string& token) {
   const Json::Array* array = value.as_array();
   if (array == nullptr) return value.find(token);
-  std::size_t index = 0;
-  const auto [rest, error] = std::from_chars(token.data(), token.data() + token.size(), index);
-  const bool is_index = error == std::errc() && rest == token.data() + token.size();
-  return is_index && index < array->size() ? &(*array)[index] : nullptr;
+  const auto index = number_from(token);
+  const bool is_there = index && static_cast<std::size_t>(*index) < array->size();
+  return is_there ? &(*array)[static_cast<std::size_t>(*index)] : nullptr;
 }
 
 }  // namespace
@@ -233,10 +227,9 @@ std::string bytes_text(std::uint64_t bytes) {
 
 std::optional<Duration> span_from(std::string_view text) {
   if (text.size() < 2) return std::nullopt;
-  std::int64_t number = 0;
-  const char* end = text.data() + text.size() - 1;
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest != end || number < 0 || number > 1'000'000) return std::nullopt;
+  const auto whole = number_from(text.substr(0, text.size() - 1));
+  if (!whole || *whole > 1'000'000) return std::nullopt;
+  const std::int64_t number = *whole;
   switch (text.back()) {
     case 's':
       return seconds(number);
@@ -319,29 +312,22 @@ Json as_json(const std::optional<Timestamp>& time) {
 }
 
 Json as_json(const std::vector<std::string>& texts) {
-  Json::Array list;
-  for (const std::string& text : texts) list.emplace_back(text);
-  return list;
+  return json_list(texts, [](const std::string& text) { return Json(text); });
 }
 
 Json as_json(const std::vector<Damage>& damage) {
-  Json::Array list;
-  for (const Damage& each : damage) {
-    list.push_back(
-        Json::Object{{"fault", to_string(each.fault)},
-                     {"session", each.session ? Json(each.session->text()) : Json(nullptr)},
-                     {"first", each.first},
-                     {"last", each.last},
-                     {"what", each.what}});
-  }
-  return list;
+  return json_list(damage, [](const Damage& each) {
+    return Json::Object{{"fault", to_string(each.fault)},
+                        {"session", each.session ? Json(each.session->text()) : Json(nullptr)},
+                        {"first", each.first},
+                        {"last", each.last},
+                        {"what", each.what}};
+  });
 }
 
 Json::Object bundle_members(const std::string& file, const BundleReport& report) {
-  Json::Array sessions;
-  for (const SessionId& id : report.sessions) sessions.emplace_back(id.text());
   return {{"file", file},
-          {"sessions", std::move(sessions)},
+          {"sessions", json_list(report.sessions, &SessionId::text)},
           {"entries", report.entries},
           {"calls", report.calls},
           {"blobs", report.blobs},
@@ -441,6 +427,12 @@ Json state_json(const State& state) {
                       {"open_calls", open_calls_value(state)},
                       {"channels", channels_value(state)},
                       {"skipped", state.skipped.size()}};
+}
+
+std::string text_in(const Json& object, std::string_view member) {
+  const Json* found = object.find(member);
+  const std::string* text = found != nullptr ? found->as_string() : nullptr;
+  return text != nullptr ? *text : std::string();
 }
 
 std::string indented(const Json& value, std::size_t depth) {

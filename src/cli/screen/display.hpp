@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,6 +99,16 @@ inline constexpr std::string_view loss_advice =
 [[nodiscard]] Json as_json(const std::vector<Damage>& damage);
 /// The members of `perdure.bundle/1`.
 [[nodiscard]] Json::Object bundle_members(const std::string& file, const BundleReport& report);
+
+/// A member that is a text; empty: there is none.
+[[nodiscard]] std::string text_in(const Json& object, std::string_view member);
+/// A list of what `make` makes of each.
+template <typename Items, typename Make>
+[[nodiscard]] Json json_list(const Items& items, Make make) {
+  Json::Array list;
+  for (const auto& item : items) list.emplace_back(std::invoke(make, item));
+  return list;
+}
 
 [[nodiscard]] Json state_json(const State& state);
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,9 @@ enum class Lines : std::uint8_t {
 
 /// With the letters A to Z small, for comparing.
 [[nodiscard]] std::string lowered(std::string_view text);
+
+/// A whole number, of nothing but digits. Empty: it is none, or too large.
+[[nodiscard]] std::optional<std::int64_t> number_from(std::string_view text);
 
 /// As a shell takes it for one word, quoted only if need be.
 [[nodiscard]] std::string shell_word(std::string_view text);

@@ -10,7 +10,7 @@ namespace {
 Result<Exit> run_answer(CommandContext& context, Store& store) {
   auto text = text_of_word(context.given().arguments.at(1), context.io());
   if (!text) return forward(text);
-  if (is_blank(*text)) return fail(ErrorCode::invalid_argument, "the answer is empty");
+  if (is_blank(*text)) return misuse("the answer is empty");
   auto call = find_call(store, context.given().arguments.front(), {Need::answer});
   if (!call) return forward(call);
   if (auto fits = check_is_question(context, *call, true); !fits) return forward(fits);

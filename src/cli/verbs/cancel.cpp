@@ -1,7 +1,6 @@
 // Ending a session for good.
 
 #include "context/decisions.hpp"
-#include "perdure/runtime/session.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -2,7 +2,6 @@
 
 #include <variant>
 
-#include "perdure/runtime/conversation.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -58,8 +57,7 @@ Result<Exit> print_raw(CommandContext& context, Store& store, const PlaceInSessi
 
 Result<Exit> run_cat(CommandContext& context, Store& store, const PlaceInSession& place) {
   if (context.given().has("raw") && context.output().is_json()) {
-    return fail(ErrorCode::invalid_argument,
-                "--raw prints bytes, not JSON: perdure log POINT --json has them as JSON");
+    return misuse("--raw prints bytes, not JSON: perdure log POINT --json has them as JSON");
   }
   if (context.given().has("raw")) return print_raw(context, store, place);
   auto state = read_state(store, place.session.id, place.point);

@@ -7,9 +7,6 @@
 #include "context/agent_source.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
 #include "recovery/chat_lines.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"
@@ -139,8 +136,7 @@ class Chat {
   }
 
   TurnOutcome play(std::optional<Message> input) {
-    const LiveSession live{.store = store_, .agent = *session_, .signals = signals_};
-    TurnOutcome end = play_turn(context_, live, std::move(input), false);
+    TurnOutcome end = play_turn(context_, store_, *session_, std::move(input), false);
     end.signal = signals_.renew();  // The one that stopped the turn is not the one that leaves.
     is_leaving_ = end.signal != 0;
     is_terminated_ = end.signal == SIGTERM;
@@ -220,14 +216,13 @@ Result<void> start_chat(CommandContext& context, Store& store, Chat& chat) {
 
 Result<Exit> run_chat(CommandContext& context) {
   if (!context.can_ask()) {
-    return fail(
-        ErrorCode::invalid_argument,
+    return misuse(
         "a chat needs a terminal; in a script use perdure run AGENT.yaml PROMPT, then perdure "
         "resume SES PROMPT");
   }
   if (context.given().arguments.empty() && !context.given().has("model")) {
-    return fail(ErrorCode::invalid_argument,
-                "with whom? perdure chat AGENT.yaml, perdure chat SES, or perdure chat --model M");
+    return misuse(
+        "with whom? perdure chat AGENT.yaml, perdure chat SES, or perdure chat --model M");
   }
   auto store = context.open_or_make();
   if (!store) return forward(store);

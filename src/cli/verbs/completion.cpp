@@ -12,7 +12,7 @@ constexpr std::size_t sessions_told = 200;
 Result<Exit> run_completion(CommandContext& context) {
   const std::string& shell = context.given().arguments.front();
   if (shell != "bash" && shell != "zsh" && shell != "fish") {
-    return fail(ErrorCode::invalid_argument, "the shell is one of bash, zsh and fish");
+    return misuse("the shell is one of bash, zsh and fish");
   }
   context.screen().bytes(completion_for(shell));
   return Exit::done;

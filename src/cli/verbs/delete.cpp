@@ -1,7 +1,5 @@
 // Deleting sessions and versions. Asks first.
 
-#include <charconv>
-
 #include "context/calls.hpp"
 #include "verbs/table.hpp"
 
@@ -18,10 +16,9 @@ Error with_next_command(const CommandContext& context, Store& store, const Sessi
   }
   const auto colon = error.subject.rfind(':');
   if (error.code != ErrorCode::conflict || colon == std::string::npos) return error;
-  Position position = 0;
-  const char* const end = error.subject.data() + error.subject.size();
-  if (std::from_chars(error.subject.data() + colon + 1, end, position).ptr != end) return error;
-  const auto call = store.ledger().read(id, position);
+  const auto position = number_from(error.subject.substr(colon + 1));
+  if (!position) return error;
+  const auto call = store.ledger().read(id, static_cast<Position>(*position));
   if (!call) return error;
   error.message =
       call->state == CallState::intended
@@ -58,8 +55,7 @@ Result<std::vector<PlaceInSession>> places_to_remove(const CommandContext& conte
     auto place = find_point(store, text);
     if (!place) return std::unexpected(with_nothing_done(context, std::move(place).error()));
     if (!place->version && !place->is_whole) {
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("{} is neither a session nor a version of one", text));
+      return misuse(fmt::format("{} is neither a session nor a version of one", text));
     }
     if (!place->version) place->name = place->session.id.text();
     places.push_back(*std::move(place));

@@ -9,8 +9,7 @@ namespace {
 
 Result<Exit> run_deny(CommandContext& context, Store& store, const Call& call) {
   const std::string reason = context.given().find("reason").value_or("");
-  if (reason.empty())
-    return fail(ErrorCode::invalid_argument, "say why, for the model: --reason TEXT");
+  if (reason.empty()) return misuse("say why, for the model: --reason TEXT");
   return deliver_permission(context, store, call, {.decision = "denied", .why = reason});
 }
 

@@ -2,7 +2,6 @@
 
 #include <variant>
 
-#include "perdure/runtime/conversation.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -94,19 +93,15 @@ void print_difference(CommandContext& context, const State& a, const State& b,
 }
 
 Json positions_json(const std::vector<Position>& positions) {
-  Json::Array list;
-  for (const Position position : positions) list.emplace_back(position);
-  return list;
+  return json_list(positions, [](Position position) { return Json(position); });
 }
 
 Json changes_json(const std::vector<Change>& changes) {
-  Json::Array list;
-  for (const Change& change : changes) {
-    list.push_back(Json::Object{{"path", "/" + change.path},
-                                {"before", Json::Object{{"value", change.before}}},
-                                {"after", Json::Object{{"value", change.after}}}});
-  }
-  return list;
+  return json_list(changes, [](const Change& change) {
+    return Json::Object{{"path", "/" + change.path},
+                        {"before", Json::Object{{"value", change.before}}},
+                        {"after", Json::Object{{"value", change.after}}}};
+  });
 }
 
 Result<Exit> run_diff(CommandContext& context, Store& store) {

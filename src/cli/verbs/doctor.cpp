@@ -1,5 +1,7 @@
 // What a store's guarantees depend on in this environment.
 
+#include <algorithm>
+
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
@@ -7,12 +9,10 @@ namespace perdure::cli {
 namespace {
 
 void print_remark(CommandContext& context, const Remark& remark) {
-  const Ink ink = remark.gravity == Gravity::danger    ? Ink::red
-                  : remark.gravity == Gravity::warning ? Ink::yellow
-                                                       : Ink::green;
-  const std::string_view icon = remark.gravity == Gravity::danger    ? "✗"
-                                : remark.gravity == Gravity::warning ? "!"
-                                                                     : "✓";
+  const bool is_fine = remark.gravity == Gravity::fine;
+  const bool is_danger = remark.gravity == Gravity::danger;
+  const Ink ink = is_danger ? Ink::red : is_fine ? Ink::green : Ink::yellow;
+  const std::string_view icon = is_danger ? "✗" : is_fine ? "✓" : "!";
   context.screen().line({{fmt::format("{} {:<8} ", icon, to_string(remark.gravity)), ink},
                          {fmt::format("{}: {}", remark.topic, remark.what)}});
   if (!remark.advice.empty())
@@ -21,15 +21,14 @@ void print_remark(CommandContext& context, const Remark& remark) {
 
 Exit print_doctor(CommandContext& context, const StoreInfo& info,
                   const std::vector<Remark>& remarks) {
-  Json::Array list;
-  bool is_dangerous = false;
-  for (const Remark& remark : remarks) {
-    is_dangerous = is_dangerous || remark.gravity == Gravity::danger;
-    list.push_back(Json::Object{{"gravity", to_string(remark.gravity)},
-                                {"topic", remark.topic},
-                                {"what", remark.what},
-                                {"advice", remark.advice}});
-  }
+  const bool is_dangerous =
+      std::ranges::find(remarks, Gravity::danger, &Remark::gravity) != remarks.end();
+  Json list = json_list(remarks, [](const Remark& remark) {
+    return Json::Object{{"gravity", to_string(remark.gravity)},
+                        {"topic", remark.topic},
+                        {"what", remark.what},
+                        {"advice", remark.advice}};
+  });
   context.output().document(
       "perdure.doctor/1", {{"backend", info.backend},
                            {"location", info.location},

@@ -20,12 +20,11 @@ Result<BundleReport> write_bundle(CommandContext& context, Store& store, const s
 // Nobody gets a byte before it is whole: what is half a bundle looks like one for long.
 Result<Exit> export_to_stdout(CommandContext& context, Store& store) {
   if (context.output().is_json()) {
-    return fail(ErrorCode::invalid_argument,
-                "-o - writes the bundle to stdout, and so there is no place for JSON: say -o FILE");
+    return misuse(
+        "-o - writes the bundle to stdout, and so there is no place for JSON: say -o FILE");
   }
   if (context.io().is_out_terminal) {
-    return fail(ErrorCode::invalid_argument,
-                "a bundle is not for terminals: say -o FILE, or pipe it");
+    return misuse("a bundle is not for terminals: say -o FILE, or pipe it");
   }
   auto file = SpooledFile::make(context.io());
   if (!file) return forward(file);
@@ -39,8 +38,7 @@ Result<Exit> export_to_stdout(CommandContext& context, Store& store) {
 Result<Exit> run_export(CommandContext& context, Store& store) {
   const auto file = context.given().find("output");
   if (!file) {
-    return fail(
-        ErrorCode::invalid_argument,
+    return misuse(
         "export writes a file: say which, as in --output refunds.bundle; --output - is stdout");
   }
   if (*file == "-") return export_to_stdout(context, store);

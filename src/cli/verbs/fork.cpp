@@ -9,34 +9,31 @@ namespace {
 
 constexpr std::size_t effects_on_a_screen = 20;
 
-struct Wanted {
-  std::optional<std::string> prompt{};
-  std::optional<std::string> model{};
-};
-
-Result<Wanted> wanted_of(CommandContext& context) {
-  Wanted wanted;
+// What it is of and how it began is what its parent is of and how that began: it can be resumed and
+// found like any other session.
+Result<ForkSpec> spec_for(CommandContext& context, const SessionSummary& parent) {
+  const std::string title = parent.title.empty() ? "" : fmt::format("{} (fork)", parent.title);
+  ForkSpec spec{.annotation = {.title = context.given().find("title").value_or(title),
+                               .opening = parent.opening,
+                               .metadata = parent.metadata},
+                .fresh_effects = context.given().has("fresh-effects")};
   for (const std::string& setting : context.given().all("set")) {
     const auto equals = setting.find('=');
     const std::string key = setting.substr(0, equals);
     if (equals == std::string::npos || (key != "prompt" && key != "model")) {
-      return fail(
-          ErrorCode::invalid_argument,
-          fmt::format("--set {} makes no sense: write prompt=TEXT, prompt=@FILE or model=NAME",
-                      setting));
+      return misuse(fmt::format(
+          "--set {} makes no sense: write prompt=TEXT, prompt=@FILE or model=NAME", setting));
     }
     auto value = text_or_file(setting.substr(equals + 1), context.io().folder);
     if (!value) return forward(value);
     if (key == "model" && value->empty()) {
-      return fail(ErrorCode::invalid_argument, "--set model= names no model: write model=NAME");
+      return misuse("--set model= names no model: write model=NAME");
     }
-    std::optional<std::string>& place = key == "prompt" ? wanted.prompt : wanted.model;
-    if (place) {
-      return fail(ErrorCode::invalid_argument, fmt::format("--set {} is given twice", key));
-    }
+    auto& place = key == "prompt" ? spec.system_prompt : spec.model;
+    if (place) return misuse(fmt::format("--set {} is given twice", key));
     place = *std::move(value);
   }
-  return wanted;
+  return spec;
 }
 
 std::string words_for_run(CallState state) {
@@ -107,43 +104,21 @@ void print_effects(CommandContext& context, const std::vector<Call>& effects) {
       "These took effect after the point, or may have, and the fork may do them again:", lines);
 }
 
-// What it is of and how it began is what its parent is of and how that began: it can be resumed and
-// found like any other session.
-Annotation annotation_of(CommandContext& context, const SessionSummary& parent) {
-  const std::string title = parent.title.empty() ? "" : fmt::format("{} (fork)", parent.title);
-  return {.title = context.given().find("title").value_or(title),
-          .opening = parent.opening,
-          .metadata = parent.metadata};
-}
-
-Result<Forked> make_fork(CommandContext& context, const PlaceInSession& place,
-                         const Wanted& wanted) {
-  auto runtime = context.worker();
-  if (!runtime) return forward(runtime);
-  return (*runtime)->fork(place.session.id, place.point,
-                          {.annotation = annotation_of(context, place.session),
-                           .fresh_effects = context.given().has("fresh-effects"),
-                           .system_prompt = wanted.prompt,
-                           .model = wanted.model});
-}
-
 void show_fork(CommandContext& context, const PlaceInSession& place, const Forked& forked) {
-  Json::Array calls;
-  for (const CarriedCall& carried : forked.calls) {
-    calls.push_back(
-        Json::Object{{"call", as_json(carried.call)},
-                     {"fate", to_string(carried.as)},
-                     {"position", carried.position != 0 ? Json(carried.position) : Json(nullptr)}});
-  }
-  Json::Array effects;
-  for (const Call& call : forked.effects_after) effects.push_back(as_json(call));
+  Json calls = json_list(forked.calls, [](const CarriedCall& carried) {
+    return Json::Object{
+        {"call", as_json(carried.call)},
+        {"fate", to_string(carried.as)},
+        {"position", carried.position != 0 ? Json(carried.position) : Json(nullptr)}};
+  });
   const bool is_made = !forked.id.empty();
-  context.output().document("perdure.fork/1",
-                            {{"id", is_made ? Json(forked.id.text()) : Json(nullptr)},
-                             {"from", place.name},
-                             {"position", forked.position},
-                             {"calls", std::move(calls)},
-                             {"effects", std::move(effects)}});
+  context.output().document(
+      "perdure.fork/1", {{"id", is_made ? Json(forked.id.text()) : Json(nullptr)},
+                         {"from", place.name},
+                         {"position", forked.position},
+                         {"calls", std::move(calls)},
+                         {"effects", json_list(forked.effects_after,
+                                               [](const Call& call) { return as_json(call); })}});
   const std::string at = fmt::format("{} at position {}", place.name, forked.position);
   context.screen().line(is_made ? fmt::format("Forked {}: {}", at, forked.id.text())
                                 : fmt::format("Would fork {}; nothing was done.", at));
@@ -152,12 +127,19 @@ void show_fork(CommandContext& context, const PlaceInSession& place, const Forke
   if (is_made) context.advise_next(context.command("resume " + context.short_id(forked.id.text())));
 }
 
+Result<Forked> make_fork(CommandContext& context, const PlaceInSession& place,
+                         const ForkSpec& spec) {
+  auto runtime = context.worker();
+  if (!runtime) return forward(runtime);
+  return (*runtime)->fork(place.session.id, place.point, spec);
+}
+
 Result<Exit> run_fork(CommandContext& context, Store& store, const PlaceInSession& place) {
-  auto wanted = wanted_of(context);
-  if (!wanted) return forward(wanted);
-  auto forked = context.given().has("dry-run") ? foresee_fork(store, place.session.id, place.point,
-                                                              context.given().has("fresh-effects"))
-                                               : make_fork(context, place, *wanted);
+  auto spec = spec_for(context, place.session);
+  if (!spec) return forward(spec);
+  auto forked = context.given().has("dry-run")
+                    ? foresee_fork(store, place.session.id, place.point, spec->fresh_effects)
+                    : make_fork(context, place, *spec);
   if (!forked) return forward(forked);
   show_fork(context, place, *forked);
   return Exit::done;

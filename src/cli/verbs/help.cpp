@@ -6,7 +6,6 @@
 #include <fstream>
 #include <ios>
 
-#include "command/build_info.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

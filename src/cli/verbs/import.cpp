@@ -38,8 +38,7 @@ Result<BundleReport> read_bundle(CommandContext& context, const std::string& pat
 // It is read more than once, so it is kept until then.
 Result<BundleReport> read_from_stdin(CommandContext& context) {
   if (context.io().in == nullptr || context.io().is_in_terminal) {
-    return fail(ErrorCode::invalid_argument,
-                "import - reads a bundle from a pipe, and stdin is a terminal: name a file");
+    return misuse("import - reads a bundle from a pipe, and stdin is a terminal: name a file");
   }
   auto file = SpooledFile::make(context.io());
   if (!file) return forward(file);

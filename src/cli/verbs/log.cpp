@@ -71,11 +71,10 @@ Result<Exit> run_log(CommandContext& context, Store& store, const PlaceInSession
   if (!from) return forward(from);
   const bool follows = context.given().has("follow");
   if (follows && context.given().has("json")) {
-    return fail(ErrorCode::invalid_argument,
-                "what is followed never ends, and a document must: say --jsonl");
+    return misuse("what is followed never ends, and a document must: say --jsonl");
   }
   if (follows && place.point != Point::head()) {
-    return fail(ErrorCode::invalid_argument, "only the head of a session can be followed");
+    return misuse("only the head of a session can be followed");
   }
   LogQuery query{.as_of = place.point,
                  .from = static_cast<Position>(*from),

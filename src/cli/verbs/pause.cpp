@@ -1,7 +1,6 @@
 // Stopping a session until it is resumed.
 
 #include "context/decisions.hpp"
-#include "perdure/runtime/session.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

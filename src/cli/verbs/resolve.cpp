@@ -4,7 +4,6 @@
 
 #include "context/calls.hpp"
 #include "context/decisions.hpp"
-#include "perdure/runtime/session.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -31,11 +30,10 @@ Result<void> check_unresolved(const CommandContext& context, Store& store, const
 // Of a call that is made again, or given up, the model is told neither.
 Result<void> check_words(const Invocation& given, Decision::As as) {
   if (given.has("result") && as != Decision::As::succeeded) {
-    return fail(ErrorCode::invalid_argument,
-                "--result is what a call answered that succeeded: say --as succeeded");
+    return misuse("--result is what a call answered that succeeded: say --as succeeded");
   }
   if (given.has("error") && as != Decision::As::failed) {
-    return fail(ErrorCode::invalid_argument, "--error is why a call failed: say --as failed");
+    return misuse("--error is why a call failed: say --as failed");
   }
   return {};
 }
@@ -43,11 +41,9 @@ Result<void> check_words(const Invocation& given, Decision::As as) {
 Result<Decision> decision_of(CommandContext& context, const Call& call) {
   const Invocation& given = context.given();
   const auto as = decision_from(given.find("as").value_or(""));
-  if (!as)
-    return fail(ErrorCode::invalid_argument,
-                "say how it ended: --as succeeded, failed, retry or abandoned");
+  if (!as) return misuse("say how it ended: --as succeeded, failed, retry or abandoned");
   const std::string reason = given.find("reason").value_or("");
-  if (reason.empty()) return fail(ErrorCode::invalid_argument, "say how you know: --reason TEXT");
+  if (reason.empty()) return misuse("say how you know: --reason TEXT");
   if (auto fit = check_words(given, *as); !fit) return forward(fit);
   const std::string told =
       given.find(*as == Decision::As::failed ? "error" : "result").value_or("");
@@ -56,8 +52,7 @@ Result<Decision> decision_of(CommandContext& context, const Call& call) {
   // Of one that a bundle claims to have made, the claim says it.
   const bool is_claimed = call.state == CallState::intended;
   if (*as == Decision::As::succeeded && text->empty() && !is_claimed) {
-    return fail(ErrorCode::invalid_argument,
-                "say what it answered, for the model: --result TEXT or --result @FILE");
+    return misuse("say what it answered, for the model: --result TEXT or --result @FILE");
   }
   return Decision{.as = *as, .result = *std::move(text), .who = context.io().user, .why = reason};
 }

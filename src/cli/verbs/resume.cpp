@@ -2,8 +2,6 @@
 
 #include "context/agent_source.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"
 #include "recovery/terminal_input.hpp"
@@ -26,8 +24,7 @@ Choice choice_of(CommandContext& context, const SessionSummary& row) {
 }
 
 // Sub-agents are resumed by those they work for.
-Result<std::optional<SessionSummary>> pick_session(CommandContext& context, Store& store,
-                                                   SignalWatch& signals) {
+Result<std::optional<SessionSummary>> pick_session(CommandContext& context, Store& store) {
   auto page = store.sessions().list({.limit = sessions_offered});
   if (!page) return forward(page);
   std::vector<SessionSummary> rows = std::move(page->sessions);
@@ -38,23 +35,21 @@ Result<std::optional<SessionSummary>> pick_session(CommandContext& context, Stor
   choices.reserve(rows.size());
   for (const SessionSummary& row : rows) choices.push_back(choice_of(context, row));
   if (choices.empty()) return fail(ErrorCode::not_found, "there is no session to resume");
-  const auto chosen = pick(context, "Resume which session?", std::move(choices), signals);
+  const auto chosen = pick(context, "Resume which session?", std::move(choices));
   if (!chosen) return std::nullopt;
   return std::move(rows[*chosen]);
 }
 
 // Empty: a person was asked, and would not choose, or a signal came first.
-Result<std::optional<SessionSummary>> session_to_resume(CommandContext& context, Store& store,
-                                                        SignalWatch& signals) {
+Result<std::optional<SessionSummary>> session_to_resume(CommandContext& context, Store& store) {
   if (!context.given().arguments.empty()) {
     return find_session(store, context.given().arguments.front());
   }
   const ProcessIo& io = context.io();
   if (io.signals != nullptr && io.is_in_terminal && context.talk().can_redraw()) {
-    return pick_session(context, store, signals);
+    return pick_session(context, store);
   }
-  return fail(ErrorCode::invalid_argument,
-              "which session? perdure resume SES, or @last; perdure sessions lists them");
+  return misuse("which session? perdure resume SES, or @last; perdure sessions lists them");
 }
 
 Result<std::optional<Message>> input_of(CommandContext& context) {
@@ -62,7 +57,7 @@ Result<std::optional<Message>> input_of(CommandContext& context) {
   const std::string& said = context.given().arguments[1];
   auto prompt = said == "-" ? text_of_stdin(context.io()) : said;
   if (!prompt) return forward(prompt);
-  if (is_blank(*prompt)) return fail(ErrorCode::invalid_argument, "the message is empty");
+  if (is_blank(*prompt)) return misuse("the message is empty");
   return user_says(*std::move(prompt));
 }
 
@@ -72,9 +67,9 @@ Result<void> prepare(CommandContext& context, Session& session, bool has_input) 
   if (!budget) return forward(budget);
   // Whoever began it died before its first message was recorded: there is nothing to go on with.
   if (!has_input && session.state().transcript.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("nothing was said in {} yet: {}", session.id().text(),
-                            context.command(fmt::format("resume {} \"…\"", session.id().text()))));
+    return misuse(
+        fmt::format("nothing was said in {} yet: {}", session.id().text(),
+                    context.command(fmt::format("resume {} \"…\"", session.id().text()))));
   }
   if (has_input && session.status() == Status::completed) {
     auto reopened = session.reopen(context.io().user, "resumed with another message");
@@ -90,10 +85,10 @@ Result<void> prepare(CommandContext& context, Session& session, bool has_input) 
   return session.set_budget(*budget, context.io().user, "said on the command line");
 }
 
-Result<Exit> go_on(CommandContext& context, Store& store, const SessionSummary& row,
-                   SignalWatch& signals) {
+Result<Exit> go_on(CommandContext& context, Store& store, const SessionSummary& row) {
   auto input = input_of(context);
   if (!input) return forward(input);
+  SignalWatch& signals = context.signals();
   // Before it is taken over: what recovers is not left half-way.
   signals.hold();
   auto taken = resume_session(context, store, row);
@@ -108,18 +103,16 @@ Result<Exit> go_on(CommandContext& context, Store& store, const SessionSummary& 
     write_event(context, "recovered", {{"recovered", recovery_json(*taken)}});
   }
   tell_recovery(context, *taken);
-  const LiveSession live{.store = store, .agent = agent, .signals = signals};
-  const TurnOutcome end = play_turn(context, live, *std::move(input), true);
-  return close_turn(context, live, end, {{"recovered", recovery_json(*taken)}});
+  const TurnOutcome end = play_turn(context, store, agent, *std::move(input), true);
+  return close_turn(context, agent.session(), end, {{"recovered", recovery_json(*taken)}});
 }
 
 Result<Exit> run_resume(CommandContext& context, Store& store) {
-  SignalWatch& signals = context.signals();
-  auto row = session_to_resume(context, store, signals);
+  auto row = session_to_resume(context, store);
   if (!row) return forward(row);
-  if (!*row) return exit_by(signals);
+  if (!*row) return exit_by(context.signals());
   if (context.given().has("dry-run")) return tell_plan(context, store, **row);
-  return go_on(context, store, **row, signals);
+  return go_on(context, store, **row);
 }
 
 }  // namespace

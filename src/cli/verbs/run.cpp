@@ -3,8 +3,6 @@
 #include "context/agent_source.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/turn_watch.hpp"
 #include "store/api/location.hpp"
@@ -37,17 +35,9 @@ Result<std::string> prompt_of(CommandContext& context, const Task& task) {
   const bool reads = task.prompt ? *task.prompt == "-" : !io.is_in_terminal;
   auto prompt = reads ? text_of_stdin(io) : task.prompt.value_or("");
   if (!prompt || !is_blank(*prompt)) return prompt;
-  return fail(ErrorCode::invalid_argument,
-              "no prompt given: perdure run AGENT.yaml \"…\", or - to read it from "
-              "stdin; to talk with it: perdure chat AGENT.yaml");
-}
-
-Annotation annotation_of(CommandContext& context, const AgentSource& source,
-                         const std::string& prompt) {
-  return {.title = context.given().find("title").value_or(""),
-          .opening = opening_of(prompt),
-          .tags = context.given().all("tag"),
-          .metadata = with_source("{}", source)};
+  return misuse(
+      "no prompt given: perdure run AGENT.yaml \"…\", or - to read it from "
+      "stdin; to talk with it: perdure chat AGENT.yaml");
 }
 
 void tell_session(CommandContext& context, const AgentSession& begun, const std::string& title) {
@@ -65,8 +55,7 @@ void tell_session(CommandContext& context, const AgentSession& begun, const std:
 Result<Exit> run_run(CommandContext& context) {
   const Task task = task_of(context);
   if (task.file.empty() && !context.given().has("model")) {
-    return fail(ErrorCode::invalid_argument,
-                "which agent? perdure run AGENT.yaml \"…\", or perdure run --model M \"…\"");
+    return misuse("which agent? perdure run AGENT.yaml \"…\", or perdure run --model M \"…\"");
   }
   AgentSource source = source_of(context.given(), task.file, context.io().folder);
   auto file = load_agent(source, context.io().environment);
@@ -79,15 +68,17 @@ Result<Exit> run_run(CommandContext& context) {
   if (!store) return forward(store);
   auto agent = start_agent(context, **store, *file);
   if (!agent) return forward(agent);
-  const Annotation annotation = annotation_of(context, source, *prompt);
+  const Annotation annotation{.title = context.given().find("title").value_or(""),
+                              .opening = opening_of(*prompt),
+                              .tags = context.given().all("tag"),
+                              .metadata = with_source("{}", source)};
   auto begun = (*agent)->begin(
       {.annotation = annotation, .budget_micros = *budget, .input = user_says(*std::move(prompt))});
   if (!begun) return forward(begun);
   context.signals().hold();
   tell_session(context, *begun, *annotation.title);
-  const LiveSession live{.store = **store, .agent = *begun, .signals = context.signals()};
-  const TurnOutcome end = play_turn(context, live, std::nullopt, true);
-  return close_turn(context, live, end, {{"recovered", Json()}});
+  const TurnOutcome end = play_turn(context, **store, *begun, std::nullopt, true);
+  return close_turn(context, begun->session(), end, {{"recovered", Json()}});
 }
 
 }  // namespace

@@ -201,8 +201,7 @@ Result<Exit> run_sessions(CommandContext& context, Store& store) {
   if (!wish) return forward(wish);
   const bool watches = context.given().has("watch");
   if (watches && context.given().has("json")) {
-    return fail(ErrorCode::invalid_argument,
-                "what is watched never ends, and a document must: say --jsonl");
+    return misuse("what is watched never ends, and a document must: say --jsonl");
   }
   Exit exit = Exit::done;
   std::optional<std::string> last_look;

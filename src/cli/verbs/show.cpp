@@ -6,7 +6,6 @@
 #include "context/agent_source.hpp"
 #include "context/calls.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "runtime/api/records.hpp"
 #include "verbs/table.hpp"
 
@@ -138,14 +137,15 @@ void print_card(CommandContext& context, const Standings& standings) {
 }
 
 void write_document(CommandContext& context, const Standings& standings) {
-  Json::Array calls;
-  for (const PendingCall& each : standings.pending) calls.push_back(as_json(each.call));
   Json session = as_json(standings.row);
   session.set("totals", as_json(standings.row.tally, standings.is_cost_known));
-  context.output().document("perdure.session/1", {{"session", std::move(session)},
-                                                  {"pending", std::move(calls)},
-                                                  {"inbox", standings.mails},
-                                                  {"unconfirmed_micros", standings.unconfirmed}});
+  context.output().document(
+      "perdure.session/1",
+      {{"session", std::move(session)},
+       {"pending",
+        json_list(standings.pending, [](const PendingCall& each) { return as_json(each.call); })},
+       {"inbox", standings.mails},
+       {"unconfirmed_micros", standings.unconfirmed}});
 }
 
 Result<Exit> run_show(CommandContext& context, Store& store, const SessionSummary& row) {

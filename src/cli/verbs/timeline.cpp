@@ -169,10 +169,9 @@ class TimelinePrinter {
   }
 
   [[nodiscard]] Json json_of(const TimelineRow& row, const std::optional<Call>& call) const {
-    Json::Array attempts;
-    for (const Attempted& attempt : row.attempts) {
-      attempts.push_back(Json::Object{{"number", attempt.number}, {"worker", attempt.worker}});
-    }
+    Json attempts = json_list(row.attempts, [](const Attempted& attempt) {
+      return Json::Object{{"number", attempt.number}, {"worker", attempt.worker}};
+    });
     return Json::Object{
         {"number", row.number_text()},
         {"turn", row.number.turn},

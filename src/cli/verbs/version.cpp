@@ -1,6 +1,6 @@
 // Which version this is.
 
-#include "command/build_info.hpp"
+#include "command/help.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
@@ -10,11 +10,10 @@ namespace {
 Result<Exit> run_version(CommandContext& context) {
   const BuildInfo build = build_info();
   context.screen().line(fmt::format("perdure {}", build.version));
-  Json::Array backends;
-  for (const BuiltBackend& backend : built_backends()) {
-    backends.push_back(Json::Object{
-        {"name", backend.name}, {"library", backend.library}, {"format", backend.format}});
-  }
+  Json backends = json_list(built_backends(), [](const BuiltBackend& backend) {
+    return Json::Object{
+        {"name", backend.name}, {"library", backend.library}, {"format", backend.format}};
+  });
   context.output().document("perdure.version/1",
                             {{"version", build.version},
                              {"commit", build.commit.empty() ? Json(nullptr) : Json(build.commit)},
