@@ -23,6 +23,8 @@
 namespace perdure::cli {
 namespace {
 
+constexpr std::size_t help_columns = 100;
+
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 std::string two_columns(const Pairs& lines) {
@@ -281,18 +283,18 @@ class Walk {
 
 std::string overview(const std::vector<Command>& table) {
   return fmt::format(
-      "perdure: agents that cannot be lost.\n\nusage: perdure COMMAND [ARGUMENT…] [OPTION…]\n\n"
-      "commands:\n{}\noptions of every command:\n{}\n"
-      "A session is named by its id, the beginning of it, its title, or @last; a point of it by "
-      "SES@v3\n"
-      "(version), SES@2 (after turn 2), SES@2.1 (after a step of it).  More: perdure help "
-      "COMMAND\n",
+      "perdure: agents that cannot be lost.\n\nusage: perdure COMMAND [ARGUMENT…] "
+      "[OPTION…]\n\ncommands:\n{}\noptions of every command:\n{}\nA session is named by its id, "
+      "the beginning of it, its title, or @last; a point of it by SES@v3\n(version), SES@2 (after "
+      "turn 2), SES@2.1 (after a step of it).  More: perdure help COMMAND\n",
       two_columns(lines_of(table)), two_columns(lines_of(global_options())));
 }
 
 std::string help_of(const Command& command) {
   std::string text = fmt::format("{}.\n\nusage: {}\n", command.summary, usage_of(command));
-  if (!command.details.empty()) text += fmt::format("\n{}\n", command.details);
+  if (!command.details.empty()) {
+    text += fmt::format("\n{}\n", wrapped(command.details, help_columns));
+  }
   for (const Section& section : sections_of(command)) {
     text += fmt::format("\n{}s:\n{}", section.each, two_columns(section.lines));
   }

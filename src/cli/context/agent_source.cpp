@@ -56,8 +56,8 @@ Result<ProviderKind> guess_provider(const AgentSource& source, const Environment
   if (const auto served = only_one_with(environment, anthropic_url, openai_url)) return *served;
   if (const auto keyed = only_one_with(environment, anthropic_key, openai_key)) return *keyed;
   return misuse(
-      fmt::format("whose model {} is, neither its name says nor the environment, which has "
-                  "{} of {} and {}: say --provider anthropic|openai, or --base-url",
+      fmt::format("whose model {} is, neither its name says nor the environment, which has {} of "
+                  "{} and {}: say --provider anthropic|openai, or --base-url",
                   source.model, has_variable(environment, anthropic_key) ? "both" : "none",
                   anthropic_key, openai_key));
 }

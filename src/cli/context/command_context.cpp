@@ -333,8 +333,8 @@ std::vector<Option> with_model_options(std::vector<Option> options) {
         .choices = {"anthropic", "openai", "scripted"}},
        {.name = "base-url",
         .value = "URL",
-        .summary = "Where the model's server is; with --model else OPENAI_BASE_URL or "
-                   "ANTHROPIC_BASE_URL"},
+        .summary =
+            "Where the model's server is; with --model else OPENAI_BASE_URL or ANTHROPIC_BASE_URL"},
        {.name = "budget", .value = "DOLLARS", .summary = "The most the session may spend"}});
   return options;
 }

@@ -181,8 +181,8 @@ Result<SessionTest> keyed_test(const std::string& word, std::string_view key,
     const auto standing = shown_state_from(value);
     if (!standing) {
       return bad_word(word,
-                      "a state is active, waiting, paused, completed, failed, cancelled, "
-                      "ready, interrupted, needs_attention or moved");
+                      "a state is active, waiting, paused, completed, failed, cancelled, ready, "
+                      "interrupted, needs_attention or moved");
     }
     return [standing](const SessionSummary& row) { return shown_state(row) == *standing; };
   }

@@ -199,7 +199,7 @@ std::string_view without_comment(std::string_view line) {
   return line;
 }
 
-Result<std::vector<Line>> lines_of(const std::string& text, const fs::path& path) {
+Result<std::vector<Line>> lines_of(const std::string& text, const fs::path& path, bool is_own) {
   std::vector<Line> lines;
   std::istringstream file(text);
   std::string line;
@@ -213,6 +213,10 @@ Result<std::vector<Line>> lines_of(const std::string& text, const fs::path& path
     if (equals == std::string_view::npos || !is_key) {
       return misuse(fmt::format("{}:{}: wanted a line `key = value` with one of the keys {}, {}",
                                 path.string(), number, fmt::join(setting_keys, ", "), trusted_key));
+    }
+    if (key == trusted_key && !is_own) {
+      return misuse(fmt::format("{}:{}: {} counts only in your own settings file", path.string(),
+                                number, trusted_key));
     }
     lines.push_back({number, key, std::string(trimmed(words.substr(equals + 1)))});
   }
@@ -232,13 +236,6 @@ Result<void> add_lines(Values& values, std::vector<Line> lines, const fs::path& 
     values.try_emplace(line.key, Setting{line.key, std::move(line.value), path.string()});
   }
   return {};
-}
-
-Result<void> check_says_nothing_of_trust(const std::vector<Line>& lines, const fs::path& path) {
-  const auto trusts = std::ranges::find(lines, trusted_key, &Line::key);
-  if (trusts == lines.end()) return {};
-  return misuse(fmt::format("{}:{}: {} counts only in your own settings file", path.string(),
-                            trusts->number, trusted_key));
 }
 
 // Separated by colons; `~` is the home folder.
@@ -274,12 +271,12 @@ std::optional<Trust::Found> find_in_project(ProcessIo& io, const Trust& trust, c
     }
     if (found && found->objection.empty()) return found;
     if (found) {
-      io.err << visible(fmt::format(
-                    "perdure: {} is ignored: {}. If you trust that folder, add the line "
-                    "{} = {} to {}",
-                    found->path.string(), found->objection, trusted_key, at.string(),
-                    (mine / "config").string()))
-             << '\n';
+      io.err
+          << visible(fmt::format(
+                 "perdure: {} is ignored: {}. If you trust that folder, add the line {} = {} to {}",
+                 found->path.string(), found->objection, trusted_key, at.string(),
+                 (mine / "config").string()))
+          << '\n';
     }
     if (at == at.root_path()) break;
   }
@@ -346,10 +343,10 @@ Result<void> check_typed(const std::string& place, const std::string& what) {
   if (auto named = check_named(place, what); !named) return named;
   if (!is_address(place) || !shown_location(place).contains("***")) return {};
   return misuse(
-      fmt::format("{} has a password in it, which everybody on this machine can read from "
-                  "the list of processes: leave it out, and give it in ~/.pgpass (or the "
-                  "file that PGPASSFILE names), in PGPASSWORD or in a service file. "
-                  "PERDURE_STORE and settings files may hold the whole address",
+      fmt::format("{} has a password in it, which everybody on this machine can read from the list "
+                  "of processes: leave it out, and give it in ~/.pgpass (or the file that "
+                  "PGPASSFILE names), in PGPASSWORD or in a service file. PERDURE_STORE and "
+                  "settings files may hold the whole address",
                   what));
 }
 
@@ -377,15 +374,14 @@ Result<std::vector<Setting>> read_settings(ProcessIo& io, const Invocation& give
     io.err << visible(fmt::format("perdure: {} is ignored: {}", own.path.string(), own.objection))
            << '\n';
   }
-  auto own_lines = lines_of(own.text, own.path);
+  auto own_lines = lines_of(own.text, own.path, true);
   if (!own_lines) return forward(own_lines);
   auto folders = folders_in(own, *own_lines, io);
   if (!folders) return forward(folders);
   trust.add(*std::move(folders));
   if (const auto file = find_in_project(io, trust, mine.path, "config")) {
-    auto lines = lines_of(file->text, file->path);
+    auto lines = lines_of(file->text, file->path, false);
     if (!lines) return forward(lines);
-    if (auto fits = check_says_nothing_of_trust(*lines, file->path); !fits) return forward(fits);
     auto added =
         add_lines(values, *std::move(lines), file->path, file->path.parent_path().parent_path());
     if (!added) return forward(added);

@@ -79,13 +79,4 @@ Result<void> give_word(Session& session, Position call, const GivenWord& word,
               "call_denied");
 }
 
-std::string kept_words(const Waiting& waiting) {
-  return fmt::format("Kept, and told once {} is allowed or refused.", waiting.tool);
-}
-
-std::string_view word_advice(const Waiting& waiting) {
-  return asks_people(waiting.tool) ? "type the answer, or /deny REASON"
-                                   : "yes (or /approve), or no (or /deny REASON)";
-}
-
 }  // namespace perdure::cli

@@ -220,8 +220,8 @@ Result<AgentSource> remembered_source(CommandContext& context, const SessionSumm
   if (context.given().has("accept-agent")) return *std::move(theirs);
   return fail(ErrorCode::conflict,
               fmt::format("{} came out of a bundle, and whoever made that chose its agent, which "
-                          "would get your keys and run its tools: {}. With an agent of yours: "
-                          "{}; with that one, if you trust it: {}",
+                          "would get your keys and run its tools: {}. With an agent of yours: {}; "
+                          "with that one, if you trust it: {}",
                           row.id.text(), source_words(*theirs),
                           context.command(fmt::format("resume {} --agent FILE", row.id.text())),
                           context.command(fmt::format("resume {} --accept-agent", row.id.text()))),

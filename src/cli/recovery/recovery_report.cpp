@@ -120,8 +120,8 @@ bool is_in_use(const SessionSummary& row) { return row.holder && row.holder->ali
 void print_plan(CommandContext& context, const SessionSummary& row, const DryRun& run) {
   Screen& screen = context.screen();
   if (is_in_use(row)) {
-    screen.line({{fmt::format("A process runs it now (pid {} on {}); resume would wait for "
-                              "it with --wait, or fail.",
+    screen.line({{fmt::format("A process runs it now (pid {} on {}); resume would wait for it with "
+                              "--wait, or fail.",
                               row.holder->pid, row.holder->host),
                   Ink::yellow}});
   }

@@ -376,11 +376,10 @@ void tell_headline(CommandContext& context, const TurnOutcome& end, const Sessio
 void tell_unconfirmed(CommandContext& context, const TurnOutcome& end) {
   if (end.unconfirmed_micros == 0) return;
   if (!end.error && end.report.stop == TurnStop::completed) return;
-  context.talk().line(
-      {{"Cost: ", Ink::dim},
-       {fmt::format("{} spent in this turn, up to {} more unconfirmed: an answer did "
-                    "not come whole. The budget counts both.",
-                    dollars(end.spent_micros), dollars(end.unconfirmed_micros))}});
+  context.talk().line({{"Cost: ", Ink::dim},
+                       {fmt::format("{} spent in this turn, up to {} more unconfirmed: an answer "
+                                    "did not come whole. The budget counts both.",
+                                    dollars(end.spent_micros), dollars(end.unconfirmed_micros))}});
 }
 
 void tell_what_is_asked(CommandContext& context, const TurnOutcome& end, const Session& session) {
@@ -433,15 +432,9 @@ Exit exit_of(const TurnOutcome& end, const Session& session) {
       return Exit::in_doubt;
     case TurnStop::interrupted:
       return exit_of_interruption(end, session);
-    case TurnStop::max_iterations:
-    case TurnStop::deadline:
-    case TurnStop::budget:
-    case TurnStop::incomplete_plan:
-    case TurnStop::loop:
-    case TurnStop::waiting:
+    default:
       return Exit::resting;
   }
-  return Exit::failed;
 }
 
 std::string next_command(CommandContext& context, const TurnOutcome& end, const Session& session) {

@@ -31,6 +31,9 @@ enum class Lines : std::uint8_t {
 /// The text in at most so many columns, with "…" at its end if something was cut.
 [[nodiscard]] std::string clipped(std::string_view text, std::size_t columns);
 
+/// The text in lines of at most so many columns, broken at spaces; what breaks it already stays.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns);
+
 /// With the letters A to Z small, for comparing.
 [[nodiscard]] std::string lowered(std::string_view text);
 

@@ -61,20 +61,19 @@ Result<Exit> run_approve(CommandContext& context, Store& store, const Call& call
 }  // namespace
 
 Command approve_command() {
-  return {
-      .name = "approve",
-      .summary = "Approve a call that waits for approval",
-      .details =
-          "The tool and its arguments are printed first. A call that somebody has denied is "
-          "allowed only if you confirm it, at a terminal or with --overrule; the log then names "
-          "both.",
-      .arguments = {call_argument},
-      .options = {{.name = "reason", .value = "TEXT", .summary = "Why"},
-                  {.name = "overrule", .summary = "Even if the call was denied"}},
-      .exits = {Exit::unconfirmed},
-      .examples = {{"perdure approve ses_8e1f", "let it be made"}},
-      .schema = "perdure.decision/1",
-      .body = on_call({Need::approval}, run_approve)};
+  return {.name = "approve",
+          .summary = "Approve a call that waits for approval",
+          .details =
+              "The tool and its arguments are printed first. A call that somebody has denied is "
+              "allowed only if you confirm it, at a terminal or with --overrule; the log then "
+              "names both.",
+          .arguments = {call_argument},
+          .options = {{.name = "reason", .value = "TEXT", .summary = "Why"},
+                      {.name = "overrule", .summary = "Even if the call was denied"}},
+          .exits = {Exit::unconfirmed},
+          .examples = {{"perdure approve ses_8e1f", "let it be made"}},
+          .schema = "perdure.decision/1",
+          .body = on_call({Need::approval}, run_approve)};
 }
 
 }  // namespace perdure::cli

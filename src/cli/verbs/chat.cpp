@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "context/agent_source.hpp"
+#include "context/calls.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "recovery/chat_lines.hpp"
@@ -16,6 +17,16 @@
 
 namespace perdure::cli {
 namespace {
+
+constexpr std::string_view chat_help =
+    "/approve      allow the call that waits (so does yes)\n"
+    "/deny REASON  refuse it; the model is told why (no refuses it without)\n"
+    "/overrule     allow it although it was denied\n"
+    "/cost         what the session has cost so far\n"
+    "/help         this list\n"
+    "/quit         leave; the session is kept (so does Ctrl-D)\n"
+    "While the agent asks a question, a line is its answer.\n"
+    "Ctrl-C stops the turn; a second one leaves.\n";
 
 class Chat {
  public:
@@ -97,7 +108,10 @@ class Chat {
       if (auto begun = begin(line); !begun) return begun;
       return go_on(std::nullopt);
     }
-    if (waiting_) context_.talk().line(kept_words(*waiting_));
+    if (waiting_) {
+      context_.talk().line(
+          fmt::format("Kept, and told once {} is allowed or refused.", waiting_->tool));
+    }
     return go_on(user_says(line));
   }
 
@@ -148,7 +162,9 @@ class Chat {
   void tell_turn(const TurnOutcome& end) {
     if (waiting_) {
       tell_stop(context_, end, session_->session());
-      return context_.talk().line({{"Next: ", Ink::dim}, {std::string(word_advice(*waiting_))}});
+      return context_.advise_next(asks_people(waiting_->tool)
+                                      ? "type the answer, or /deny REASON"
+                                      : "yes (or /approve), or no (or /deny REASON)");
     }
     if (end.error || end.report.stop != TurnStop::completed) {
       return tell_end(context_, end, session_->session());
@@ -237,25 +253,24 @@ Result<Exit> run_chat(CommandContext& context) {
 }  // namespace
 
 Command chat_command() {
-  return {
-      .name = "chat",
-      .summary = "Talk with an agent, line by line",
-      .details =
-          "Each line is a turn. The session is begun with the first line, and everything said is "
-          "kept: leave when you like, perdure chat SES goes on. Ctrl-C stops the turn and keeps "
-          "what came so far; a second one leaves. While the agent asks a question, a line is its "
-          "answer; a call that waits for approval is let through by yes or /approve, or kept back "
-          "by no or /deny REASON. /help lists what else can be typed.",
-      .arguments = {{.name = "WITH",
-                     .summary = "An agent file, or a session; not needed with --model",
-                     .count = Argument::Count::maybe,
-                     .by = Completes::session_or_file}},
-      .options = with_model_options(with_take_up_options(
-          {{.name = "title", .value = "TEXT", .summary = "What people call the session"}})),
-      .exits = {Exit::unconfirmed, Exit::interrupted, Exit::terminated},
-      .examples = {{"perdure chat refunds.yaml", "with the agent of a file"},
-                   {"perdure chat @last", "go on with the session that changed last"}},
-      .body = {.run = run_chat, .opens_store = true}};
+  return {.name = "chat",
+          .summary = "Talk with an agent, line by line",
+          .details =
+              "Each line is a turn. The session is begun with the first line, and everything said "
+              "is kept: leave when you like, perdure chat SES goes on. Ctrl-C stops the turn and "
+              "keeps what came so far; a second one leaves. While the agent asks a question, a "
+              "line is its answer; a call that waits for approval is let through by yes or "
+              "/approve, or kept back by no or /deny REASON. /help lists what else can be typed.",
+          .arguments = {{.name = "WITH",
+                         .summary = "An agent file, or a session; not needed with --model",
+                         .count = Argument::Count::maybe,
+                         .by = Completes::session_or_file}},
+          .options = with_model_options(with_take_up_options(
+              {{.name = "title", .value = "TEXT", .summary = "What people call the session"}})),
+          .exits = {Exit::unconfirmed, Exit::interrupted, Exit::terminated},
+          .examples = {{"perdure chat refunds.yaml", "with the agent of a file"},
+                       {"perdure chat @last", "go on with the session that changed last"}},
+          .body = {.run = run_chat, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

@@ -27,12 +27,10 @@ Command config_command() {
           .summary = "Show settings and where each comes from",
           .details =
               "A setting comes from its flag, else from the environment (PERDURE_STORE, "
-              "PERDURE_COLOR), else from\n"
-              ".perdure/config in this folder or one above it, else from "
-              "$XDG_CONFIG_HOME/perdure/config, else it\n"
-              "is the default. These files have lines `key = value`. The default store is "
-              ".perdure/store of the\n"
-              "project, if there is one, else $XDG_DATA_HOME/perdure/store.db.",
+              "PERDURE_COLOR), else from .perdure/config in this folder or one above it, else from "
+              "$XDG_CONFIG_HOME/perdure/config, else it is the default. These files have lines "
+              "`key = value`. The default store is .perdure/store of the project, if there is one, "
+              "else $XDG_DATA_HOME/perdure/store.db.",
           .examples = {{"perdure config", "where the store is, and why there"}},
           .schema = "perdure.config/1",
           .fields = {"key", "value", "origin"},

@@ -41,8 +41,7 @@ Command copy_command() {
           .summary = "Copy sessions to another store, as paused forks",
           .details =
               "A copy has a new id and the session's history. Calls without an outcome stay with "
-              "the session:\n"
-              "the copy never runs them. The session itself is not changed.",
+              "the session: the copy never runs them. The session itself is not changed.",
           .arguments = {place_argument,
                         {.name = "SES",
                          .summary = "The sessions to copy",

@@ -92,9 +92,8 @@ Command delete_command() {
   return {.name = "delete",
           .summary = "Delete sessions, or versions of them",
           .details =
-              "Refused while the session is running or a call of it is unresolved. Forks keep "
-              "what they share;\n"
-              "keys that its calls hold stay taken. `perdure rm` is the same command.",
+              "Refused while the session is running or a call of it is unresolved. Forks keep what "
+              "they share; keys that its calls hold stay taken. `perdure rm` is the same command.",
           .arguments = {{.name = "SES",
                          .summary = "A session, or a version of it: SES@v3",
                          .count = Argument::Count::some,

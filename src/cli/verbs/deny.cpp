@@ -16,19 +16,18 @@ Result<Exit> run_deny(CommandContext& context, Store& store, const Call& call) {
 }  // namespace
 
 Command deny_command() {
-  return {
-      .name = "deny",
-      .summary = "Deny a call that waits for approval",
-      .details =
-          "It is not made, and the model is told why, unless somebody allows it before the session "
-          "goes on. A question that is denied stays without an answer.",
-      .arguments = {call_argument},
-      .options = {{.name = "reason",
-                   .value = "TEXT",
-                   .summary = "Why; the model sees it (required)"}},
-      .examples = {{"perdure deny ses_8e1f --reason 'not to customers'", "it is not made"}},
-      .schema = "perdure.decision/1",
-      .body = on_call({Need::approval, Need::answer}, run_deny)};
+  return {.name = "deny",
+          .summary = "Deny a call that waits for approval",
+          .details =
+              "It is not made, and the model is told why, unless somebody allows it before the "
+              "session goes on. A question that is denied stays without an answer.",
+          .arguments = {call_argument},
+          .options = {{.name = "reason",
+                       .value = "TEXT",
+                       .summary = "Why; the model sees it (required)"}},
+          .examples = {{"perdure deny ses_8e1f --reason 'not to customers'", "it is not made"}},
+          .schema = "perdure.decision/1",
+          .body = on_call({Need::approval, Need::answer}, run_deny)};
 }
 
 }  // namespace perdure::cli

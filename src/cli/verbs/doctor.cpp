@@ -74,15 +74,14 @@ Result<Exit> run_doctor(CommandContext& context) {
 }  // namespace
 
 Command doctor_command() {
-  return {
-      .name = "doctor",
-      .summary = "Check the environment the store's guarantees depend on",
-      .details =
-          "Ends with 1 if what was acknowledged may be lost. Of a server it can be asked before "
-          "there is a store.",
-      .examples = {{"perdure doctor", "before it is needed"}},
-      .schema = "perdure.doctor/1",
-      .body = {.run = run_doctor, .opens_store = true}};
+  return {.name = "doctor",
+          .summary = "Check the environment the store's guarantees depend on",
+          .details =
+              "Ends with 1 if what was acknowledged may be lost. Of a server it can be asked "
+              "before there is a store.",
+          .examples = {{"perdure doctor", "before it is needed"}},
+          .schema = "perdure.doctor/1",
+          .body = {.run = run_doctor, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

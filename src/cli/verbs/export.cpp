@@ -60,8 +60,7 @@ Command export_command() {
       .summary = "Write sessions to one file",
       .details =
           "With log, versions, ledger, inbox and blobs, and a sum over every part. The sessions "
-          "stay here\n"
-          "and go on. Forks, children and their parents go together.",
+          "stay here and go on. Forks, children and their parents go together.",
       .arguments = {sessions_argument},
       .options = {{.name = "output",
                    .value = "FILE",

@@ -152,18 +152,13 @@ Command fork_command() {
           .summary = "Make a new session that shares everything up to a point",
           .details =
               "Nothing is copied, and the old session stays as it is. At a step that asks for "
-              "calls, those without\n"
-              "an outcome there are listed first: the fork makes them as calls of its own, with "
-              "approvals of its\n"
-              "own. One that is under way or in doubt in its session is not made: the model is "
-              "told so. Then calls\n"
-              "that took effect after the point are listed: the fork may make them again. What is "
-              "done once for a\n"
-              "whole family of sessions is not, unless --fresh-effects says so. What --set changes "
-              "counts until the\n"
-              "session goes on under a changed agent file; then all of it goes by the file. "
-              "Another model is one of\n"
-              "the same provider.",
+              "calls, those without an outcome there are listed first: the fork makes them as "
+              "calls of its own, with approvals of its own. One that is under way or in doubt in "
+              "its session is not made: the model is told so. Then calls that took effect after "
+              "the point are listed: the fork may make them again. What is done once for a whole "
+              "family of sessions is not, unless --fresh-effects says so. What --set changes "
+              "counts until the session goes on under a changed agent file; then all of it goes by "
+              "the file. Another model is one of the same provider.",
           .arguments = {point_argument},
           .options = {{.name = "title", .value = "TEXT", .summary = "What the fork is called"},
                       {.name = "set",

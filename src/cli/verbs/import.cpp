@@ -76,15 +76,11 @@ Command import_command() {
       .name = "import",
       .summary = "Import sessions from a bundle",
       .details =
-          "All of them or none, and only if every sum is right. They are copies: unfinished "
-          "ones arrive\n"
-          "paused. Whoever made the file chose which agents they are of: those are neither "
-          "asked nor run until\n"
-          "somebody accepts them. What their calls say they did is not believed either: a call "
-          "here "
-          "that\n"
-          "would do the same waits until you decide (perdure pending). With --dry-run the file is "
-          "only checked.",
+          "All of them or none, and only if every sum is right. They are copies: unfinished ones "
+          "arrive paused. Whoever made the file chose which agents they are of: those are neither "
+          "asked nor run until somebody accepts them. What their calls say they did is not "
+          "believed either: a call here that would do the same waits until you decide (perdure "
+          "pending). With --dry-run the file is only checked.",
       .arguments = {{.name = "FILE", .summary = "The bundle; - is stdin", .by = Completes::file}},
       .options = {{.name = "dry-run", .summary = "Only check the file"},
                   {.name = "accept-claims",

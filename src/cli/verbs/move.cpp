@@ -100,8 +100,7 @@ Command move_command() {
       .summary = "Move sessions to another store",
       .details =
           "From a file to a server, or back; with everything that belongs to them. If it is "
-          "killed, repeat it:\n"
-          "it finishes. Forks, children and their parents move together.",
+          "killed, repeat it: it finishes. Forks, children and their parents move together.",
       .arguments = {place_argument, sessions_argument},
       .options = {{.name = "dry-run",
                    .summary = "Only say what would be moved; the other store is not asked"},

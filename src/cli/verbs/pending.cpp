@@ -92,8 +92,7 @@ Command pending_command() {
           .summary = "List calls that wait for a person",
           .details =
               "Calls in doubt, calls left by a process that is gone, calls that nobody has allowed "
-              "yet, and\n"
-              "questions of agents.",
+              "yet, and questions of agents.",
           .arguments = {{.name = "SES",
                          .summary = "Only of this session",
                          .count = Argument::Count::maybe,

@@ -99,9 +99,8 @@ Command prune_command() {
           .summary = "Forget old versions, and what only they can see",
           .details =
               "Of each session its newest version stays, those with a label, and those that an "
-              "option names. The\n"
-              "head always stays, and whatever a fork or a kept version can see. Unused space goes "
-              "back to the disk.",
+              "option names. The head always stays, and whatever a fork or a kept version can see. "
+              "Unused space goes back to the disk.",
           .arguments = {sessions_argument},
           .options = {{.name = "older-than",
                        .value = "TIME",

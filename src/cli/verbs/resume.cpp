@@ -118,32 +118,30 @@ Result<Exit> run_resume(CommandContext& context, Store& store) {
 }  // namespace
 
 Command resume_command() {
-  return {
-      .name = "resume",
-      .summary = "Resume a session where it stopped",
-      .details =
-          "Whatever ended the process that ran it, everything recorded is there: no answer that "
-          "was "
-          "paid for is bought again. Calls without an outcome are run again, asked about or left "
-          "in doubt, as their tools allow; three lines say which. An unsafe call is never run "
-          "again by itself.",
-      .arguments = {{.name = "SES",
-                     .summary = "The session",
-                     .count = Argument::Count::maybe,
-                     .by = Completes::session},
-                    {.name = "PROMPT",
-                     .summary = "The next message; - reads stdin",
-                     .count = Argument::Count::maybe}},
-      .options = with_model_options(with_take_up_options(
-          {{.name = "dry-run",
-            .summary = "Say what would run again; take nothing over, write nothing"}})),
-      .exits = {Exit::in_doubt, Exit::resting, Exit::unconfirmed, Exit::interrupted,
-                Exit::terminated},
-      .examples = {{"perdure resume @last", "the session that changed last"},
-                   {"perdure resume ses_7k2m \"And order 4712?\"", "with another message"},
-                   {"perdure resume ses_7k2m --dry-run", "what would run again"}},
-      .schema = "perdure.run/1",
-      .body = on_store(run_resume)};
+  return {.name = "resume",
+          .summary = "Resume a session where it stopped",
+          .details =
+              "Whatever ended the process that ran it, everything recorded is there: no answer "
+              "that was paid for is bought again. Calls without an outcome are run again, asked "
+              "about or left in doubt, as their tools allow; three lines say which. An unsafe call "
+              "is never run again by itself.",
+          .arguments = {{.name = "SES",
+                         .summary = "The session",
+                         .count = Argument::Count::maybe,
+                         .by = Completes::session},
+                        {.name = "PROMPT",
+                         .summary = "The next message; - reads stdin",
+                         .count = Argument::Count::maybe}},
+          .options = with_model_options(with_take_up_options(
+              {{.name = "dry-run",
+                .summary = "Say what would run again; take nothing over, write nothing"}})),
+          .exits = {Exit::in_doubt, Exit::resting, Exit::unconfirmed, Exit::interrupted,
+                    Exit::terminated},
+          .examples = {{"perdure resume @last", "the session that changed last"},
+                       {"perdure resume ses_7k2m \"And order 4712?\"", "with another message"},
+                       {"perdure resume ses_7k2m --dry-run", "what would run again"}},
+          .schema = "perdure.run/1",
+          .body = on_store(run_resume)};
 }
 
 }  // namespace perdure::cli

@@ -36,8 +36,8 @@ Result<std::string> prompt_of(CommandContext& context, const Task& task) {
   auto prompt = reads ? text_of_stdin(io) : task.prompt.value_or("");
   if (!prompt || !is_blank(*prompt)) return prompt;
   return misuse(
-      "no prompt given: perdure run AGENT.yaml \"…\", or - to read it from "
-      "stdin; to talk with it: perdure chat AGENT.yaml");
+      "no prompt given: perdure run AGENT.yaml \"…\", or - to read it from stdin; to talk with it: "
+      "perdure chat AGENT.yaml");
 }
 
 void tell_session(CommandContext& context, const AgentSession& begun, const std::string& title) {
@@ -89,18 +89,17 @@ Command run_command() {
       .summary = "Begin a session: run an agent until it answers or has to wait",
       .details =
           "The session's id is printed on stderr, once it and the prompt are on disk. On a "
-          "terminal "
-          "the model's words come as they "
-          "are said, with a line for each step; elsewhere stdout gets the answer alone. Whatever "
-          "ends the process, perdure resume SES goes on where it stopped. Ctrl-C asks the turn to "
-          "stop and keeps what came so far; a second one leaves at once.",
+          "terminal the model's words come as they are said, with a line for each step; elsewhere "
+          "stdout gets the answer alone. Whatever ends the process, perdure resume SES goes on "
+          "where it stopped. Ctrl-C asks the turn to stop and keeps what came so far; a second one "
+          "leaves at once.",
       .arguments = {{.name = "AGENT",
                      .summary = "An agent file; not needed with --model",
                      .count = Argument::Count::maybe,
                      .by = Completes::file},
                     {.name = "PROMPT",
-                     .summary = "What it is told; - or nothing: read from stdin, if that is no "
-                                "terminal",
+                     .summary =
+                         "What it is told; - or nothing: read from stdin, if that is no terminal",
                      .count = Argument::Count::maybe}},
       .options = with_model_options(
           {{.name = "title", .value = "TEXT", .summary = "What people call the session"},

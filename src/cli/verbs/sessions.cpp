@@ -231,14 +231,10 @@ Command sessions_command() {
       .summary = "List sessions, the last changed first",
       .details =
           "Sub-agents and sessions that ended over 30 days ago are hidden without --all. `perdure "
-          "ls` "
-          "is the\n"
-          "same command.\n\n"
-          "A filter is words that all must fit: state:interrupted tag:prod title:refund* "
-          "agent:refunds\n"
-          "tokens:>20000 cost:>0.5 turns:<3 steps:>100 active:<2h age:>7d, or words of the title; "
-          "a dash in\n"
-          "front means \"not\": -tag:test (after --).",
+          "ls` is the same command.\n\nA filter is words that all must fit: state:interrupted "
+          "tag:prod title:refund* agent:refunds tokens:>20000 cost:>0.5 turns:<3 steps:>100 "
+          "active:<2h age:>7d, or words of the title; a dash in front means \"not\": -tag:test "
+          "(after --).",
       .arguments = {{.name = "FILTER", .summary = "Words as above", .count = Argument::Count::any}},
       .options = {{.name = "all", .summary = "Hide nothing"},
                   {.name = "sort",

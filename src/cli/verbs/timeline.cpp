@@ -213,8 +213,7 @@ Command timeline_command() {
           .summary = "Show turns, steps and attempts, and how long they took",
           .details =
               "On a terminal bars show when each step ran; time in which nothing was under way is "
-              "left out. A\n"
-              "bar that ends in ? has no outcome.",
+              "left out. A bar that ends in ? has no outcome.",
           .arguments = {point_argument},
           .options = {{.name = "turn", .value = "N", .summary = "Only this turn"},
                       {.name = "problems",

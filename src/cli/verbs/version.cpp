@@ -29,8 +29,8 @@ Command version_command() {
   return {.name = "version",
           .summary = "Say which version this is",
           .details =
-              "With --json also what it is built of: commit, compiler, engines, and the "
-              "formats that stores are written in.",
+              "With --json also what it is built of: commit, compiler, engines, and the formats "
+              "that stores are written in.",
           .schema = "perdure.version/1",
           .body = {.run = run_version}};
 }
