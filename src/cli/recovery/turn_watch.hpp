@@ -1,21 +1,23 @@
-// How a turn ended, told: an exit code, a last line for people with the next command, a document.
+// A turn as a person watches it: the model's words as they come, on stdout if that is a terminal, and
+// a line for each step on stderr: number, what it was, effect class, state, how long it took. While a
+// tool runs, a terminal also shows its last line of progress. A turn as a program follows it: one JSON
+// object a line, `perdure.run_event/1`. And how it ended: an exit code, a last line with the next command,
+// a document.
 
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
-#include "perdure/runtime/state.hpp"
+#include "perdure/agent/provider.hpp"
 
 namespace perdure::cli {
+
+/// Watches a turn in the form that was asked for. All must outlive what is returned.
+[[nodiscard]] std::unique_ptr<AgentObserver> watch_turn(CommandContext& context, Store& store,
+                                                        const Session& session);
+
+/// Writes one event of `--jsonl`, and at once.
+void write_event(CommandContext& context, std::string_view name, Json::Object members);
 
 struct TurnOutcome {
   TurnReport report{};
@@ -46,8 +48,6 @@ void tell_stop(CommandContext& context, const TurnOutcome& end, const Session& s
 /// The members of `perdure.run/1`.
 [[nodiscard]] Json::Object end_document(CommandContext& context, const TurnOutcome& end,
                                         const Session& session);
-
-[[nodiscard]] Json as_json(const SessionId& session, const Waiting& waiting);
 
 /// "2 turns, 4 steps, 1,204 tokens, $0.0033".
 [[nodiscard]] std::string totals_text(const State& state);

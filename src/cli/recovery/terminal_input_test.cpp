@@ -1,6 +1,6 @@
 // What typing and arrows choose.
 
-#include "recovery/picker.hpp"
+#include "recovery/terminal_input.hpp"
 
 #include <cstddef>
 #include <gtest/gtest.h>

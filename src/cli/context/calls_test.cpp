@@ -1,7 +1,7 @@
 // Which call a verb means by a session's name, and that it is found however the session stands, on every
 // backend.
 
-#include "context/pending_calls.hpp"
+#include "context/calls.hpp"
 
 #include <gtest/gtest.h>
 #include <string>
@@ -42,9 +42,7 @@ TEST_P(PendingCallsTest, ACallIsNamedByPositionOrByBeingTheOnlyOnePending) {
 
 TEST_P(PendingCallsTest, WhatNobodyCanDecideYetIsNotMeant) {
   fixture.make_pair("ses_pair00");
-  const auto pending = must(
-      read_pending(fixture.store(),
-                   must(fixture.store().sessions().read(must(SessionId::parse("ses_pair00"))))));
+  const auto pending = must(read_pending(fixture.store(), must(SessionId::parse("ses_pair00"))));
   ASSERT_EQ(pending.size(), 1U);
   EXPECT_EQ(must(find("ses_pair", to_resolve)).state, CallState::in_doubt);
 }

@@ -1,16 +1,39 @@
-// Choosing one of several by typing a part of it, or with the arrows.
+// What a person types at a terminal: a line, with editing and a history (libedit, which only the source of
+// this header sees), or a choice of one of several, by typing a part of it or with the arrows. Lines are
+// UTF-8, whatever locale the environment names; bytes that are not come as U+FFFD.
 
 #pragma once
-
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "context/command_context.hpp"
 
 namespace perdure::cli {
+
+class LineEditor {
+ public:
+  enum class Ended : std::uint8_t {
+    line,   ///< `text` was typed.
+    input,  ///< Ctrl-D: nothing more comes.
+    woken,  ///< The descriptor became readable.
+  };
+  struct Line {
+    Ended ended = Ended::input;
+    std::string text{};
+  };
+
+  /// `wake`: a descriptor that ends a read once it is readable; -1: none does.
+  explicit LineEditor(int wake);
+  ~LineEditor();
+  LineEditor(const LineEditor&) = delete;
+  LineEditor& operator=(const LineEditor&) = delete;
+
+  /// From now on lines are remembered in this file, and those in it can be called back.
+  void use_history(const std::string& path);
+  [[nodiscard]] Line read(const std::string& prompt);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 struct Choice {
   std::string words{};          ///< What typing looks through.
@@ -46,6 +69,6 @@ class PickList {
 /// Lets a person at the terminal choose, and leaves nothing behind. Empty: they would not, or a
 /// signal was caught.
 [[nodiscard]] std::optional<std::size_t> pick(CommandContext& context, std::string_view heading,
-                                              std::vector<Choice> choices, SignalWatch& signals);
+                                              std::vector<Choice> choices);
 
 }  // namespace perdure::cli
