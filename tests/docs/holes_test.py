@@ -1,4 +1,4 @@
-"""docs/holes.md says of every hole where we stand, and what it names exists: holes_test.py [--root DIR].
+"""Checks that docs/holes.md states the status of every hole and names existing tests: holes_test.py [--root DIR].
 
 All 52 numbers, in order. A closed hole, or one closed in part, names tests (`TARGET Suite.Test`). A
 hole that is not closed says what comes later.
