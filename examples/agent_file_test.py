@@ -1,6 +1,6 @@
 """Reads every agent file of the examples: agent_file_test.py PROGRAM.
 
-Also one that is wrong, and two that differ.
+Also an invalid one, and two that differ.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""Kills the refund desk at its two worst moments and looks at the bank's own book:
+"""Kills the refund desk at its two worst moments and checks the bank's ledger:
 refund_desk_test.py REFUND_DESK REFUND_DESK_RUN."""
 
 import json
@@ -84,7 +84,7 @@ def kill_it_twice(shop: Desk) -> None:
 
 
 def ask_the_bank(shop: Desk) -> None:
-    """The bank itself would pay twice: that it did not is not the bank's doing."""
+    """The bank would pay twice if asked twice: it does not deduplicate."""
     expect(shop.ask("/refunds/none")[0] == 404, "nothing was paid for that")
     expect(shop.ask("/orders/9")[0] == 404 and shop.ask("/elsewhere")[0] == 404, "there is none")
     refund = {"operation": "o", "order": "1041", "cents": 100}
@@ -96,7 +96,7 @@ def ask_the_bank(shop: Desk) -> None:
 
 
 def when_it_is_closed(shop: Desk) -> None:
-    """Nothing happened is another answer than nobody knows."""
+    """A closed bank reports that nothing happened, which differs from an unknown outcome."""
     shop.close()
     environment = {**shop.environment, "PERDURE_KEY": "k"}
     args = '{"order": "1042", "cents": 1}'

@@ -1,7 +1,7 @@
 """Checks that docs/holes.md states the status of every hole and names existing tests: holes_test.py [--root DIR].
 
 All 52 numbers, in order. A closed hole, or one closed in part, names tests (`TARGET Suite.Test`). A
-hole that is not closed says what comes later.
+hole that is not closed states what comes later.
 """
 
 import argparse
