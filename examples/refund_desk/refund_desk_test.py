@@ -73,11 +73,11 @@ def kill_it_twice(shop: Desk) -> None:
     code, said = shop.run()
     expect(code == 3 and "letter" in said, "the letter was to be in doubt", (code, said))
     code, said = shop.run()
-    expect(code == 3, "nobody has decided yet", (code, said))
+    expect(code == 3, "no decision was made yet", (code, said))
     expect(len(shop.letters()) == 1, "the letter was posted again", shop.letters())
 
     code, said = shop.run("resolve", "succeeded", "it is in the box")
-    expect(code == 0 and "is refunded" in said, "it was to go on to its end", (code, said))
+    expect(code == 0 and "is refunded" in said, "it should continue to its end", (code, said))
     code, said = shop.run()
     expect(code == 0, "it has ended", (code, said))
     expect(len(shop.book()) == 1 and len(shop.letters()) == 1, "one refund, one letter", said)
@@ -89,7 +89,7 @@ def ask_the_bank(shop: Desk) -> None:
     expect(shop.ask("/orders/9")[0] == 404 and shop.ask("/elsewhere")[0] == 404, "there is none")
     refund = {"operation": "o", "order": "1041", "cents": 100}
     for bad in ({}, {**refund, "order": "9"}, {**refund, "cents": 99999}, {**refund, "cents": "x"}):
-        expect(shop.ask("/refunds", bad)[0] in (400, 404, 409), "that is no refund", bad)
+        expect(shop.ask("/refunds", bad)[0] in (400, 404, 409), "an invalid refund was accepted", bad)
     before = len(shop.book())
     expect([shop.ask("/refunds", refund)[0] for _ in range(2)] == [201, 201], "it pays when asked")
     expect(len(shop.book()) == before + 2, "it honours no key", shop.book())

@@ -152,7 +152,7 @@ class Trials:
         said = [json.loads(line)["body"] for line in log.stdout.splitlines()]
         texts = ["".join(block.get("text", "") for block in body["blocks"]) for body in said]
         if [body["role"] for body in said] != ["user", "assistant"] or texts != [self.prompt, ANSWER]:
-            raise Wrong(f"{session} says {texts}, it was asked: {self.prompt}")
+            raise Wrong(f"{session} has {texts} for the prompt {self.prompt}")
 
     def at_each_write(self, verb: str) -> int:
         write = 0

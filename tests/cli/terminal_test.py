@@ -426,7 +426,7 @@ class TerminalTest(unittest.TestCase):
                 if "exporting █".encode() in terminal.written:
                     break
             else:
-                self.fail("nobody saw a bar")
+                self.fail("no progress bar appeared")
             self.assertNotIn("█", screen)
             self.assertIn("Exported", screen)
             said = self.folder.run("export", "--output", f"{place}/pipe.bundle")

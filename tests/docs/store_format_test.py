@@ -44,7 +44,7 @@ def findings(root: pathlib.Path, page: str) -> list[str]:
             found.append(f"does not say `{backend}: format {number_in(root, header)}.`")
     rows = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     there_are = set(postgres) | set(sqlite)
-    found += [f"no row says what table {name} is for" for name in sorted(there_are - rows)]
+    found += [f"no row describes table {name}" for name in sorted(there_are - rows)]
     found += [f"there is no table {name}" for name in sorted(rows - there_are)]
     shown = BLOCK.search(page)
     if not shown or shown[0] != columns_text(postgres):

@@ -115,7 +115,7 @@ def try_out(root: Root, prefix: str, version: str) -> None:
         code, said = root.run(program, *words)
         expect(code == 0 and hint in said, f"perdure {' '.join(words)} does not run in an empty root", (code, said))
     code, said = root.run(program, "sessions", "--store", "/tmp/none.db")
-    expect(code == 3 and "there is no store" in said, "it does not say that there is no store", (code, said))
+    expect(code == 3 and "there is no store" in said, "it does not report that the store is missing", (code, said))
     code, said = root.run(f"{prefix}/lib/perdure/refund-desk/refund_desk", "order")
     expect(code == 75 and "REFUND_DESK" in said, "the refund desk does not run", (code, said))
     try_agent(root, program)

@@ -94,7 +94,7 @@ def print_counts(totals: collections.Counter) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="long tests with seeds nobody chose")
+    parser = argparse.ArgumentParser(description="long tests with random seeds")
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000_000))
     parser.add_argument("--full", action="store_true", help="every pair of deaths and cuts, every fault, once")
