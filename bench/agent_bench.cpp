@@ -19,7 +19,6 @@
 #include "agent_turns.hpp"
 #include "bodies.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/turn.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"

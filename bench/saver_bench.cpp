@@ -16,7 +16,6 @@
 
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "sessions.hpp"
 #include "workload.hpp"
 

@@ -12,7 +12,6 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/store.hpp"
 #include "workload.hpp"
 

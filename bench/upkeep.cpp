@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"

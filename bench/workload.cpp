@@ -14,9 +14,8 @@
 
 #include "messages.h"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure::bench {
 namespace {

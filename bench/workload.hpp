@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/store/commit.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure::bench {
 

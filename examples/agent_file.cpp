@@ -11,9 +11,8 @@
 #include <string>
 
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_factory.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 
 using namespace perdure;

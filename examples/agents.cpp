@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <perdure/agent/agent.hpp>
-#include <perdure/agent/providers.hpp>
+#include <perdure/agent/provider.hpp>
 #include <perdure/store/store.hpp>
 
 using namespace perdure;

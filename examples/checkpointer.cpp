@@ -8,7 +8,6 @@
 
 #include <perdure/adapters/checkpointer.hpp>
 #include <perdure/core/json.hpp>
-#include <perdure/core/raw_json.hpp>
 #include <perdure/runtime/tool.hpp>
 #include <perdure/store/store.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include <perdure/store/copy.hpp>
+#include <perdure/store/bundle.hpp>
 #include <perdure/store/store.hpp>
 
 using namespace perdure;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <perdure/runtime/history.hpp>
+#include <perdure/runtime/conversation.hpp>
 #include <perdure/runtime/runtime.hpp>
 #include <perdure/store/store.hpp>
 

@@ -9,7 +9,6 @@
 
 #include <perdure/adapters/saver.hpp>
 #include <perdure/core/json.hpp>
-#include <perdure/core/raw_json.hpp>
 #include <perdure/core/sha256.hpp>
 
 using namespace perdure;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <perdure/runtime/history.hpp>
-#include <perdure/runtime/mail.hpp>
+#include <perdure/runtime/conversation.hpp>
 #include <perdure/runtime/runtime.hpp>
+#include <perdure/runtime/session.hpp>
 #include <perdure/store/store.hpp>
 
 using namespace perdure;

@@ -13,7 +13,6 @@
 
 #include <perdure/agent/permissions.hpp>
 #include <perdure/agent/secrets.hpp>
-#include <perdure/agent/toolbox.hpp>
 #include <perdure/agent/tools.hpp>
 #include <perdure/runtime/runtime.hpp>
 #include <perdure/store/store.hpp>

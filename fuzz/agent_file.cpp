@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <string>
 
-#include "perdure/agent/agent_factory.hpp"
 #include "perdure/core/error.hpp"
 #include "target.hpp"
 

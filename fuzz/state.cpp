@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/history.hpp"
 #include "perdure/store/log.hpp"
 #include "target.hpp"
 

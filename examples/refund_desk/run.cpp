@@ -15,9 +15,8 @@
 #include <vector>
 
 #include <perdure/agent/agent.hpp>
-#include <perdure/agent/agent_factory.hpp>
 #include <perdure/agent/agent_file.hpp>
-#include <perdure/core/id_source.hpp>
+#include <perdure/core/id.hpp>
 #include <perdure/store/store.hpp>
 
 using namespace perdure;

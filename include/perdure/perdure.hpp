@@ -10,26 +10,20 @@
 
 // A store.
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/copy.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 
 // Sessions under a loop of your own.
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/history.hpp"
-#include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 
 // Agents.
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/providers.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 // IWYU pragma: end_exports

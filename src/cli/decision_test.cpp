@@ -11,7 +11,6 @@
 #include "doubles/must.hpp"
 #include "fixture.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/mail.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

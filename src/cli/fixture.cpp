@@ -14,7 +14,6 @@
 #include "doubles/places.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 

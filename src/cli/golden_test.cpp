@@ -28,7 +28,7 @@
 #include "doubles/must.hpp"
 #include "doubles/places.hpp"
 #include "fixture.hpp"
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"

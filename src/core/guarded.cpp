@@ -1,6 +1,6 @@
 // What was thrown is looked at by throwing it again, so that one place knows all kinds of it.
 
-#include "perdure/core/guarded.hpp"
+#include "core/api/guarded.hpp"
 
 #include <exception>
 #include <memory>
@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

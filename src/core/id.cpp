@@ -35,7 +35,6 @@
 #include <unistd.h>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "random_ids.hpp"
 #include "require.hpp"

@@ -1,7 +1,5 @@
 // Fresh ids: order, uniqueness across threads and fork(), and their text.
 
-#include "perdure/core/id_source.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

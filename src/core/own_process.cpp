@@ -1,6 +1,6 @@
 // The process is asked each time: no handler of fork(2) has to be there for it.
 
-#include "perdure/core/own_process.hpp"
+#include "core/api/own_process.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

@@ -1,6 +1,6 @@
 // Slices of JSON text. Splitting reads the whole text, so a slice is JSON too.
 
-#include "perdure/core/raw_json.hpp"
+#include "core/api/raw_json.hpp"
 
 #include <cstddef>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // JSON text in slices: nothing of it is lost, and nothing else is taken for JSON.
 
-#include "perdure/core/raw_json.hpp"
+#include "core/api/raw_json.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

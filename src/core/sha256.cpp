@@ -6,7 +6,7 @@
 // These calls fail only when memory is gone or the library has no SHA-256; there
 // is no way on from either, so they stop the process.
 
-#include "perdure/core/sha256.hpp"
+#include "core/api/sha256.hpp"
 
 #include <array>
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "perdure/core/sha256.hpp"
 #include "require.hpp"
 
 namespace perdure {

@@ -10,6 +10,8 @@
 #include <rapidcheck/gtest.h>
 #include <utility>
 
+#include "core/api/sha256.hpp"
+
 namespace perdure {
 namespace {
 

@@ -11,10 +11,11 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "rules/chain.hpp"
 
 namespace perdure {

@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/guarded.hpp"
+#include "core/api/own_process.hpp"
 #include "memory/memory_store.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/address.hpp"

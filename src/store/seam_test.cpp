@@ -8,8 +8,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/blobs.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 namespace {

@@ -12,11 +12,10 @@
 
 #include "doubles/must.hpp"
 #include "doubles/watched_store.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
-#include "perdure/agent/toolbox.hpp"
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 

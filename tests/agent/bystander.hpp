@@ -13,7 +13,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/session.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 

@@ -16,11 +16,9 @@
 
 #include "agent/task.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "agent/task.hpp"
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/tool.hpp"
 

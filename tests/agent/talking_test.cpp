@@ -19,7 +19,6 @@
 #include "models/model_server.hpp"
 #include "models/request_check.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/history.hpp"
 #include "perdure/runtime/state.hpp"
 #include "tools/fifo.hpp"
 

@@ -15,7 +15,7 @@
 #include "doubles/temp_folder.hpp"
 #include "models/model_server.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/writer/session_writer.hpp"

@@ -8,7 +8,6 @@
 
 #include "agent/letter.hpp"
 #include "agent/order.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/tool.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/state.hpp"

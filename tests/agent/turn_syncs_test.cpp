@@ -18,9 +18,7 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
-#include "perdure/agent/toolbox.hpp"
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 

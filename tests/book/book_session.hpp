@@ -17,7 +17,7 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -1,4 +1,4 @@
-// blobs.hpp made executable.
+// Blobs (store.hpp) made executable.
 
 #include <limits>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// commit.hpp and Store::commit made executable: what a batch does. What is refused is in
+// Store::commit made executable: what a batch does. What is refused is in
 // checks_test.cpp, calls are in ledger_test.cpp, lines in branch_and_fork_test.cpp.
 
 #include "contract/store_contract.hpp"

@@ -3,7 +3,7 @@
 
 #include "contract/store_contract.hpp"
 #include "contract/transfer_contract.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 namespace {

@@ -1,4 +1,4 @@
-// inbox.hpp made executable.
+// Inbox (store.hpp) made executable.
 
 #include "contract/store_contract.hpp"
 

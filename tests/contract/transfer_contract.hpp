@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "contract/store_contract.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 

@@ -1,4 +1,4 @@
-// upkeep.hpp and open.hpp made executable.
+// upkeep.hpp and open_store made executable.
 
 #include <fstream>
 

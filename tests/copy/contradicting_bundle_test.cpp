@@ -21,13 +21,12 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 namespace {

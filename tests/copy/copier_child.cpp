@@ -14,7 +14,7 @@
 #include "doubles/counting_vfs.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/kill_switch.hpp"
-#include "perdure/store/copy.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 
 namespace {

@@ -27,7 +27,7 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/copy.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

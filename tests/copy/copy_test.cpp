@@ -1,7 +1,5 @@
-// copy.hpp made executable: from every backend into every backend, and between a file and a server in
+// bundle.hpp made executable: from every backend into every backend, and between a file and a server in
 // each of its forms.
-
-#include "perdure/store/copy.hpp"
 
 #include <algorithm>
 #include <gmock/gmock.h>
@@ -19,6 +17,7 @@
 #include "doubles/difference.hpp"
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
+#include "perdure/store/bundle.hpp"
 
 namespace perdure {
 namespace {

@@ -16,7 +16,7 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
-#include "perdure/store/copy.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "store/sqlite/engine/connection.hpp"

@@ -17,7 +17,6 @@
 #include "doubles/must.hpp"
 #include "doubles/part_files.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/copy.hpp"
 #include "perdure/store/log.hpp"
 
 namespace perdure {

@@ -12,7 +12,7 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/copy.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

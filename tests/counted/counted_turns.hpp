@@ -17,7 +17,6 @@
 #include "doubles/step_counter.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"

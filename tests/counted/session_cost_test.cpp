@@ -10,7 +10,6 @@
 #include "counted/counted_turns.hpp"
 #include "doubles/must.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

@@ -10,9 +10,9 @@
 #include "counted/counted_turns.hpp"
 #include "doubles/must.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 
 namespace perdure {

@@ -16,7 +16,7 @@
 #include <string>
 #include <unistd.h>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/store.hpp"
 
 namespace {

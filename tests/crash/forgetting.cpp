@@ -9,7 +9,7 @@
 
 #include "contract/describe.hpp"
 #include "doubles/must.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/log.hpp"
 #include "property/history_model.hpp"
 

@@ -14,7 +14,7 @@
 #include "doubles/must.hpp"
 #include "doubles/part_files.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"

@@ -10,7 +10,7 @@
 #include <functional>
 #include <utility>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 
 namespace perdure {
 

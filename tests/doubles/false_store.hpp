@@ -11,6 +11,7 @@
 
 #include "doubles/watched_store.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 

@@ -9,10 +9,9 @@
 
 #include "crash/child_process.hpp"
 #include "doubles/must.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"

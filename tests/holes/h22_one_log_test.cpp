@@ -9,7 +9,7 @@
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"

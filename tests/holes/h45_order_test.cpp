@@ -12,7 +12,7 @@
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
 #include "perdure/adapters/saver.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -11,10 +11,9 @@
 
 #include "models/streams.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 

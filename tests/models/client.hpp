@@ -12,8 +12,7 @@
 
 #include "models/streams.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 

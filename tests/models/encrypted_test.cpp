@@ -12,7 +12,6 @@
 #include "models/model_server.hpp"
 #include "models/tls_front.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
 

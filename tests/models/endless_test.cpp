@@ -13,7 +13,6 @@
 #include "models/client.hpp"
 #include "models/model_server.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
 #include "perdure/runtime/conversation.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 
 #include "doubles/next_format.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/engine/schema.hpp"
 #include "store/sqlite/sqlite_store.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/store.hpp"
 #include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/engine/schema.hpp"

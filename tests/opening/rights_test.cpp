@@ -11,7 +11,7 @@
 
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"

@@ -13,8 +13,8 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_server.hpp"
-#include "perdure/agent/turn.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -14,7 +14,7 @@
 #include "damage/sample.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/statements.hpp"
 

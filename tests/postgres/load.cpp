@@ -15,7 +15,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 

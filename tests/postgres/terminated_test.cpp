@@ -14,7 +14,6 @@
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_wait.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"

@@ -16,7 +16,7 @@
 #include "doubles/must.hpp"
 #include "doubles/power_vfs.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/store.hpp"
 #include "power/sweep.hpp"
 #include "store/sqlite/sqlite_store.hpp"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 

@@ -15,7 +15,7 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "doubles/vfs_shim.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 

@@ -13,7 +13,7 @@
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/adapters/saver.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "saver/open_saver_at.hpp"
 #include "saver/wrong_savers.hpp"
 

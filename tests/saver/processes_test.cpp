@@ -14,7 +14,7 @@
 #include "crash/child_process.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/growing_state.hpp"
 #include "saver/open_saver_at.hpp"

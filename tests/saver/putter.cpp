@@ -17,7 +17,7 @@
 
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "saver/growing_state.hpp"
 #include "saver/open_saver_at.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "counted/counted_store.hpp"
 #include "perdure/adapters/saver.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -10,7 +10,7 @@
 
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 
 namespace perdure {
 

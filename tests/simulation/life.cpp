@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/sha256.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/history.hpp"
-#include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "simulation/chance.hpp"

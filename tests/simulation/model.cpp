@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/ledger.hpp"
 #include "property/dice.hpp"

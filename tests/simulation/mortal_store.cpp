@@ -12,10 +12,10 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure::simulation {
 namespace {

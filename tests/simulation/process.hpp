@@ -11,7 +11,6 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/store.hpp"

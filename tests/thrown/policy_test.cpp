@@ -2,8 +2,6 @@
 // for, its calls and their outcomes are in the log when another process takes the session up; what
 // nobody allowed has not run.
 
-#include "perdure/runtime/policy.hpp"
-
 #include <cstdint>
 #include <fmt/format.h>
 #include <functional>
@@ -23,8 +21,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"

@@ -21,7 +21,6 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/copy.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "thrown/throwing.hpp"

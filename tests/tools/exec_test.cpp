@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"

@@ -27,7 +27,6 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/copy.hpp"
 #include "perdure/store/store.hpp"
 #include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/engine/schema.hpp"

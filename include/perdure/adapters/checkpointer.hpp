@@ -29,10 +29,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/own_process.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -172,7 +169,8 @@ class Checkpointer {
   [[nodiscard]] static const RawJson& no_messages();
 
   struct Parts;
-  OwnProcessPtr<Parts> parts_;
+  // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
+  std::shared_ptr<Parts> parts_;
 };
 
 /// What a session held at a point, also one that another process has. Its calls are not in it.

@@ -25,10 +25,8 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/core/own_process.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
 
@@ -51,10 +49,7 @@ class CheckpointSaver {
 
     /// Fails, if it has to be fetched: `not_found` if the checkpoint is gone meanwhile;
     /// `corrupted`; `unavailable`, also if `fetch` throws.
-    [[nodiscard]] Result<RawJson> read() const {
-      if (json_) return *json_;
-      return guarded("the state's `fetch`", fetch_);
-    }
+    [[nodiscard]] Result<RawJson> read() const;
     /// Whether read() needs no storage and cannot fail.
     [[nodiscard]] bool is_in_hand() const { return json_ != nullptr; }
 
@@ -219,7 +214,8 @@ class StoreSaver : public CheckpointSaver {
 
  private:
   struct Parts;
-  OwnProcessPtr<Parts> parts_;
+  // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
+  std::shared_ptr<Parts> parts_;
 };
 
 /// Lost with the object.

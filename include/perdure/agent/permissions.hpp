@@ -20,7 +20,7 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"
@@ -34,7 +34,7 @@ struct PermitRule {
   /// For tools: a name, `*` stands for any letters ("mcp__files__*"). For paths: `*` and `?` stay
   /// within a part, `**` is any parts ("src/**" is src and all below it). Relative patterns are
   /// for names within the agent's roots, absolute ones for whole paths; a path has both
-  /// (toolbox.hpp), however it was written.
+  /// (tools.hpp), however it was written.
   std::string pattern{};
   Permit permit = Permit::ask;
 };

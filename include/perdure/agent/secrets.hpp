@@ -11,9 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure {
@@ -23,11 +22,8 @@ namespace perdure {
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// Empty also if there is no environment. Fails: `unavailable` if it throws.
-[[nodiscard]] inline Result<std::optional<std::string>> read_variable(
-    const Environment& environment, const std::string& name) {
-  if (!environment) return std::nullopt;
-  return guarded("the environment", [&] { return environment(name); });
-}
+[[nodiscard]] Result<std::optional<std::string>> read_variable(const Environment& environment,
+                                                               const std::string& name);
 
 // A key that opens an account, in a type that does not let it slip out.
 //

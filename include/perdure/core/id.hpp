@@ -1,16 +1,17 @@
-// Names of things: ids as distinct types, and the rule that every name keeps.
+// Names of things: ids as distinct types, where fresh ones come from, and the rule that every name keeps.
 //
-// An id is text. Perdure mints its own (id_source.hpp), and a caller may bring
-// ids from elsewhere: any 1 to 128 bytes of valid UTF-8 without control
-// characters (U+0000 to U+001F, U+007F to U+009F) and without a space at either
-// end. Comparison is by bytes; no case folding, no normalisation.
+// An id is text. Perdure mints its own, and a caller may bring ids from elsewhere: any 1 to 128 bytes
+// of valid UTF-8 without control characters (U+0000 to U+001F, U+007F to U+009F) and without a space
+// at either end. Comparison is by bytes; no case folding, no normalisation.
 //
 // The tag makes a WorkerId where a SessionId belongs a compile error.
 
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -20,7 +21,26 @@
 
 namespace perdure {
 
-class IdSource;
+/// 128 bits, most significant byte first.
+using RawId = std::array<std::uint8_t, 16>;
+
+/// Thread safety: any thread, any time. Where next() throws, a random id is used.
+class IdSource {
+ public:
+  virtual ~IdSource();
+
+  /// A value never given before, here or by any other source of the same kind. Within one process
+  /// each later value sorts after every earlier one.
+  [[nodiscard]] virtual RawId next() = 0;
+};
+
+/// UUIDs of version 7: milliseconds of wall time, a counter that keeps the order when the clock
+/// stands still or steps back, and fresh bits from the kernel in every id, so that processes that
+/// never met (or were one before a fork()) do not collide. Lives for ever.
+[[nodiscard]] IdSource& random_ids();
+
+/// 26 characters of lower-case Crockford base32. Texts sort as the bytes do.
+[[nodiscard]] std::string to_base32(const RawId& raw);
 
 inline constexpr std::size_t id_bytes_max = 128;
 
@@ -58,6 +78,12 @@ class Id {
 
   std::string text_;
 };
+
+/// `mint<SessionTag>(ids)` is "ses_01k…": the tag's prefix and the text of a fresh RawId.
+template <class Tag>
+[[nodiscard]] Id<Tag> mint(IdSource& source) {
+  return Id<Tag>(std::string(Tag::prefix) + to_base32(source.next()));
+}
 
 struct SessionTag {
   static constexpr std::string_view prefix = "ses_";

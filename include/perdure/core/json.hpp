@@ -197,4 +197,29 @@ Result<Json> Json::get(std::string_view key) const;
 /// Whether parse_json would read it. Builds nothing and is fast: every body written passes it.
 [[nodiscard]] bool is_json(std::string_view text);
 
+// JSON text that is never rewritten: what a provider signed, or a newer version wrote, comes back as it
+// was, white space, escapes and all.
+
+/// Text that is JSON. A value type.
+class RawJson {
+ public:
+  /// `null`.
+  RawJson() = default;
+
+  /// Fails: `invalid_argument`, as parse_json does.
+  [[nodiscard]] static Result<RawJson> from_text(std::string text);
+  [[nodiscard]] static RawJson from_value(const Json& value);
+
+  /// Exactly what was given.
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] Json value() const;
+
+  bool operator==(const RawJson&) const = default;
+
+ private:
+  explicit RawJson(std::string text) : text_(std::move(text)) {}
+
+  std::string text_ = "null";
+};
+
 }  // namespace perdure

@@ -25,7 +25,7 @@ using Timestamp = std::chrono::sys_time<Duration>;
 /// Time since the machine started, sleep included.
 using Uptime = Duration;
 
-/// Thread safety: any thread, any time. If one throws, time goes on from its last answer (guarded.hpp).
+/// Thread safety: any thread, any time. If one throws, time goes on from its last answer.
 class Clock {
  public:
   virtual ~Clock();

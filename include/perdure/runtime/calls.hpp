@@ -16,17 +16,13 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 
 namespace perdure {
-
-struct State;
 
 /// From lax to strict.
 enum class Permit : std::uint8_t { allow, ask, deny };
@@ -186,25 +182,6 @@ class ToolProgress {
  private:
   Tell tell_;
 };
-
-/// A plan that replaces the present one; a note that is set or deleted, of text up to
-/// scratch_inline_bytes_max.
-using SessionChange = std::variant<Plan, ScratchEntry>;
-
-/// The answer to a call that its own session answers: a plan that changes, a note that is kept, a
-/// question that a person has answered. Nothing happens outside the session, so nothing can be in
-/// doubt: the answer is computed from the state when the outcome is recorded, and its changes are in
-/// the same commit. After a crash before that, it is computed again.
-struct SessionAnswer {
-  std::string content{};
-  bool is_error = false;
-  std::vector<SessionChange> changes{};
-};
-
-/// Pure: the same state gets the same answer. It may be called any number of times. If it throws, the
-/// answer is an error.
-using AnswerFunction =
-    std::function<SessionAnswer(const State& state, Position call, const Json& args)>;
 
 /// While it lives, this thread runs code that a session calls (a tool, its verify, a policy, a provider,
 /// an observer) and that the given lease holds. If that code opened the same session and waited for

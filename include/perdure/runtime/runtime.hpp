@@ -19,23 +19,162 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
 
 class Worker;
+
+// What is done about the calls that an earlier process left without an outcome: per call an action and
+// a reason. The dispatcher, a resume, its dry run and what a program prints go by the same decisions.
+
+enum class CallAction : std::uint8_t {
+  run,           ///< It was not made yet.
+  replay,        ///< It is not made: it is done once, and another call did it.
+  run_again,     ///< It did nothing, or does it once for one key, or a person decided so.
+  verify,        ///< Its tool is asked whether it took effect.
+  settle,        ///< Verify said that it took effect.
+  wait,          ///< Nothing is done until a time, or until something changes.
+  ask_approval,  ///< A person has to allow it.
+  ask,           ///< A person has to decide how it ended; or the policy threw when it was asked.
+  tell_model,    ///< The model is told that its outcome is unknown, or was told before.
+  refuse,        ///< It was never made, and is not: it is forbidden, or its tool is gone.
+  give_up,       ///< It only reads, and is not made again: it has failed.
+};
+
+struct PlannedCall {
+  Call call{};
+  CallAction action = CallAction::ask;
+  std::string why{};
+  std::optional<Timestamp> until{};  ///< Of `wait`.
+};
+
+struct RecoveryPlan {
+  /// What is done first about each call of the session without an outcome, in their order. What a tool
+  /// will say when it is asked, and what of a dead process still runs, is not known before.
+  std::vector<PlannedCall> calls{};
+  /// Calls without an outcome of the sessions that a fork shares its log with. They are not the fork's
+  /// to make again, to verify or to settle.
+  std::vector<Call> inherited{};
+  /// A response may have been lost: the model is asked again, and what was reserved counts as spent.
+  bool asks_model_again = false;
+};
+
+/// What a plan goes by.
+struct RecoveryRules {
+  const Tools* tools = nullptr;  ///< Null: the agent is not known, and effect classes alone tell.
+  const Policy& policy;
+  Timestamp now{};
+};
+
+/// What a new owner would do first; does nothing. `row` and `state` are of one session, just read.
+/// Fails: as the store's readers.
+[[nodiscard]] Result<RecoveryPlan> plan_recovery(Store& store, const SessionSummary& row,
+                                                 const State& state, const RecoveryRules& rules);
+
+/// Whether the model may have been asked, and its response is not recorded. A request that was written
+/// ahead of calls was not sent if the log does not say so, and the store lost nothing since.
+/// Fails: as Upkeep::loss_token.
+[[nodiscard]] Result<bool> has_lost_a_response(Store& store, const SessionSummary& row,
+                                               const State& state);
+
+// Looking at a session without its lease: its line, its state, and what a fork of it would do again.
+// Whoever runs it goes on meanwhile, and is not disturbed.
+
+/// Hands every entry up to the point to `take`, each once, in order, a page at a time. The head is
+/// the one there was when it began: between two pages the owner may leave the line.
+/// Fails: as Log::read; as `take`; `unavailable` if it throws.
+[[nodiscard]] Result<void> read_line(Store& store, const SessionId& session, Point as_of,
+                                     const std::function<Result<void>(Entry&)>& take);
+
+/// The state as of a point, of any session. A plan that a later one replaced is not looked into: if
+/// it cannot be read, `skipped` does not say so.
+/// Fails: as Log::read.
+[[nodiscard]] Result<State> read_state(Store& store, const SessionId& session, Point as_of);
+
+/// Positions of what the state lacks because the store is damaged: entries that cannot be read, and
+/// calls of the session whose record in the ledger is gone. What was erased is not damaged.
+/// Fails: as Ledger::read.
+[[nodiscard]] Result<std::vector<Position>> find_damage(Store& store, const SessionId& session,
+                                                        const State& state);
+
+/// Whether an open request of a log that was read just now is known not to have been sent: it was only
+/// written ahead, and nothing that the log said since can have been lost.
+/// Fails: as Upkeep::loss_token.
+[[nodiscard]] Result<bool> is_known_unsent(Store& store, const Request& request);
+
+/// What a fork does about a call that the response at its point asks for, and that has no outcome
+/// there.
+enum class Carried : std::uint8_t {
+  runs,     ///< It is a new call of the fork, with a key and an approval of its own.
+  replays,  ///< So, but it is done once, and was done: the fork gets that result.
+  told,  ///< Its session has begun it, and does not know its outcome, or gave it up. It is not run
+         ///< in the fork, and the model is told what is known.
+  refused,  ///< It was refused as soon as it was asked for, and is here for the same reason.
+};
+[[nodiscard]] std::string_view to_string(Carried as);
+
+struct CarriedCall {
+  Call call{};  ///< As the session that issued it has it; without one if that is gone.
+  Carried as = Carried::told;
+  Position position = 0;  ///< Of the fork's own call; 0: it has none, or is only foreseen.
+};
+
+struct Forked {
+  SessionId id{};         ///< Empty: it is only foreseen.
+  Position position = 0;  ///< The last one that it shares.
+  /// What it does first, in this order: as soon as its calls are run.
+  std::vector<CarriedCall> calls{};
+  /// Calls of the session after the point that took or may have taken effect: if the model asks for
+  /// them again, they are made again.
+  std::vector<Call> effects_after{};
+};
+
+/// What Runtime::fork would do now; does nothing.
+/// Fails: as read_state; as Ledger::list.
+[[nodiscard]] Result<Forked> foresee_fork(Store& store, const SessionId& from, Point at,
+                                          bool fresh_effects = false);
+
+/// Calls that were asked for after the position, took or may have taken effect, and would be made
+/// again by a fork made there whose model asks for them again. Of a fork also those of its parents.
+/// Fails: as Ledger::list.
+[[nodiscard]] Result<std::vector<Call>> effects_after(Store& store, const SessionId& session,
+                                                      Position position);
+
+/// Where a line has come to: how many turns have ended, and how many steps of the next are done.
+struct StepNumber {
+  std::int64_t turn = 0;  ///< Of the turn that the entry belongs to, from 1.
+  std::int64_t step = 0;  ///< 0: no step of it is done yet.
+  bool operator==(const StepNumber&) const = default;
+};
+
+/// Numbers the entries of a line, told one after the other.
+class StepCounter {
+ public:
+  /// A step, or the end of a turn, has the number that it completes.
+  StepNumber take(const Entry& entry);
+
+ private:
+  StepNumber now_{.turn = 1};
+  bool has_ended_ = false;
+};
+
+/// The position right after a turn (no step), after a step of it, or, for step 0, after what opened
+/// it. What the same commit says of plan and money is included.
+/// Fails: `not_found` if the line to the head has not come so far; as Log::read.
+[[nodiscard]] Result<Position> find_step(Store& store, const SessionId& session, std::int64_t turn,
+                                         std::optional<std::int64_t> step);
+
+// Beginning sessions and taking them up.
 
 struct RuntimeOptions {
   std::string host{};    ///< As others are told who holds a session; empty: this machine's name.
@@ -183,7 +322,8 @@ class Runtime {
 
   Store& store_;
   const RuntimeOptions options_;
-  OwnProcessPtr<Worker> worker_;
+  // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
+  std::shared_ptr<Worker> worker_;
 };
 
 }  // namespace perdure

@@ -26,20 +26,17 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/recovery.hpp"
-#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
+
 struct SessionParts;
 
 /// A model is about to be asked.
@@ -116,14 +113,14 @@ class Session {
   /// Returns the new number. Fails: `invalid_argument` for a bad name, or beyond 64 bits.
   Result<std::int64_t> count(const std::string& counter, std::int64_t by = 1);
 
-  /// A note beside the conversation (session_values.hpp): any bytes, as a blob if they are many.
+  /// A note beside the conversation (state.hpp): any bytes, as a blob if they are many.
   /// Fails: `invalid_argument` for a bad key, or beyond scratch_value_bytes_max.
   Result<void> set_scratch(const std::string& key, const std::string& text);
   /// A key that is not there is not an error. Fails: as set_scratch.
   Result<void> erase_scratch(const std::string& key);
   /// Fails: as Blobs::get.
   [[nodiscard]] Result<std::optional<std::string>> find_scratch(const std::string& key) const;
-  /// Takes in what was edited by hand in the session's folder beneath `root` (session_values.hpp).
+  /// Takes in what was edited by hand in the session's folder beneath `root` (state.hpp).
   /// Returns what is wrong with the folder, in words; empty: nothing is.
   /// Fails: as Store::commit, Log::read.
   Result<std::string> read_scratch_folder(const std::string& root);
@@ -230,7 +227,42 @@ class Session {
   [[nodiscard]] SessionParts& parts() { return *parts_; }
 
  private:
-  OwnProcessPtr<SessionParts> parts_;
+  // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
+  std::shared_ptr<SessionParts> parts_;
 };
+
+// What others may leave in a session's inbox, from any process, without its lease.
+//
+// The owner takes it in at the next occasion (Session::take_inbox): it is moved to the log and
+// takes effect in one commit, once. What cannot be done any more (a call that was settled
+// meanwhile) is moved all the same, and changes nothing.
+
+/// Leaves mail for one session. `who` and `why` are recorded with it. Each method may be repeated
+/// under the same id: it counts once.
+class Mail {
+ public:
+  /// `store` must outlive it.
+  Mail(Store& store, SessionId session) : store_(store), session_(std::move(session)) {}
+
+  // Each fails as Inbox::post.
+  Result<void> say(const MessageId& id, const Message& message);
+  /// To allow a call that somebody has denied changes nothing, unless it `overrules` the denial.
+  Result<void> approve(const MessageId& id, Position call, bool allow, const std::string& who,
+                       const std::string& why, bool overrules = false);
+  Result<void> resolve(const MessageId& id, Position call, const Decision& decision);
+  Result<void> pause(const MessageId& id, const std::string& who, const std::string& why);
+  Result<void> cancel(const MessageId& id, const std::string& who, const std::string& why);
+  /// A child tells its parent how it ended.
+  Result<void> child_result(const MessageId& id, const ChildEnd& end);
+
+ private:
+  Result<void> post(const MessageId& id, std::string_view kind, const Json& body);
+
+  Store& store_;
+  SessionId session_;
+};
+
+/// Whether a session that takes it in rests: a turn that runs need not come to its end first.
+[[nodiscard]] bool stops_a_turn(const InboxMessage& mail);
 
 }  // namespace perdure

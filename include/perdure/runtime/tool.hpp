@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -21,6 +22,8 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 
@@ -46,6 +49,25 @@ enum class Repeat : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(Repeat repeat);
 [[nodiscard]] std::optional<Repeat> repeat_from(std::string_view text);
+
+/// A plan that replaces the present one; a note that is set or deleted, of text up to
+/// scratch_inline_bytes_max.
+using SessionChange = std::variant<Plan, ScratchEntry>;
+
+/// The answer to a call that its own session answers: a plan that changes, a note that is kept, a
+/// question that a person has answered. Nothing happens outside the session, so nothing can be in
+/// doubt: the answer is computed from the state when the outcome is recorded, and its changes are in
+/// the same commit. After a crash before that, it is computed again.
+struct SessionAnswer {
+  std::string content{};
+  bool is_error = false;
+  std::vector<SessionChange> changes{};
+};
+
+/// Pure: the same state gets the same answer. It may be called any number of times. If it throws, the
+/// answer is an error.
+using AnswerFunction =
+    std::function<SessionAnswer(const State& state, Position call, const Json& args)>;
 
 /// What a run of a tool knows about itself.
 struct CallContext {
@@ -153,7 +175,7 @@ struct Tool {
   /// verified, asked about, told of or resolved; within `verify_timeout`. Nothing left is no error.
   /// Fails or throws: something may still run; then it is not verified, but asked about or told of.
   std::function<Result<void>(const LeftoverContext&)> end_leftovers{};
-  /// Instead of run and verify, for a tool that touches nothing but its session (calls.hpp).
+  /// Instead of run and verify, for a tool that touches nothing but its session.
   AnswerFunction answer{};
 };
 
@@ -185,5 +207,56 @@ class Tools {
 /// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt still
 /// runs; `unsupported` if its tool cannot be asked; as Store::commit.
 [[nodiscard]] Result<Verdict> verify_call(Session& session, Position call);
+
+// What a session does by itself, and what it waits for.
+
+/// About a call of which nobody can tell whether it took effect.
+enum class OnDoubt : std::uint8_t {
+  ask,  ///< The session waits until somebody resolves it.
+  /// The model is told that the outcome is unknown, and goes on; further calls of that tool are
+  /// refused until it is resolved (Tool::blocking).
+  tell_model,
+};
+
+/// When a session names its head by itself. Whatever is chosen, everything committed is there
+/// after a crash of the process, and intents are always synced.
+struct Cadence {
+  enum class At : std::uint8_t {
+    turn,    ///< At the end of every turn.
+    call,    ///< After every call as well.
+    period,  ///< At the end of a turn once `turns` or `time` have passed; what lies between is
+             ///< synced with the next intent, or then.
+  };
+  At at = At::turn;
+  std::int64_t turns = 10;
+  Duration time{60'000};
+};
+
+/// A call that a response asks for.
+struct ProposedCall {
+  const Message& response;
+  std::size_t block = 0;  ///< Which of its blocks; a tool_call.
+  /// Of the response; 0: it is about to be recorded, after all of the state.
+  Position message = 0;
+  const Tool* tool = nullptr;  ///< Of that name; null: the session has none.
+
+  [[nodiscard]] const ToolCallBlock& call() const {
+    return std::get<ToolCallBlock>(response.blocks[block]);
+  }
+};
+
+struct Policy {
+  OnDoubt on_doubt = OnDoubt::ask;
+  /// Whether a call may be made; empty: every call may. Asked when the response is recorded, also about
+  /// unknown tools and arguments that are not JSON; the answer is recorded with the call's intent. Asked
+  /// again before each dispatch after that, where it may only narrow what is recorded: what is denied
+  /// since is not run, and a call that needed approval still needs it. If it throws, the call waits
+  /// unmade, and run_calls fails until it does not.
+  std::function<PermitDecision(const State& state, const ProposedCall& call)> permit{};
+  Cadence cadence{};
+  /// A tool that is asked to stop, by whoever runs the calls or because its time is over, is waited
+  /// for so long; then its call is in doubt, until it comes back.
+  Duration stop_patience{10'000};
+};
 
 }  // namespace perdure

@@ -66,7 +66,7 @@ struct BlobRef {
 /// What an entry or an inbox message carries, byte for byte. Text that is JSON is labelled `json`, so
 /// that a person with a database shell can read it; anything else is labelled `bytes` and kept just
 /// the same: it may have been paid for. A body too large to travel with its entry is a reference to a
-/// blob (blobs.hpp).
+/// blob (store.hpp).
 class Body {
  public:
   /// An empty body, codec `bytes`.

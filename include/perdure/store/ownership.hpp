@@ -24,7 +24,13 @@ namespace perdure {
 using Fence = std::uint64_t;
 /// Of the worker that creates a session.
 inline constexpr Fence first_fence = 1;
-enum class Sync : std::uint8_t;  // In commit.hpp, which builds on this header.
+
+enum class Sync : std::uint8_t {
+  now,  ///< On disk when commit returns.
+  /// Survives the process at once, the machine from the next sync on. A batch that
+  /// intends or dispatches a call is synced now all the same.
+  later,
+};
 
 /// Says of a session: `worker` is the only one to write, until outdated.
 struct Lease {
@@ -97,7 +103,7 @@ class Ownership {
   /// place as subject: it runs there; `lease_lost` if `worker` itself is not live; else
   /// `lease_held` while another worker's lease is live, with that worker as subject.
   [[nodiscard]] virtual Result<Lease> acquire(const SessionId& session, const WorkerId& worker,
-                                              Sync sync = Sync{}) = 0;
+                                              Sync sync = Sync::now) = 0;
 
   /// Gives the session up. A lease that is outdated already is not an error.
   [[nodiscard]] virtual Result<void> release(const Lease& lease) = 0;

@@ -72,7 +72,7 @@ struct SessionSummary {
   std::int64_t attention = 0;  ///< Calls of this session in doubt.
   /// Came out of a backup or a salvage; until a commit sets the status.
   bool restored = false;
-  /// The store it was moved to (copy.hpp); empty: it is here. One that was moved can be read and
+  /// The store it was moved to (bundle.hpp); empty: it is here. One that was moved can be read and
   /// removed, and nothing else.
   std::string moved_to{};
   std::uint64_t revision = 0;  ///< Rises with every change of this row.

@@ -21,23 +21,156 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/blobs.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
-#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 
 namespace perdure {
+
+class Transfer;
+
+// A commit: everything one step changes, in one atomic batch.
+
+/// Names the head that the batch leaves behind; its version is the next number.
+struct NewCheckpoint {
+  std::string reason{};
+  std::string label{};
+  std::string metadata = "{}";  ///< A JSON object.
+
+  bool operator==(const NewCheckpoint&) const = default;
+};
+
+struct StatusChange {
+  Status status = Status::active;
+  std::string wait_reason{};
+  std::optional<Timestamp> wake_at{};
+
+  bool operator==(const StatusChange&) const = default;
+};
+
+/// What a finished commit survives.
+enum class Durability : std::uint8_t {
+  full,     ///< The death of the process and of the machine.
+  process,  ///< The death of the process.
+};
+
+struct Batch {
+  BatchId id{};
+  Position expected_head = 0;
+  /// Goes on from this point of the session instead of its head: opens a new
+  /// line there, which becomes the active one and takes the entries.
+  std::optional<Point> branch_from{};
+  std::vector<NewEntry> entries{};
+  std::vector<CallChange> calls{};  ///< Applied in order, after the entries.
+  std::optional<NewCheckpoint> checkpoint{};
+  std::optional<StatusChange> status{};
+  std::optional<Annotation> annotation{};
+  std::vector<MessageId> consumed{};
+  std::vector<NewSession> children{};  ///< They see the batch applied.
+  Sync sync = Sync::now;
+
+  bool operator==(const Batch&) const = default;
+};
+
+/// A session that was created with its first batch, and is owned by whoever did.
+struct Created {
+  Lease lease{};
+  Receipt receipt{};
+
+  bool operator==(const Created&) const = default;
+};
+
+// Where others leave something for a session they do not own: approvals, answers,
+// resolutions, pause and cancel, user messages, results of children.
+//
+// Posting needs no lease. The owner moves a message into the log and names it as
+// consumed in the same commit, so it takes effect once.
+
+struct NewInboxMessage {
+  SessionId session{};
+  MessageId id{};
+  std::string kind{};
+  Body body{};
+
+  bool operator==(const NewInboxMessage&) const = default;
+};
+
+struct InboxMessage {
+  SessionId session{};
+  MessageId id{};
+  std::string kind{};
+  Body body{};
+  Timestamp at{};
+
+  bool operator==(const InboxMessage&) const = default;
+};
+
+/// Whether a message of that kind decides about calls, or says that nothing of them runs any more: an
+/// approval, a resolution, the note of a worker's end. They count only in the store they were posted to.
+[[nodiscard]] constexpr bool is_decision(std::string_view kind) {
+  return kind == "approve" || kind == "resolve" || kind == "ended_worker";
+}
+
+class Inbox {
+ public:
+  virtual ~Inbox() = default;
+
+  /// Leaves a message and makes a waiting session due. A second post under the
+  /// same id, consumed or not, changes nothing and is not an error.
+  /// Fails: `not_found` if the session does not exist; `conflict` if it is moved to another store, with
+  /// the place as subject: post it there; `invalid_argument`, also for a blob that was not put.
+  [[nodiscard]] virtual Result<void> post(const NewInboxMessage& message) = 0;
+
+  /// Messages not yet consumed, in order of arrival.
+  /// Fails: `not_found`; `invalid_argument` for a bad limit.
+  [[nodiscard]] virtual Result<std::vector<InboxMessage>> list(const SessionId& session,
+                                                               std::size_t limit) = 0;
+};
+
+// Bodies too large to travel with their entry, kept once by content.
+//
+// A blob is staged before the commit that names it. The same bytes are one blob,
+// however often they are put.
+
+class Blobs {
+ public:
+  virtual ~Blobs() = default;
+
+  /// Keeps the bytes and returns their name. Durable when it returns. From then on, also
+  /// if they were put before, they are not collected for a while.
+  /// Fails: `invalid_argument` beyond `blob_bytes_max`.
+  [[nodiscard]] virtual Result<BlobRef> put(std::string_view bytes) = 0;
+
+  /// The whole blob. Fails: `not_found`; `corrupted` if the bytes do not match their name.
+  [[nodiscard]] Result<std::string> get(const BlobRef& ref);
+
+  /// At most `size` bytes from `offset`; reading at or past the end is not an
+  /// error and gives fewer or none. Fails: `not_found`.
+  [[nodiscard]] virtual Result<std::string> read(const BlobRef& ref, std::uint64_t offset,
+                                                 std::uint64_t size) = 0;
+
+  /// Whether it is there, whatever its bytes.
+  [[nodiscard]] Result<bool> contains(const BlobRef& ref);
+};
+
+/// If the entry's body is a reference to a blob, puts the blob's text in its place. A blob that is
+/// missing or damaged makes the entry `damaged`: it is passed over, and the session stays readable.
+/// Entries that are not intact are left alone.
+/// Fails: as Blobs::get, except `not_found` and `corrupted`.
+[[nodiscard]] Result<void> load_blob(Blobs& blobs, Entry& entry);
+
+// The store itself.
 
 /// Counted since the store object was opened.
 struct StoreCounters {

@@ -15,7 +15,7 @@
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"

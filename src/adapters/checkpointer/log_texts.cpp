@@ -16,14 +16,13 @@
 #include <vector>
 
 #include "core/api/json_text.hpp"
+#include "core/api/raw_json.hpp"
 #include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/session_values.hpp"
-#include "perdure/store/blobs.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"

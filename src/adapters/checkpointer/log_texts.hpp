@@ -12,7 +12,7 @@
 
 #include "perdure/adapters/checkpointer.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 

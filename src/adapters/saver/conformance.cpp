@@ -14,11 +14,11 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/guarded.hpp"
 #include "core/api/json_text.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 
 namespace perdure::saver {
 

@@ -15,9 +15,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/raw_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/store/log.hpp"
 
 namespace perdure::saver {

@@ -10,15 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/raw_json.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"

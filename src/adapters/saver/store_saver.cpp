@@ -13,16 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/guarded.hpp"
+#include "core/api/own_process.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/own_process.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -242,6 +239,11 @@ CheckpointSaver::Checkpoint StoreSaver::Parts::listed(const Row& row,
           .metadata = row.metadata};
 }
 
+Result<RawJson> CheckpointSaver::State::read() const {
+  if (json_) return *json_;
+  return guarded("the state's `fetch`", fetch_);
+}
+
 StoreSaver::StoreSaver(std::shared_ptr<Store> store, const SaverOptions& options)
     : parts_(of_own_process(std::make_unique<Parts>(std::move(store), options))) {}
 
@@ -282,7 +284,7 @@ Result<CheckpointSaver::Checkpoint> StoreSaver::put(const std::string& thread_id
                 .state = std::make_shared<const RawJson>(std::move(state)),
                 .parent_id = parent_id,
                 .metadata = metadata};
-  if (auto here = parts_.get_deleter().process.check(); !here) return forward(here);
+  if (auto here = check_own_process(parts_); !here) return forward(here);
   const std::lock_guard order(parts_->order_of(thread_id));
   std::optional<Checkpoint> made;
   auto run = parts_->queue.run(parts_->new_session(*session),
@@ -322,7 +324,7 @@ Result<std::vector<CheckpointSaver::Checkpoint>> StoreSaver::list(
 Result<void> StoreSaver::remove(const std::string& thread_id) {
   auto session = session_of(thread_id);
   if (!session) return forward(session);
-  if (auto here = parts_.get_deleter().process.check(); !here) return here;
+  if (auto here = check_own_process(parts_); !here) return here;
   const std::lock_guard order(parts_->order_of(thread_id));
   parts_->recent.forget(thread_id);
   // Steps first: cut off in between, the thread is still there to be removed again.

@@ -14,11 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/raw_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "saver/delta.hpp"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"

@@ -5,10 +5,10 @@
 
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 
 namespace perdure {
 

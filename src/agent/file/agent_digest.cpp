@@ -11,11 +11,9 @@
 
 #include "core/api/json_text.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"

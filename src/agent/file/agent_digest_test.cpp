@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/core/error.hpp"
 

@@ -1,7 +1,5 @@
 // The paths of an agent file, made whole; and those that its tools keep away from.
 
-#include "perdure/agent/agent_factory.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -23,9 +21,7 @@
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"

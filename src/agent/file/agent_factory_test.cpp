@@ -1,7 +1,5 @@
 // What is made of an agent file.
 
-#include "perdure/agent/agent_factory.hpp"
-
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -19,15 +17,13 @@
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "agent/api/agent_text.hpp"
+#include "core/api/guarded.hpp"
 #include "core/api/text.hpp"
 #include "file/agent_schema.hpp"
 #include "file/sections.hpp"
 #include "file/yaml_document.hpp"
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure::agent_file {

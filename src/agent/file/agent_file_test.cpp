@@ -18,11 +18,9 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

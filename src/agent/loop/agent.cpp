@@ -12,27 +12,23 @@
 #include <vector>
 
 #include "agent/api/call_policy.hpp"
+#include "core/api/guarded.hpp"
+#include "core/api/own_process.hpp"
 #include "loop/agreed_changes.hpp"
 #include "loop/conversation.hpp"
 #include "loop/tool_watch.hpp"
 #include "loop/turn.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/read.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -97,20 +93,27 @@ Policy policy_of(const AgentSpec& spec) {
           .cadence = spec.cadence};
 }
 
+struct AgentSession::Held {
+  std::unique_ptr<Conversation> conversation{};  ///< From the first run on.
+};
+
 AgentSession::AgentSession(const AgentSpec& spec, AgentServices services, Session session)
-    : spec_(&spec), services_(std::move(services)), session_(std::move(session)) {}
+    : spec_(&spec),
+      services_(std::move(services)),
+      session_(std::move(session)),
+      held_(of_own_process(std::make_unique<Held>())) {}
 AgentSession::AgentSession(AgentSession&& other) noexcept = default;
 AgentSession& AgentSession::operator=(AgentSession&& other) noexcept = default;
 AgentSession::~AgentSession() = default;
 
 Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver& observer,
                                      const std::stop_token& stop) {
-  if (auto here = conversation_.get_deleter().process.check(); !here) return forward(here);
+  if (auto here = check_own_process(held_); !here) return forward(here);
   const OnBehalf on_behalf(session_.lease());
   if (!session_.state().setup) {
     if (auto set = session_.set(spec_->setup); !set) return forward(set);
   }
-  if (conversation_ == nullptr) {
+  if (held_->conversation == nullptr) {
     auto provider = guarded("the agent's `make_provider`",
                             [&] { return spec_->make_provider(*session_.state().setup); });
     if (!provider) return forward(provider);
@@ -118,7 +121,7 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver
       return fail(ErrorCode::invalid_argument,
                   "the agent's `make_provider` returned no provider: return one, or an error");
     }
-    conversation_ = of_own_process(std::make_unique<Conversation>(*std::move(provider)));
+    held_->conversation = std::make_unique<Conversation>(*std::move(provider));
   }
   if (input) {
     // Before it is sent for the first time: it must not change by being recorded.
@@ -129,7 +132,7 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver
   loop::Turn turn({.spec = *spec_,
                    .services = services_,
                    .session = session_,
-                   .conversation = *conversation_,
+                   .conversation = *held_->conversation,
                    .stop = stop});
   auto report = turn.run(std::move(input));
   if (spec_->scratchpad_folder.empty()) return report;

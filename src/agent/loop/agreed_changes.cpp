@@ -9,7 +9,7 @@
 
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure::loop {
 

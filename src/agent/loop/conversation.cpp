@@ -13,13 +13,13 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/guarded.hpp"
 #include "loop/marks.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/history.hpp"
 #include "perdure/runtime/state.hpp"
+#include "runtime/api/growing_history.hpp"
 
 namespace perdure {
 

@@ -15,8 +15,8 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/history.hpp"
 #include "perdure/runtime/state.hpp"
+#include "runtime/api/growing_history.hpp"
 
 namespace perdure {
 

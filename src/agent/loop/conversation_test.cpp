@@ -17,7 +17,6 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/history.hpp"
 #include "state/log_of.hpp"
 
 namespace perdure {

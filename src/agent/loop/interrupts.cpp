@@ -12,8 +12,7 @@
 #include <utility>
 
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/mail.hpp"
-#include "perdure/store/inbox.hpp"
+#include "perdure/runtime/session.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure::loop {

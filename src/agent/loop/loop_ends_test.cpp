@@ -10,11 +10,10 @@
 
 #include "doubles/must.hpp"
 #include "loop/loop_fixture.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/tools.hpp"
-#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/history.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"

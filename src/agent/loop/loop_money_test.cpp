@@ -14,13 +14,12 @@
 
 #include "doubles/must.hpp"
 #include "loop/loop_fixture.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
-#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/sessions.hpp"
 

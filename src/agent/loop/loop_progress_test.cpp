@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "loop/loop_fixture.hpp"
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "loop/loop_fixture.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/turn.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 

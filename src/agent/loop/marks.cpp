@@ -13,7 +13,6 @@
 
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 

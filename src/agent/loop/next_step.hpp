@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/toolbox.hpp"
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/calls.hpp"

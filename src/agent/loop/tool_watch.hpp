@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/toolbox.hpp"
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/conversation.hpp"

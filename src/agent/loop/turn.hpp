@@ -18,12 +18,11 @@
 #include "loop/tool_watch.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/turn.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 
 namespace perdure::loop {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "loop/marks.hpp"
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 

@@ -17,7 +17,6 @@
 #include "models/dialect.hpp"
 #include "models/sse.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"

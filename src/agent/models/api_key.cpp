@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/api/guarded.hpp"
 #include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 
@@ -44,6 +45,12 @@ std::string ApiKey::scrub(std::string text) const {
     at += 5;
   }
   return text;
+}
+
+Result<std::optional<std::string>> read_variable(const Environment& environment,
+                                                 const std::string& name) {
+  if (!environment) return std::nullopt;
+  return guarded("the environment", [&] { return environment(name); });
 }
 
 Result<ApiKey> api_key_from_environment(const Environment& environment, const std::string& name) {

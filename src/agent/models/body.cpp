@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/sha256.hpp"
 #include "models/dialect.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"

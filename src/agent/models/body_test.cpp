@@ -19,7 +19,6 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/conversation.hpp"
 
 namespace perdure {

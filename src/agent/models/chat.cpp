@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/api/json_text.hpp"
+#include "core/api/raw_json.hpp"
 #include "models/dialect.hpp"
 #include "models/sse.hpp"
 #include "models/wire.hpp"
@@ -23,7 +24,6 @@
 #include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/conversation.hpp"
 
 namespace perdure {

@@ -13,9 +13,8 @@
 #include "models/body.hpp"
 #include "models/sse.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
 
 namespace perdure {

@@ -18,8 +18,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/own_process.hpp"
 #include "models/http.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

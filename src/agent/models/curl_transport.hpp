@@ -15,9 +15,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/api/own_process.hpp"
 #include "models/http.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

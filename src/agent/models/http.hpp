@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/providers.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

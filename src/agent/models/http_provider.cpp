@@ -18,6 +18,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/api/guarded.hpp"
 #include "core/api/json_text.hpp"
 #include "models/anthropic.hpp"
 #include "models/chat.hpp"
@@ -29,10 +30,8 @@
 #include "models/sse.hpp"
 #include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
 #include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 

@@ -9,13 +9,12 @@
 #include <stop_token>
 #include <string>
 
+#include "core/api/guarded.hpp"
 #include "models/body.hpp"
 #include "models/dialect.hpp"
 #include "models/http.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

@@ -16,8 +16,8 @@
 #include <system_error>
 
 #include "models/http.hpp"
-#include "perdure/agent/providers.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

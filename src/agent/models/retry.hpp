@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "models/http.hpp"
-#include "perdure/agent/providers.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

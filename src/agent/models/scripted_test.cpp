@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/providers.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
 

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "core/api/json_text.hpp"
+#include "core/api/raw_json.hpp"
 #include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/log.hpp"

@@ -15,7 +15,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/conversation.hpp"
 
 namespace perdure::wire {

@@ -6,9 +6,9 @@
 #include <rapidcheck/gtest.h>
 #include <string>
 
+#include "core/api/raw_json.hpp"
 #include "core/api/text.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 
 namespace perdure {
 namespace {

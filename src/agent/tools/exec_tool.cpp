@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"

@@ -17,10 +17,10 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/guarded.hpp"
 #include "core/api/text.hpp"
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"

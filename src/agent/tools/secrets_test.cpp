@@ -15,7 +15,7 @@
 
 #include "core/api/text.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"

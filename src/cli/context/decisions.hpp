@@ -13,7 +13,7 @@
 
 #include "context/command_context.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/session.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "perdure/agent/secrets.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure::cli {

@@ -24,7 +24,7 @@
 #include "context/command_context.hpp"
 #include "core/api/text.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/store/log.hpp"
 #include "screen/as_json.hpp"
 #include "screen/display.hpp"

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "context/call_phrases.hpp"
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

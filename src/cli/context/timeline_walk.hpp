@@ -10,7 +10,7 @@
 
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
 

@@ -12,7 +12,7 @@
 #include "context/call_phrases.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"

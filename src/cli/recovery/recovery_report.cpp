@@ -1,4 +1,4 @@
-// One set of decisions for all of it (perdure/runtime/recovery.hpp): a dry run prints the plan that a
+// One set of decisions for all of it (perdure/runtime/runtime.hpp): a dry run prints the plan that a
 // resume would make, and a resume prints the plan that it made.
 
 #include "recovery/recovery_report.hpp"
@@ -20,15 +20,13 @@
 #include "context/call_phrases.hpp"
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_factory.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

@@ -12,9 +12,9 @@
 
 #include "context/call_phrases.hpp"
 #include "context/command_context.hpp"
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "context/command_context.hpp"
-#include "perdure/agent/turn.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 

@@ -15,10 +15,10 @@
 #include <variant>
 
 #include "context/command_context.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/turn.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"

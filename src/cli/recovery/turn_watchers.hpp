@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "context/command_context.hpp"
+#include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/turn.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

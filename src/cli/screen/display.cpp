@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"

@@ -9,7 +9,7 @@
 
 #include "context/decisions.hpp"
 #include "context/pending_calls.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

@@ -10,7 +10,7 @@
 #include "context/sessions.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "screen/as_json.hpp"

@@ -1,7 +1,5 @@
 // Copying sessions to another store.
 
-#include "perdure/store/copy.hpp"
-
 #include <fmt/format.h>
 #include <memory>
 #include <string>
@@ -9,7 +7,8 @@
 #include <vector>
 
 #include "context/sessions.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/bundle.hpp"
 #include "screen/display.hpp"
 #include "screen/progress.hpp"
 #include "screen/text.hpp"

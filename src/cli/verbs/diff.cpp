@@ -9,8 +9,7 @@
 
 #include "context/sessions.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "screen/as_json.hpp"

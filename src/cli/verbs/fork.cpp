@@ -11,7 +11,7 @@
 
 #include "context/options.hpp"
 #include "context/sessions.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/store/ledger.hpp"
 #include "screen/as_json.hpp"
 #include "screen/display.hpp"

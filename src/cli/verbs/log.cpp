@@ -12,7 +12,7 @@
 #include "context/options.hpp"
 #include "context/sessions.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
 #include "screen/as_json.hpp"
 #include "screen/display.hpp"

@@ -5,7 +5,7 @@
 
 #include "context/decisions.hpp"
 #include "context/sessions.hpp"
-#include "perdure/runtime/mail.hpp"
+#include "perdure/runtime/session.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -13,7 +13,7 @@
 #include "context/pending_calls.hpp"
 #include "context/sessions.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

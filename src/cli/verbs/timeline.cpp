@@ -16,7 +16,7 @@
 #include "context/timeline_walk.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/read.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"

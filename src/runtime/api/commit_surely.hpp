@@ -5,7 +5,6 @@
 #pragma once
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 

@@ -28,8 +28,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/raw_json.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"

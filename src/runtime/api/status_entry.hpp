@@ -1,4 +1,4 @@
-// The one place where a change of status gets its entry in the log (session_values.hpp).
+// The one place where a change of status gets its entry in the log (state.hpp).
 //
 // Both ways to commit to a session, SessionWriter and the checkpointer's HeldLog, pass every batch
 // through here, so no batch changes the status without saying who did, and why.
@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "perdure/runtime/session_values.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure {
 

@@ -25,10 +25,10 @@
 #include <tuple>
 #include <utility>
 
+#include "core/api/guarded.hpp"
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
 

@@ -19,9 +19,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/guarded.hpp"
 #include "dispatch/calls.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "writer/session_writer.hpp"

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 

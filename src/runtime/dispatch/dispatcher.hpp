@@ -22,7 +22,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 

@@ -13,17 +13,16 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/guarded.hpp"
 #include "dispatch/calls.hpp"
 #include "dispatch/decide.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/recovery.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"

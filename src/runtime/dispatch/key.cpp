@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/api/json_text.hpp"
+#include "core/api/sha256.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"

@@ -10,8 +10,8 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/session.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 

@@ -1,8 +1,6 @@
 // Kinds: `message`, `approve`, `resolve`, `pause`, `cancel`, `child_result`. Bodies are JSON objects; one of another
 // kind, or that makes no sense, is only moved to the log.
 
-#include "perdure/runtime/mail.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,9 +17,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_values.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/inbox.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

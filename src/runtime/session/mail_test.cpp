@@ -1,7 +1,5 @@
 // What others leave in the inbox: taken once, in order, and never in the way of what follows.
 
-#include "perdure/runtime/mail.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -9,11 +7,11 @@
 #include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure {

@@ -17,20 +17,16 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/guarded.hpp"
+#include "core/api/own_process.hpp"
 #include "dispatch/calls.hpp"
 #include "dispatch/carried.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/recovery.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_values.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

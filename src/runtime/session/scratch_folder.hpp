@@ -1,5 +1,5 @@
 // A session's notes as files of a folder: `<root>/<session id>/<key>.txt`. The rule is in
-// perdure/runtime/session_values.hpp.
+// perdure/runtime/state.hpp.
 //
 // The root is the user's choice, and may lie behind links; it must be ours, and closed to others.
 // Beneath it every name is looked up in the open folder, never by path, and no link is followed:

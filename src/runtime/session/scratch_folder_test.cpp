@@ -14,7 +14,7 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure {
 namespace {

@@ -22,7 +22,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
 

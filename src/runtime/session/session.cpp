@@ -17,28 +17,23 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/own_process.hpp"
 #include "dispatch/calls.hpp"
 #include "dispatch/carried.hpp"
 #include "dispatch/intents.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/mail.hpp"
-#include "perdure/runtime/policy.hpp"
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/recovery.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/inbox.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
@@ -231,7 +226,7 @@ Result<Difference> Session::diff(Point from, Point to) const {
 
 // In a child the threads of attempts are not there to be waited for.
 Result<void> Session::close(std::optional<Duration> patience) {
-  if (auto here = parts_.get_deleter().process.check(); !here) return here;
+  if (auto here = check_own_process(parts_); !here) return here;
   if (!parts_->dispatcher.end(patience)) {
     const auto running = parts_->dispatcher.running();
     return fail(ErrorCode::unavailable,

@@ -13,8 +13,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/runtime/session_values.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -16,8 +16,8 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/runtime/read.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure {

@@ -1,8 +1,6 @@
 // A turn at a time: a message of an assistant, then all up to the next one. Its results
 // go first there, whatever came between.
 
-#include "perdure/runtime/history.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <deque>
@@ -22,6 +20,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/growing_history.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure {

@@ -1,4 +1,4 @@
-// Whatever the log, the conversation that is sent keeps the rules of history.hpp.
+// Whatever the log, the conversation that is sent keeps the rules of provider_messages.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/history.hpp"
 #include "perdure/runtime/state.hpp"
+#include "runtime/api/growing_history.hpp"
 #include "state/log_of.hpp"
 #include "state/random_log.hpp"
 

@@ -1,19 +1,18 @@
 // The conversation as a provider may be sent it: one test for each thing that can be odd.
 
-#include "perdure/runtime/history.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/growing_history.hpp"
 #include "runtime/api/records.hpp"
 #include "state/log_of.hpp"
 

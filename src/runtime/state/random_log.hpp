@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"

@@ -1,4 +1,4 @@
-// The fold of a log from its first entry on, for those that read one (perdure/runtime/read.hpp).
+// The fold of a log from its first entry on, for those that read one (perdure/runtime/runtime.hpp).
 //
 // Of all plans only the last one counts, and an agent that keeps its plan up to date writes as many of
 // them as of messages: plans that were replaced are not decoded.

@@ -15,7 +15,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session_values.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
 #include "state/read_log.hpp"

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/state.hpp"
 #include "runtime/api/fields.hpp"
 #include "runtime/api/records.hpp"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session_values.hpp"
+#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
 #include "values/codec_rules.hpp"
 

@@ -10,8 +10,9 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/raw_json.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/raw_json.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
 
 namespace perdure::values {

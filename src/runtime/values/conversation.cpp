@@ -19,7 +19,6 @@
 #include "core/api/json_text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "runtime/api/fields.hpp"
 
 namespace perdure {

@@ -12,7 +12,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/core/time.hpp"
 #include "values/codec_rules.hpp"
 

@@ -11,7 +11,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 
 namespace perdure::values {
 namespace {

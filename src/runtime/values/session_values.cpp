@@ -1,8 +1,6 @@
 // What a session has beside its messages and calls: setup, origin, children, counters, notes of its
 // status, scratchpad. Their fields in JSON, and their rules.
 
-#include "perdure/runtime/session_values.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -16,7 +14,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"

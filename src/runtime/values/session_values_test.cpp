@@ -3,8 +3,6 @@
 //
 // gtest has a Setup of its own, so ours is named in full.
 
-#include "perdure/runtime/session_values.hpp"
-
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
@@ -15,7 +13,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"

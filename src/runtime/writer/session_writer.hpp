@@ -10,15 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/core/own_process.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/policy.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/worker.hpp"

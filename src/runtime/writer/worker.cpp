@@ -16,9 +16,9 @@
 #include <unistd.h>
 #include <utility>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"

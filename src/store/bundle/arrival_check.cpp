@@ -21,7 +21,6 @@
 #include "core/api/json_text.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
@@ -29,6 +28,7 @@
 #include "rules/session_check.hpp"
 #include "rules/soundness.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
 namespace {

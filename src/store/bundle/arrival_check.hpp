@@ -7,7 +7,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
 

@@ -12,8 +12,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
 

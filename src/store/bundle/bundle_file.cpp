@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "copy/packing.hpp"
+#include "core/api/sha256.hpp"
 #include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"

@@ -26,12 +26,11 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 

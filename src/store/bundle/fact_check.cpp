@@ -14,16 +14,15 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/facts.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 #include "rules/checks.hpp"
 #include "rules/soundness.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/facts.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
 

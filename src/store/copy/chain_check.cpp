@@ -9,9 +9,9 @@
 #include <variant>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
 #include "rules/chain.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
 

@@ -10,8 +10,8 @@
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/facts.hpp"
 #include "rules/chain.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
 

@@ -16,11 +16,10 @@
 
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/copy.hpp"
-#include "perdure/store/facts.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
 

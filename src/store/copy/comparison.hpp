@@ -12,9 +12,9 @@
 #include "copy/chain_check.hpp"
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/copy.hpp"
-#include "perdure/store/facts.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
 

@@ -16,8 +16,6 @@
 // then the arrival is discarded. An attempt that is not complete cannot be marked later, because
 // nothing is taken into an arrival that was discarded.
 
-#include "perdure/store/copy.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -37,16 +35,15 @@
 #include "copy/plan.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/facts.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 

@@ -14,7 +14,7 @@
 
 #include "copy/fact_fields.hpp"
 #include "copy/packing.hpp"
-#include "perdure/store/facts.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
 

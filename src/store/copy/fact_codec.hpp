@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/store/facts.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
 

@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "core/api/sha256.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/facts.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
 namespace {

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "copy/packing.hpp"
-#include "perdure/store/facts.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
 

@@ -10,9 +10,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
 

@@ -12,15 +12,14 @@
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/copy.hpp"
-#include "perdure/store/facts.hpp"
+#include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "perdure/store/transfer.hpp"
 #include "rules/calls.hpp"
 #include "rules/chain.hpp"
 #include "rules/retention.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
 

@@ -7,9 +7,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/copy.hpp"
-#include "perdure/store/facts.hpp"
-#include "perdure/store/transfer.hpp"
+#include "perdure/store/bundle.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::copy {
 

@@ -8,8 +8,8 @@
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure::memory {
 

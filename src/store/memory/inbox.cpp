@@ -1,7 +1,5 @@
 // The inbox of a memory store. Messages leave it by a commit only.
 
-#include "perdure/store/inbox.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 #include "rules/checks.hpp"
 #include "rules/moves.hpp"
 

@@ -14,7 +14,7 @@
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/store.hpp"
 #include "rules/checks.hpp"
 #include "rules/match.hpp"
 

@@ -12,19 +12,16 @@
 #include "memory/roles.hpp"
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/blobs.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/checks.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "memory/state.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
 #include "rules/whole_store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::memory {
 

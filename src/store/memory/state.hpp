@@ -18,19 +18,17 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::memory {
 

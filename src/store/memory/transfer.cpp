@@ -1,7 +1,7 @@
 // Facts out of a memory store and into one. Each slice looks at all tables again: plain and slow. What
 // can be refused is looked at before anything changes, so that a slice is taken in as a whole.
 
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +24,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"

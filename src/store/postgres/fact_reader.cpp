@@ -9,10 +9,8 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "perdure/store/transfer.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/rows.hpp"
@@ -20,6 +18,7 @@
 #include "postgres/transit.hpp"
 #include "rules/fact_slices.hpp"
 #include "rules/stored_rows.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::postgres {
 namespace {

@@ -14,16 +14,16 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/transit.hpp"
 #include "rules/calls.hpp"
 #include "rules/stored_rows.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::postgres {
 namespace {

@@ -11,18 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/blobs.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/client.hpp"
@@ -37,6 +33,7 @@
 #include "postgres/upkeep/schema.hpp"
 #include "rules/checks.hpp"
 #include "rules/followed.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::postgres {
 

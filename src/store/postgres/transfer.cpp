@@ -1,7 +1,7 @@
 // Moves over PostgreSQL: each step is one call of one function (sql/transfer.sql), which may be
 // repeated when its answer was lost.
 
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 #include <cstdint>
 #include <fmt/format.h>
@@ -14,7 +14,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "postgres/client/client.hpp"

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/facts.hpp"
-#include "perdure/store/transfer.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::postgres {
 

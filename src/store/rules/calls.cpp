@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "core/api/sha256.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"

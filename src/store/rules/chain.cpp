@@ -12,11 +12,12 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/sha256.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure::rules {
 

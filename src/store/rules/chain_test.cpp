@@ -10,8 +10,8 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure::rules {
 namespace {

@@ -19,6 +19,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/api/sha256.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"

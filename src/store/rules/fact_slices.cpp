@@ -13,8 +13,8 @@
 #include <utility>
 #include <variant>
 
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::rules {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "perdure/store/facts.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::rules {
 

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/api/guarded.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/guarded.hpp"
 #include "perdure/store/upkeep.hpp"
 
 namespace perdure::rules {

@@ -13,7 +13,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::rules {
 

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "perdure/core/json.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 
 namespace perdure::rules {
 

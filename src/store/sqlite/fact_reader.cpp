@@ -12,15 +12,14 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/transfer.hpp"
 #include "rules/fact_slices.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"
 #include "sqlite/engine/rows.hpp"
 #include "sqlite/engine/workers.hpp"
 #include "sqlite/transit.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
 namespace {

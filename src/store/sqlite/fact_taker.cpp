@@ -14,12 +14,10 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/facts.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
 #include "rules/calls.hpp"
 #include "rules/moves.hpp"
 #include "sqlite/engine/commit.hpp"
@@ -27,6 +25,7 @@
 #include "sqlite/engine/line.hpp"
 #include "sqlite/engine/rows.hpp"
 #include "sqlite/transit.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
 namespace {

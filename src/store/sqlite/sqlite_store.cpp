@@ -16,19 +16,15 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/own_process.hpp"
 #include "files/file_lock.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/blobs.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/inbox.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "perdure/store/transfer.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
@@ -46,6 +42,7 @@
 #include "sqlite/opening/backup.hpp"
 #include "sqlite/opening/doctor.hpp"
 #include "sqlite/opening/opening.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
 namespace {

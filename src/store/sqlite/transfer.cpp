@@ -2,7 +2,7 @@
 // acquire, fork or remove a relative in between. Slices of facts are not synced; what marks
 // or releases sessions is.
 
-#include "perdure/store/transfer.hpp"
+#include "store/api/transfer.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -17,8 +17,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/commit.hpp"
-#include "perdure/store/facts.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"

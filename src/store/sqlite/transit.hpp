@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/facts.hpp"
-#include "perdure/store/transfer.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/workers.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 
 using perdure::Json;

@@ -1,16 +1,14 @@
 // Everything that can be wrong with a tool is found here, when the agent is loaded.
 
-#include "perdure/agent/toolbox.hpp"
-
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/raw_json.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

@@ -13,7 +13,6 @@
 
 #include "core/api/text.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"

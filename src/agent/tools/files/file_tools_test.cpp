@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"

@@ -27,7 +27,6 @@
 
 #include "core/api/descriptor.hpp"
 #include "perdure/agent/permissions.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/api/descriptor.hpp"
-#include "perdure/agent/toolbox.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/api/json_text.hpp"
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "text/edit_distance.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/agent/toolbox.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 

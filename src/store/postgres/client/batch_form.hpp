@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/client/commission.hpp"
 #include "postgres/client/params.hpp"
 

@@ -13,7 +13,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/attempts.hpp"
 #include "postgres/client/batch_form.hpp"

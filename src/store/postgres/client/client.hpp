@@ -15,11 +15,12 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/attempts.hpp"
 #include "postgres/client/batch_form.hpp"

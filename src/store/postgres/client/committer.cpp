@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/ownership.hpp"
 #include "postgres/client/attempts.hpp"
 #include "postgres/client/commission.hpp"
 #include "postgres/client/connection.hpp"

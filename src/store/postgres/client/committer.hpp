@@ -14,7 +14,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/ownership.hpp"
 #include "postgres/client/attempts.hpp"
 #include "postgres/client/commission.hpp"
 #include "postgres/client/connection.hpp"

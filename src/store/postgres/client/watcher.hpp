@@ -16,8 +16,8 @@
 #include <string>
 #include <thread>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"

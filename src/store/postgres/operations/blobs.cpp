@@ -1,7 +1,5 @@
 // Blobs over PostgreSQL: a row, and its bytes in chunks, put in one transaction.
 
-#include "perdure/store/blobs.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +11,9 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/rows.hpp"

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/operations/roles.hpp"
 
 namespace perdure::postgres {

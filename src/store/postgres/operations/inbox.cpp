@@ -1,7 +1,5 @@
 // The inbox over PostgreSQL.
 
-#include "perdure/store/inbox.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,8 +7,9 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/rows.hpp"

@@ -16,7 +16,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/rows.hpp"

@@ -15,8 +15,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
-#include "perdure/store/commit.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/transfer.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/watcher.hpp"
 #include "rules/whole_store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::postgres {
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/api/sha256.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "postgres/client/connection.hpp"

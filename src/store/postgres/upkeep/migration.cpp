@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/sha256.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/statements.hpp"

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "postgres/client/address.hpp"
 
 namespace perdure::postgres {

@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"

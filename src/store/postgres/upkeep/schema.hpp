@@ -5,7 +5,7 @@
 #include <string>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/upkeep/migration.hpp"
 

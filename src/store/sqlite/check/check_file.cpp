@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/check/check_run.hpp"

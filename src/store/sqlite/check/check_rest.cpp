@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/api/sha256.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"

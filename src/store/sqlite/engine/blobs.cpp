@@ -1,7 +1,5 @@
 // Blobs over SQLite: rows of the same file, read in place where only a part is wanted.
 
-#include "perdure/store/blobs.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <expected>
@@ -13,6 +11,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/roles.hpp"
 

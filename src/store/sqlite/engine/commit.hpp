@@ -8,8 +8,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
 #include "rules/chain.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/workers.hpp"

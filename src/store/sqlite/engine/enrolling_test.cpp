@@ -8,7 +8,6 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"

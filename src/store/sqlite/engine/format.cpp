@@ -45,7 +45,6 @@
 #include <string>
 
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "rules/incarnation.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/schema.hpp"

@@ -1,8 +1,6 @@
 // The inbox over SQLite. A consumed message keeps its row, without its body, so
 // that a late second post of it is still recognised.
 
-#include "perdure/store/inbox.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -12,6 +10,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
 #include "rules/checks.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"

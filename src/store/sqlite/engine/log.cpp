@@ -13,7 +13,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/store.hpp"
 #include "rules/checks.hpp"
 #include "rules/match.hpp"
 #include "rules/soundness.hpp"

@@ -14,7 +14,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/commit.hpp"
 #include "rules/checks.hpp"
 #include "rules/moves.hpp"
 #include "sqlite/engine/commit.hpp"

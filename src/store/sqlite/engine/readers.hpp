@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/own_process.hpp"
 #include "sqlite/engine/connection.hpp"
 
 namespace perdure::sqlite {

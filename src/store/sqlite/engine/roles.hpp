@@ -3,11 +3,11 @@
 #pragma once
 
 #include "perdure/core/time.hpp"
-#include "perdure/store/transfer.hpp"
 #include "rules/whole_store.hpp"
 #include "sqlite/engine/readers.hpp"
 #include "sqlite/engine/workers.hpp"
 #include "sqlite/engine/writer.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "rules/format.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/rows.hpp"

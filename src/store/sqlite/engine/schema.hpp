@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "sqlite/engine/connection.hpp"
 
 namespace perdure::sqlite {

@@ -15,8 +15,8 @@
 #include <optional>
 #include <thread>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/own_process.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/lock_file.hpp"

@@ -20,7 +20,8 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/schema.hpp"
 

@@ -21,9 +21,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/own_process.hpp"
-#include "perdure/store/commit.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
 #include "sqlite/engine/acknowledged.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/gate.hpp"

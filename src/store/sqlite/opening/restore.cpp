@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "perdure/core/id.hpp"
-#include "perdure/core/id_source.hpp"
 #include "perdure/core/time.hpp"
 #include "rules/incarnation.hpp"
 #include "rules/moves.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/engine/connection.hpp"
 

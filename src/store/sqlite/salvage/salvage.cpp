@@ -11,7 +11,7 @@
 
 #include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 #include "rules/format.hpp"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/schema.hpp"
 #include "sqlite/opening/restore.hpp"

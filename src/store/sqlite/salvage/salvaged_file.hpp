@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/salvage/row_finder.hpp"

@@ -41,6 +41,13 @@ struct OwnProcessDelete {
 template <class T>
 using OwnProcessPtr = std::unique_ptr<T, OwnProcessDelete>;
 
+/// Checks the process of an object that was made by of_own_process and moved into a shared_ptr.
+/// Fails: `closed` in any other process.
+template <class T>
+[[nodiscard]] Result<void> check_own_process(const std::shared_ptr<T>& object) {
+  return std::get_deleter<OwnProcessDelete>(object)->process.check();
+}
+
 template <class T>
 [[nodiscard]] OwnProcessPtr<T> of_own_process(std::unique_ptr<T> object) {
   return OwnProcessPtr<T>(object.release());

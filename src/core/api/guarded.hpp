@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/id_source.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {

@@ -1,8 +1,4 @@
-// JSON text that is never rewritten.
-//
-// What a provider signed, or a user's bytes that a newer version wrote, must come
-// back as it was: white space, escapes and all. A RawJson is such a text; a text can
-// be taken apart into slices of itself, and slices put together to a new one.
+// JSON text taken apart into slices of itself, and put together: for texts that must come back byte for byte.
 
 #pragma once
 
@@ -14,28 +10,6 @@
 #include "perdure/core/json.hpp"
 
 namespace perdure {
-
-/// Text that is JSON. A value type.
-class RawJson {
- public:
-  /// `null`.
-  RawJson() = default;
-
-  /// Fails: `invalid_argument`, as parse_json does.
-  [[nodiscard]] static Result<RawJson> from_text(std::string text);
-  [[nodiscard]] static RawJson from_value(const Json& value);
-
-  /// Exactly what was given.
-  [[nodiscard]] const std::string& text() const { return text_; }
-  [[nodiscard]] Json value() const;
-
-  bool operator==(const RawJson&) const = default;
-
- private:
-  explicit RawJson(std::string text) : text_(std::move(text)) {}
-
-  std::string text_ = "null";
-};
 
 /// A member of an object: its value is a slice of the object's text.
 struct RawMember {
