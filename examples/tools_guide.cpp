@@ -1,5 +1,5 @@
-// The tools of an agent: programs, files, a shell, a plan; what is checked before a call, and what
-// becomes of it. docs/tools.md shows the parts of this file.
+// The tools of an agent: programs, files, a shell, a plan; the checks before a call, and its outcome.
+// docs/tools.md shows the parts of this file.
 
 #include <cstdlib>
 #include <filesystem>
