@@ -82,7 +82,6 @@ set(PERDURE_STORE_SOURCES
     rules/stored_rows.cpp
     seam.cpp
     sqlite/check/check.cpp
-    sqlite/engine/acknowledged.cpp
     sqlite/engine/commit.cpp
     sqlite/engine/connection.cpp
     sqlite/engine/line.cpp
@@ -99,7 +98,6 @@ set(PERDURE_STORE_SOURCES
     sqlite/engine/writer.cpp
     sqlite/fact_reader.cpp
     sqlite/fact_taker.cpp
-    sqlite/opening/backup.cpp
     sqlite/opening/opening.cpp
     sqlite/retention/erase.cpp
     sqlite/retention/garbage.cpp
