@@ -33,6 +33,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "thrown/throwing.hpp"
+#include "tools/secret_ref.hpp"
 
 namespace perdure {
 namespace {

@@ -193,8 +193,7 @@ class Reader {
 
   std::string_view what_;
   std::vector<RawMember> members_;
-  std::uint64_t sizes_ = 0;  ///< A bit for the size of each key: most that are missing show here.
-  bool has_exact_ = false;   ///< Some key ends in "_base64" or "_text".
+  bool has_exact_ = false;  ///< Some key ends in "_base64" or "_text".
   std::optional<Error> failed_;
 };
 

@@ -23,7 +23,6 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
@@ -92,19 +91,17 @@ class Dispatcher {
   [[nodiscard]] Result<Step> begin(const std::vector<CallView>& calls);
   [[nodiscard]] Result<Step> tell_outcome(const CallView& call);
   [[nodiscard]] Result<Step> go_on_with(const CallView& call);
-  [[nodiscard]] Result<Step> act_on(const CallView& call, const CallFacts& facts);
+  [[nodiscard]] Result<Step> act_on(const CallFacts& facts);
   [[nodiscard]] Result<Step> run_again(const CallView& call, bool none_landed);
   [[nodiscard]] Result<void> add_attempt(Draft& draft, const CallView& call, bool none_landed);
   [[nodiscard]] Result<Step> replay(const CallView& call, const Call& holder);
-  [[nodiscard]] Decision decide_on(const CallView& call, const CallFacts& facts) const;
   [[nodiscard]] Result<Step> ask_verify(const CallView& call);
-  [[nodiscard]] Result<Step> park(const Waiting& waiting, const CallView* in_doubt);
+  /// It waits, and the log says for what.
+  [[nodiscard]] Result<Step> park(const CallView& call, Waiting waiting);
   [[nodiscard]] Result<void> run_started();
   [[nodiscard]] Result<bool> record_all(const std::vector<CallView>& calls,
                                         const std::vector<Ended>& ended, bool with_next);
   [[nodiscard]] Result<std::vector<CallView>> open_beside(const std::vector<CallView>& calls);
-  void ask_approval(Draft& draft, const Waiting& waiting);
-  void ask_about_claim(Draft& draft, const Waiting& waiting);
   [[nodiscard]] Result<void> wake();
   /// With what this process knows of the call's attempts.
   [[nodiscard]] Result<CallFacts> facts_about(const CallView& call);

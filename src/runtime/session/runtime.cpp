@@ -20,7 +20,7 @@
 #include "core/api/guarded.hpp"
 #include "core/api/own_process.hpp"
 #include "dispatch/calls.hpp"
-#include "dispatch/carried.hpp"
+#include "dispatch/intents.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
@@ -36,8 +36,6 @@
 #include "runtime/api/records.hpp"
 #include "runtime/api/worker.hpp"
 #include "session/parts.hpp"
-#include "state/read_log.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {
@@ -115,7 +113,7 @@ Result<Session> Runtime::hold(Grip grip, SessionSummary row) {
   if (!writer.state().origin) {
     Draft draft = writer.draft();
     if (auto added = add_beginning(writer, row.parent, draft); !added) return forward(added);
-    if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+    if (auto begun = writer.commit(std::move(draft)); !begun) return forward(begun);
   }
   if (row.parent && row.parent->lineage == Lineage::child) parts->parent = row.parent;
   return Session(std::move(parts));
@@ -155,8 +153,8 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
     complete(input, parts->writer);
     draft.add(appending("transcript", "message", to_json(input)));
   }
-  auto receipt = parts->writer.begin({.id = id, .annotation = spec.annotation}, std::move(draft));
-  if (!receipt) return forward(receipt);
+  auto begun = parts->writer.begin({.id = id, .annotation = spec.annotation}, std::move(draft));
+  if (!begun) return forward(begun);
   return Session(std::move(parts));
 }
 
@@ -238,9 +236,7 @@ Result<void> Runtime::begin_fork(const NewSession& fork, const ForkSpec& spec, S
   SessionWriter& writer = (*parts)->writer;
   auto carried = dispatch::carry(writer, draft, state, calls, fresh ? &*fresh : nullptr);
   if (!carried) return carried;
-  auto receipt = writer.begin(fork, std::move(draft), std::move(state));
-  if (!receipt) return forward(receipt);
-  return {};
+  return writer.begin(fork, std::move(draft), std::move(state));
 }
 
 Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& spec) {
@@ -288,7 +284,7 @@ Result<bool> give_up_request(SessionWriter& writer) {
                                                  : "its response was lost",
                        .may_be_paid = *is_lost};
   if (auto added = add_end_of_request(draft, request, budget, end); !added) return forward(added);
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto done = writer.commit(std::move(draft)); !done) return forward(done);
   return *is_lost;
 }
 
@@ -305,12 +301,10 @@ Result<void> put_begun_calls_in_doubt(SessionWriter& writer) {
     if (call.is_read_only()) {
       records.settle(call, CallState::failed, {.content = why, .is_error = true}, {.why = why});
     } else {
-      records.doubt(call, why, call.open.ended_at.has_value());
+      records.doubt(call, why);
     }
   }
-  if (draft.batch.entries.empty()) return {};
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return writer.commit(std::move(draft));
 }
 
 }  // namespace

@@ -36,8 +36,6 @@
 #include "runtime/api/records.hpp"
 #include "session/parts.hpp"
 #include "session/scratch_folder.hpp"
-#include "state/read_log.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {
@@ -238,11 +236,7 @@ Result<void> add_change(const SessionWriter& writer, Draft& draft, ScratchEntry 
 
 Result<void> commit_change(SessionWriter& writer, const std::string& key,
                            const std::optional<std::string>& text) {
-  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
-  Draft draft = writer.draft();
-  if (auto added = add_change(writer, draft, {.key = key}, text); !added) return added;
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return writer.write([&](Draft& draft) { return add_change(writer, draft, {.key = key}, text); });
 }
 
 Digest content_of(const ScratchValue& value) {
@@ -345,9 +339,7 @@ Result<void> take_edits_in(SessionWriter& writer, const Look& look) {
     auto added = add_change(writer, draft, {.key = key, .by = "outside"}, file.text);
     if (!added) return added;
   }
-  if (draft.batch.entries.empty()) return {};
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return writer.commit(std::move(draft));
 }
 
 // All that is in `look`, and differs from the log now, is an old note: edits were taken in.

@@ -13,7 +13,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "values/codec_rules.hpp"
+#include "values/codec_fixture.hpp"
 
 namespace perdure {
 namespace {

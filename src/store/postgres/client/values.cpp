@@ -40,7 +40,6 @@ std::optional<Holder> read_holder(const Rows& rows, int column) {
 
 SessionSummary read_session(const Rows& rows) {
   SessionSummary session = rules::read_summary(rows);
-  session.restored = rows.boolean(23);
   session.holder = read_holder(rows, 24);
   session.moved_to = rules::moved_from(rows.text(32)).to.place;
   return session;

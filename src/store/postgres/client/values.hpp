@@ -25,8 +25,8 @@ namespace perdure::postgres {
 inline constexpr std::string_view select_session =
     "SELECT s.id, s.title, s.opening, s.tags, s.metadata, s.status, s.wait_reason, s.wake_at, "
     "s.parent, s.parent_position, s.lineage, s.head, s.next, s.version, s.turns, s.steps, "
-    "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.revision, s.created_at, "
-    "s.updated_at, s.restored, s.fence, s.owned_since, w.id, w.host, w.pid, w.process, w.ended, "
+    "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.restored, s.revision, s.created_at, "
+    "s.updated_at, s.fence, s.owned_since, w.id, w.host, w.pid, w.process, w.ended, "
     "w.until > coalesce($1, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint), s.moved "
     "FROM perdure.session s LEFT JOIN perdure.worker w ON w.num = s.owner ";
 [[nodiscard]] SessionSummary read_session(const Rows& rows);

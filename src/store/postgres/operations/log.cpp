@@ -21,9 +21,9 @@
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"
-#include "rules/match.hpp"
-#include "rules/soundness.hpp"
+#include "rules/queries.hpp"
 #include "rules/stored_rows.hpp"
+#include "rules/stored_session.hpp"
 
 namespace perdure::postgres {
 namespace {

@@ -22,8 +22,7 @@
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"
-#include "rules/cursor.hpp"
-#include "rules/match.hpp"
+#include "rules/queries.hpp"
 #include "rules/stored_rows.hpp"
 
 namespace perdure::postgres {

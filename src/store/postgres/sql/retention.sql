@@ -260,13 +260,18 @@ END $$;
 
 -- Empties the first of these; o_done says how many.
 CREATE FUNCTION perdure.erase_slice(p_session bigint, p_owners bigint[], p_positions bigint[],
-                                    p_bytes bigint, OUT o_done bigint, OUT o_items bigint,
-                                    OUT o_bytes bigint)
+                                    p_bytes bigint, p_was_here boolean, OUT o_done bigint,
+                                    OUT o_items bigint, OUT o_bytes bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM perdure.begin_write(true);
   -- So that a move that has read the bodies does not take them along.
-  UPDATE perdure.session s SET revision = s.revision + 1 WHERE s.num = p_session;
+  UPDATE perdure.session s SET revision = s.revision + 1
+    WHERE s.num = p_session AND (s.moved IS NULL OR NOT p_was_here);
+  IF NOT FOUND AND p_was_here THEN
+    RAISE EXCEPTION USING ERRCODE = 'PD003',
+      MESSAGE = 'the session was moved or removed meanwhile: erase where it is';
+  END IF;
   WITH named AS (
     SELECT n.owner, n.place, n.number,
            CASE WHEN e.codec >= 0 THEN coalesce(octet_length(e.body), octet_length(e.bytes), 0) END

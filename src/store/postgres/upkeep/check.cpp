@@ -34,9 +34,7 @@
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "postgres/upkeep/upkeep.hpp"
-#include "rules/check_run.hpp"
 #include "rules/session_check.hpp"
-#include "rules/soundness.hpp"
 #include "rules/stored_rows.hpp"
 #include "rules/stored_session.hpp"
 

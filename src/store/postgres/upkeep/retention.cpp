@@ -332,6 +332,7 @@ namespace {
 /// Side by side, as parameters want them.
 struct Entries {
   std::int64_t session = 0;  ///< From where they are seen.
+  bool is_here = false;      ///< That one was not moved.
   std::vector<std::int64_t> owners{};
   std::vector<std::int64_t> positions{};
 };
@@ -350,6 +351,9 @@ Result<Entries> find_entries(const Access& access, const SessionId& session,
       entries.owners.push_back(rows.integer(1));
       entries.positions.push_back(rows.integer(2));
     }
+    Rows here = db.query("SELECT moved IS NULL FROM perdure.session WHERE id = $1",
+                         Params::of(session.text()));
+    entries.is_here = here.next() && here.boolean(0);
     return entries;
   });
 }
@@ -365,7 +369,7 @@ Result<Freed> empty_bodies(const Access& access, const Entries& entries) {
     const std::size_t count = std::min<std::size_t>(slice_rows, owners.size() - next);
     if (count == 0) return false;
     auto slice = access.call("erase_slice", entries.session, owners.subspan(next, count),
-                             positions.subspan(next, count), slice_bytes);
+                             positions.subspan(next, count), slice_bytes, entries.is_here);
     if (!slice) return forward(slice);
     if (!slice->next()) return false;
     next += slice->number(0);

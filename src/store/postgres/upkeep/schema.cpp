@@ -26,7 +26,6 @@
 #include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
 #include "rules/format.hpp"
-#include "rules/incarnation.hpp"
 
 namespace perdure::postgres {
 
