@@ -25,6 +25,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::checkpointing {

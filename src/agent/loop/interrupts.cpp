@@ -14,6 +14,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/read.hpp"
 
 namespace perdure::loop {
 namespace {

@@ -26,6 +26,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "screen/as_json.hpp"
 #include "screen/display.hpp"
 #include "screen/text.hpp"

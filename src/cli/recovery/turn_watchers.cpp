@@ -24,6 +24,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "recovery/turn_outcome.hpp"
+#include "runtime/api/read.hpp"
 #include "screen/display.hpp"
 #include "screen/text.hpp"
 

@@ -19,6 +19,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "screen/text.hpp"
 
 namespace perdure::cli {

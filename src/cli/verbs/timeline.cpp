@@ -19,6 +19,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "screen/as_json.hpp"
 #include "screen/display.hpp"

@@ -36,6 +36,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "session/parts.hpp"
 #include "writer/session_writer.hpp"
@@ -216,14 +217,6 @@ Result<State> Session::state_at(Point point) const {
 
 Result<std::vector<Checkpoint>> Session::versions(const CheckpointQuery& query) const {
   return parts_->writer.deps().store.log().checkpoints(id(), query);
-}
-
-Result<Difference> Session::diff(Point from, Point to) const {
-  auto before = state_at(from);
-  if (!before) return forward(before);
-  auto after = state_at(to);
-  if (!after) return forward(after);
-  return perdure::diff(*before, *after);
 }
 
 // In a child the threads of attempts are not there to be waited for.
