@@ -1,5 +1,5 @@
-// The calls of a session: who allowed one, what the log has of it, what it waits for, and what code that
-// a session calls may use. The ledger (store/ledger.hpp) has the state of a call.
+// The calls of a session: who allowed one, what the log has of it, what it waits for, and what code
+// that a session calls may use. The ledger (store/ledger.hpp) has the state of a call.
 
 #pragma once
 
@@ -52,8 +52,8 @@ enum class ApprovalDecision : std::uint8_t { asked, given, refused, used };
 
 [[nodiscard]] std::string_view to_string(ApprovalDecision decision);
 
-/// A decision about one call, by the position of its intent and the digest of its arguments. It is used
-/// once, at the call's first dispatch, and covers later attempts of the same call.
+/// A decision about one call, by the position of its intent and the digest of its arguments. It is
+/// used once, at the call's first dispatch, and covers later attempts of the same call.
 ///
 ///     asked ──► given ──► used
 ///       └─────► refused        until it is used, a decision may be taken back
@@ -74,8 +74,8 @@ struct Approval {
 class Approvals {
  public:
   /// Unchanged if this fails.
-  /// Fails: `conflict` for what no arrow of Approval allows: to use what was not given, to use or to
-  /// decide again what was used, to ask again what is decided.
+  /// Fails: `conflict` for what no arrow of Approval allows: to use what was not given, to use or
+  /// to decide again what was used, to ask again what is decided.
   [[nodiscard]] Result<void> apply(Approval approval);
 
   /// What was allowed is no longer allowed. What was asked or refused stays.
@@ -93,8 +93,8 @@ class Approvals {
   std::map<std::pair<Position, Digest>, Approval> latest_;
 };
 
-/// Channel `requests`, kind `request`: a model is about to be asked. Kind `lost`: no
-/// response came, and it may have been paid for. Kind `withdrawn`: it was not made, or cost nothing.
+/// Channel `requests`, kind `request`: a model is about to be asked. Kind `lost`: no response came,
+/// and it may have been paid for. Kind `withdrawn`: it was not made, or cost nothing.
 struct Request {
   std::string reservation{};  ///< Its id in the budget; empty if nothing was reserved.
   std::string model{};
@@ -137,10 +137,10 @@ struct CallsReport {
 inline constexpr std::size_t progress_line_bytes_max = 500;
 inline constexpr std::size_t progress_lines_max = 2000;
 
-/// How far a call is, reported while it runs, a line at a time. It is not recorded, and the model does
-/// not see it. Of one call at most `progress_lines_max` lines are passed on, each cut to
-/// `progress_line_bytes_max`. A secret is found in a line, not across two. Any thread of the tool may
-/// use it; lines after the tool has returned are dropped.
+/// How far a call is, reported while it runs, a line at a time. It is not recorded, and the model
+/// does not see it. Of one call at most `progress_lines_max` lines are passed on, each cut to
+/// `progress_line_bytes_max`. A secret is found in a line, not across two. Any thread of the tool
+/// may use it; lines after the tool has returned are dropped.
 class ToolProgress {
  public:
   using Tell = std::function<void(std::string_view line)>;
@@ -159,10 +159,11 @@ class ToolProgress {
   Tell tell_;
 };
 
-/// While it lives, this thread runs code that a session calls (a tool, its verify, a policy, a provider,
-/// an observer) and that the given lease holds. That code would wait for itself if it opened the same
-/// session, so Runtime::open refuses at once. The runtime and the agent loop have one wherever they call
-/// code of the user; a program that starts a thread there passes `current` on to it.
+/// While it lives, this thread runs code that a session calls (a tool, its verify, a policy, a
+/// provider, an observer) and that the given lease holds. That code would wait for itself if it
+/// opened the same session, so Runtime::open refuses at once. The runtime and the agent loop have
+/// one wherever they call code of the user; a program that starts a thread there passes `current`
+/// on to it.
 class OnBehalf {
  public:
   explicit OnBehalf(Lease lease);

@@ -1,5 +1,5 @@
-// A conversation as values: its messages, the setup that a model gets before them, and the plan that an
-// agent follows; and the conversation as a provider may be sent it.
+// A conversation as values: its messages, the setup that a model gets before them, and the plan
+// that an agent follows; and the conversation as a provider may be sent it.
 //
 // Members and blocks that this version does not know are kept and written back as they were. What a
 // model wrote or signed (arguments, reasoning metadata), and what a provider's cache is keyed by
@@ -76,8 +76,8 @@ struct OtherBlock {
 /// A part of a message.
 using Block = std::variant<TextBlock, ReasoningBlock, ToolCallBlock, ToolResultBlock, OtherBlock>;
 
-/// A message of a conversation, of one role and any number of blocks. Its id and its time are given by
-/// the session that appends it.
+/// A message of a conversation, of one role and any number of blocks. Its id and its time are given
+/// by the session that appends it.
 struct Message {
   std::string id{};
   Role role = Role::user;
@@ -146,8 +146,8 @@ struct Postcondition {
   bool operator==(const Postcondition&) const = default;
 };
 
-/// What an agent set out to do, and how it knows that it is done. A step is done, and a postcondition
-/// satisfied, only with evidence: a claim is not enough.
+/// What an agent set out to do, and how it knows that it is done. A step is done, and a
+/// postcondition satisfied, only with evidence: a claim is not enough.
 struct Plan {
   std::string id{};
   std::string objective{};
@@ -162,16 +162,16 @@ struct Plan {
   [[nodiscard]] bool is_ready_to_finish() const;
 };
 
-/// The conversation as a provider may be sent it. A log may stop anywhere: between a call and its result,
-/// in the middle of a response. Here it is made whole by statements that are true, and always the same
-/// for the same log. Of the messages that come back:
-/// - Every tool_call of an assistant's message has exactly one tool_result, in the message right after
-///   it, first and in the order of the calls. A result that is missing is a statement: the call was not
-///   started, or its outcome is unknown.
-/// - No other message has a tool_call or a tool_result; but where a call was answered by "in doubt" and
-///   its outcome came later, that outcome is told as text in its place.
-/// - A call and its result are paired by their turn, so an id that a provider uses in many turns means
-///   another call in each. In one message ids are made different.
+/// The conversation as a provider may be sent it. A log may stop anywhere: between a call and its
+/// result, in the middle of a response. Here it is made whole by statements that are true, and
+/// always the same for the same log. Of the messages that come back:
+/// - Every tool_call of an assistant's message has exactly one tool_result, in the message right
+///   after it, first and in the order of the calls. A result that is missing is a statement: the
+///   call was not started, or its outcome is unknown.
+/// - No other message has a tool_call or a tool_result; but where a call was answered by "in doubt"
+///   and its outcome came later, that outcome is told as text in its place.
+/// - A call and its result are paired by their turn, so an id that a provider uses in many turns
+///   means another call in each. In one message ids are made different.
 /// - Of a message that was cut off only the text is left, with a mark.
 /// - None is empty.
 /// All else is as it was said, in its order, each message with its id and time.

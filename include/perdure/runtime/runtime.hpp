@@ -1,8 +1,8 @@
 // Where sessions are begun, taken up and forked: one worker of one store.
 //
-// A runtime is this process as a worker: it renews its lease in the background, and every session it
-// hands out lives under it. A process that dies gives all of them up; on the same machine the next one
-// takes over at once.
+// A runtime is this process as a worker: it renews its lease in the background, and every session
+// it hands out lives under it. A process that dies gives all of them up; on the same machine the
+// next one takes over at once.
 //
 // Threads: every method may be called from any thread at any time.
 
@@ -34,8 +34,8 @@ namespace perdure {
 
 class Worker;
 
-/// What is done about a call that an earlier process left without an outcome. The dispatcher, a resume,
-/// its dry run and what a program prints go by the same decisions.
+/// What is done about a call that an earlier process left without an outcome. The dispatcher, a
+/// resume, its dry run and what a program prints go by the same decisions.
 enum class CallAction : std::uint8_t {
   run,           ///< It was not made yet.
   replay,        ///< It is not made: it is done once, and another call did it.
@@ -58,12 +58,13 @@ struct PlannedCall {
 };
 
 struct RecoveryPlan {
-  /// What is done first about each call of the session without an outcome, in their order. What a tool
-  /// will say when it is asked, and what of a dead process still runs, is not known before.
+  /// What is done first about each call of the session without an outcome, in their order. What a
+  /// tool will say when it is asked, and what of a dead process still runs, is not known before.
   std::vector<PlannedCall> calls{};
   /// Calls without an outcome of sessions that this one was forked from: theirs to settle.
   std::vector<Call> inherited{};
-  /// A response may have been lost: the model is asked again, and what was reserved counts as spent.
+  /// A response may have been lost: the model is asked again, and what was reserved counts as
+  /// spent.
   bool asks_model_again = false;
 };
 
@@ -188,8 +189,9 @@ class Runtime {
   [[nodiscard]] Result<Session> create(const SessionSpec& spec = {});
 
   /// Takes the session up where its log ends. A dead owner is no obstacle; for a living one, also
-  /// another object of this process, it waits as long as told, or until it is asked to stop. Code of
-  /// the session itself (a tool, a policy, an observer) would wait for itself: it is refused at once.
+  /// another object of this process, it waits as long as told, or until it is asked to stop. Code
+  /// of the session itself (a tool, a policy, an observer) would wait for itself: it is refused at
+  /// once.
   /// Fails: `not_found`; `lease_held`, and says who holds it, where and since when.
   [[nodiscard]] Result<Session> open(const SessionId& id, Duration wait = Duration(0),
                                      const std::stop_token& stop = {});
@@ -202,12 +204,12 @@ class Runtime {
                                                Duration wait = Duration(0));
 
   /// Takes the session up and does what its last owner left undone: a request without a response is
-  /// recorded as spent, unconfirmed; the inbox is taken in; calls are run again, verified, or put in
-  /// doubt, as their tools allow. Then appends the input. A session that has ended is not reopened.
-  /// Asked to stop, it waits for no owner, and calls go as Session::run_calls says; what was recorded
-  /// stays, the input is appended, and run_calls goes on with what is left.
-  /// Fails: as open; as `prepare`; as Session::take_inbox; as Session::run_calls; `conflict` for input
-  /// to a session that has ended.
+  /// recorded as spent, unconfirmed; the inbox is taken in; calls are run again, verified, or put
+  /// in doubt, as their tools allow. Then appends the input. A session that has ended is not
+  /// reopened. Asked to stop, it waits for no owner, and calls go as Session::run_calls says; what
+  /// was recorded stays, the input is appended, and run_calls goes on with what is left.
+  /// Fails: as open; as `prepare`; as Session::take_inbox; as Session::run_calls; `conflict` for
+  /// input to a session that has ended.
   [[nodiscard]] Result<Resumed> resume(const SessionId& id, const ResumeSpec& spec = {});
 
   /// Where the session comes from, and its agent; needs no lease. Empty: it was never opened.
@@ -222,10 +224,10 @@ class Runtime {
   /// A new session that shares everything up to the point, at no cost; needs no lease. What it
   /// changes is there from its first moment.
   ///
-  /// If the response at the point asks for calls that have no outcome there, they are the fork's first
-  /// commit: what was not begun, or ended after the point, is a call of its own, run, approved and paid
-  /// for like any other; what is under way or in doubt in its own session is never run here, and the
-  /// model is told. A point between a response and its calls means both.
+  /// If the response at the point asks for calls that have no outcome there, they are the fork's
+  /// first commit: what was not begun, or ended after the point, is a call of its own, run,
+  /// approved and paid for like any other; what is under way or in doubt in its own session is
+  /// never run here, and the model is told. A point between a response and its calls means both.
   /// Fails: `not_found`; `already_exists`; as Store::create.
   [[nodiscard]] Result<Forked> fork(const SessionId& from, Point at, const ForkSpec& spec = {});
 

@@ -1,14 +1,15 @@
-// A session that this process holds: its state, and the only way to change it; and what other processes
-// may leave in its inbox.
+// A session that this process holds: its state, and the only way to change it; and what other
+// processes may leave in its inbox.
 //
-// Its object has the session's lease, which the runtime renews in the background (runtime.hpp), and is
-// the only one of this process. Every method that writes is one commit: what it says is in the log when
-// it returns, or nothing of it. The state is a fold over the log, the same here as after a resume.
+// Its object has the session's lease, which the runtime renews in the background (runtime.hpp), and
+// is the only one of this process. Every method that writes is one commit: what it says is in the
+// log when it returns, or nothing of it. The state is a fold over the log, the same here as after a
+// resume.
 //
-// When another worker has taken over, a write gives `lease_lost` and nothing happens; drop the object
-// then. When a commit's answer was lost it is repeated under the same batch id; if it stays
-// `commit_unknown`, every further write first finds out. After fork(2) the child's copy is of no use:
-// every write gives `closed`, and the parent's goes on.
+// When another worker has taken over, a write gives `lease_lost` and nothing happens; drop the
+// object then. When a commit's answer was lost it is repeated under the same batch id; if it stays
+// `commit_unknown`, every further write first finds out. After fork(2) the child's copy is of no
+// use: every write gives `closed`, and the parent's goes on.
 //
 // Threads: one at a time. Any write also fails as Store::commit does.
 
@@ -56,9 +57,9 @@ struct Usage {
 /// What else belongs to the commit of a response.
 struct ResponseExtras {
   std::optional<Plan> plan{};
-  /// The request that follows once its calls are answered: written ahead where that costs no sync of
-  /// its own and the budget allows it. `record_request` then states what is really sent and how much
-  /// stays reserved: without a sync, unless more must be reserved or there is input.
+  /// The request that follows once its calls are answered: written ahead where that costs no sync
+  /// of its own and the budget allows it. `record_request` then states what is really sent and how
+  /// much stays reserved: without a sync, unless more must be reserved or there is input.
   std::optional<RequestSpec> next_request{};
   /// The turn is not over, although no call is asked for: the model is asked again.
   bool goes_on = false;
@@ -129,9 +130,10 @@ class Session {
   /// paused or has ended.
   Result<void> record_request(const RequestSpec& request = {}, std::optional<Message> input = {});
 
-  /// The response, its cost, an intent for each call it asks for, and the start of the first ones. A
-  /// response without calls ends the turn, and names the head as the cadence says. After one that was
-  /// cut off (`is_partial`), or in a session that was paused or has ended meanwhile, nothing starts.
+  /// The response, its cost, an intent for each call it asks for, and the start of the first ones.
+  /// A response without calls ends the turn, and names the head as the cadence says. After one that
+  /// was cut off (`is_partial`), or in a session that was paused or has ended meanwhile, nothing
+  /// starts.
   /// Fails: `conflict` if no request is open; `invalid_argument` if it is to end the session.
   Result<Position> record_response(Message response, const Usage& usage = {},
                                    const ResponseExtras& extras = {});
@@ -145,15 +147,16 @@ class Session {
   /// earlier process left. Returns when all are answered, or when something outside is needed: then
   /// the session waits, and its row says for what. Asked to stop, it starts no further call, asks
   /// those that run to stop (CallContext::stop), and records what came of them.
-  /// Fails: `conflict` in a session that is paused or has ended; `unavailable` if the policy throws.
+  /// Fails: `conflict` in a session that is paused or has ended; `unavailable` if the policy
+  /// throws.
   Result<CallsReport> run_calls(const std::stop_token& stop = {});
 
   /// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt
   /// still runs.
   Result<void> resolve(Position call, const Decision& decision);
-  /// Calls that were recorded and not begun never will be: they are `cancelled`, and the model is told
-  /// why; `input` follows them. Returns how many; if there are none, nothing is written. A call that
-  /// has begun stays as it is.
+  /// Calls that were recorded and not begun never will be: they are `cancelled`, and the model is
+  /// told why; `input` follows them. Returns how many; if there are none, nothing is written. A
+  /// call that has begun stays as it is.
   Result<std::size_t> cancel_calls(const std::string& why, std::optional<Message> input = {});
   /// Allows or refuses a call before it is made, whatever was said of it before.
   /// Fails: `not_found`; `conflict` if it was made already.
@@ -164,9 +167,9 @@ class Session {
   Result<void> set_budget(std::optional<std::int64_t> micros, const std::string& who,
                           const std::string& why);
 
-  /// A session of its own that works for this one, with a part of this one's budget. Without a grant
-  /// it may spend nothing, or anything if this one has no limit. It shares the scope of effects. A
-  /// child of this session by that id, spawned before, is returned.
+  /// A session of its own that works for this one, with a part of this one's budget. Without a
+  /// grant it may spend nothing, or anything if this one has no limit. It shares the scope of
+  /// effects. A child of this session by that id, spawned before, is returned.
   /// Fails: `conflict`, about "budget", beyond what is available; `conflict` in a session that is
   /// paused or has ended; `already_exists` for the id of another session; `invalid_argument`.
   Result<SessionId> spawn(const ChildSpec& spec);
@@ -184,8 +187,9 @@ class Session {
   /// Names the head.
   Result<Version> checkpoint(const NewCheckpoint& note = {.reason = "asked"});
 
-  /// The log says who changed it (empty: this worker), and why (empty: the reason of the change). What
-  /// is `cancelled` begins no call any more; a call whose outcome is unknown may still be resolved.
+  /// The log says who changed it (empty: this worker), and why (empty: the reason of the change).
+  /// What is `cancelled` begins no call any more; a call whose outcome is unknown may still be
+  /// resolved.
   /// Fails: `conflict` out of `completed`, `failed` or `cancelled`: only `reopen` leads there; as
   /// finish, for `completed` and `failed`, while a call is unresolved.
   Result<void> set_status(const StatusChange& change, const std::string& who = {},
@@ -199,10 +203,11 @@ class Session {
   [[nodiscard]] Result<State> state_at(Point point) const;
   [[nodiscard]] Result<std::vector<Checkpoint>> versions(const CheckpointQuery& query = {}) const;
 
-  /// Gives the lease up, once attempts that still run have ended, at most after `patience` (empty: as
-  /// long as it takes); any further write gives `lease_lost`. To end a session, set its status first.
-  /// Fails: `unavailable` if some still run then, and names the calls that do: it stays held,
-  /// since another owner could make them once more, and can be closed later. A program that must end
+  /// Gives the lease up, once attempts that still run have ended, at most after `patience` (empty:
+  /// as long as it takes); any further write gives `lease_lost`. To end a session, set its status
+  /// first.
+  /// Fails: `unavailable` if some still run then, and names the calls that do: it stays held, since
+  /// another owner could make them once more, and can be closed later. A program that must end
   /// nevertheless ends its process (std::_Exit), and is resumed as after a crash. Else as
   /// Ownership::release; the lease then ends with this process.
   Result<void> close(std::optional<Duration> patience = {});
@@ -220,10 +225,11 @@ class Session {
   std::shared_ptr<SessionParts> parts_;
 };
 
-/// Leaves mail in a session's inbox, from any process, without its lease. The owner takes it in at the
-/// next occasion (Session::take_inbox): it is moved to the log and takes effect in one commit, once.
-/// What comes too late is moved all the same, and changes nothing. `who` and `why` are recorded. Each
-/// method may be repeated under the same id: it counts once. Each fails as Inbox::post.
+/// Leaves mail in a session's inbox, from any process, without its lease. The owner takes it in at
+/// the next occasion (Session::take_inbox): it is moved to the log and takes effect in one commit,
+/// once. What comes too late is moved all the same, and changes nothing. `who` and `why` are
+/// recorded. Each method may be repeated under the same id: it counts once. Each fails as
+/// Inbox::post.
 class Mail {
  public:
   /// `store` must outlive it.

@@ -1,8 +1,8 @@
 // What a session is, folded from its log.
 //
-// The same fold runs live, over what was just committed, and at resume, over all of it. It never fails:
-// an entry that is erased, damaged, of an unknown kind or not what its kind says is passed over, and
-// noted in `skipped`. What it would have replaced stays in force.
+// The same fold runs live, over what was just committed, and at resume, over all of it. It never
+// fails: an entry that is erased, damaged, of an unknown kind or not what its kind says is passed
+// over, and noted in `skipped`. What it would have replaced stays in force.
 //
 // Channels this version knows are folded into the members of State; those of any other name are the
 // user's, and kept as they are.
@@ -32,9 +32,10 @@ namespace perdure {
 /// Money of a session, in millionths of a dollar. Each is at least 0, and their sum fits 64 bits.
 ///
 /// A request is reserved before it is made: the most that it can cost. Its response turns the
-/// reservation into what was spent. Where the cost is not known (the response was lost or cut off, or
-/// its provider does not report it), it is `unconfirmed`, and counts as spent until it is recorded what
-/// it was. A child session gets a grant; what it did not spend returns with its result.
+/// reservation into what was spent. Where the cost is not known (the response was lost or cut off,
+/// or its provider does not report it), it is `unconfirmed`, and counts as spent until it is
+/// recorded what it was. A child session gets a grant; what it did not spend returns with its
+/// result.
 ///
 /// What is recorded is never below what was paid: money that was spent is recorded even beyond the
 /// limit; only a reservation or a grant is refused there.
@@ -73,11 +74,11 @@ struct Budget {
 
 /// Where a session comes from: the scope of its effects, and its agent.
 struct Origin {
-  /// The scope of `once_per_session`: the id of the oldest session of the tree, or of a fork that has
-  /// effects of its own.
+  /// The scope of `once_per_session`: the id of the oldest session of the tree, or of a fork that
+  /// has effects of its own.
   std::string root{};
-  /// Minted with the root and inherited by its forks, branches and children, since an id may be used
-  /// again. Empty: it cannot be read any more, so nothing can be done once in the tree.
+  /// Minted with the root and inherited by its forks, branches and children, since an id may be
+  /// used again. Empty: it cannot be read any more, so nothing can be done once in the tree.
   std::string nonce{};
   std::string agent_digest{};  ///< Of the agent's definition; its writer chooses how.
   Unknown unknown{};
@@ -93,9 +94,10 @@ struct AgentChange {
   bool operator==(const AgentChange&) const = default;
 };
 
-/// A session that is to work for another one, under that one's setup and grant. When it ends, the parent
-/// learns of it through its inbox, and records the result and what the child did not spend. A child that
-/// just stops keeps its grant. One that has ended may spend nothing more, also if it is reopened.
+/// A session that is to work for another one, under that one's setup and grant. When it ends, the
+/// parent learns of it through its inbox, and records the result and what the child did not spend.
+/// A child that just stops keeps its grant. One that has ended may spend nothing more, also if it
+/// is reopened.
 struct ChildSpec {
   std::optional<SessionId> id{};  ///< Empty: a fresh one.
   Annotation annotation{};
@@ -134,8 +136,8 @@ struct Counters {
   [[nodiscard]] std::int64_t at(std::string_view name) const;
 };
 
-/// Who changed a session's status, and why. A session begins as `active`; the last note of its log has
-/// its status. Notes that a fork shares with its parent are about the parent.
+/// Who changed a session's status, and why. A session begins as `active`; the last note of its log
+/// has its status. Notes that a fork shares with its parent are about the parent.
 struct StatusNote {
   Position position = 0;  ///< Of its entry.
   Status status = Status::active;
@@ -158,8 +160,8 @@ struct ScratchEntry {
   bool operator==(const ScratchEntry&) const = default;
 };
 
-/// Notes that an agent keeps beside the conversation, by key. They may also be files of a folder, which
-/// people may edit: `scratchpad: {folder: PATH}` of an agent file.
+/// Notes that an agent keeps beside the conversation, by key. They may also be files of a folder,
+/// which people may edit: `scratchpad: {folder: PATH}` of an agent file.
 struct Scratchpad {
   std::map<std::string, ScratchValue, std::less<>> values{};
   bool operator==(const Scratchpad&) const = default;
@@ -171,9 +173,10 @@ struct PlacedMessage {
   bool operator==(const PlacedMessage&) const = default;
 };
 
-/// A call whose outcome the transcript does not have: it was not started, or runs, or is in doubt; the
-/// ledger knows which. The first part is what its intent says (channel `calls`, kind `intent`). A later
-/// intent for the same block replaces an earlier one: a fork makes the call as one of its own.
+/// A call whose outcome the transcript does not have: it was not started, or runs, or is in doubt;
+/// the ledger knows which. The first part is what its intent says (channel `calls`, kind `intent`).
+/// A later intent for the same block replaces an earlier one: a fork makes the call as one of its
+/// own.
 struct OpenCall {
   Position call = 0;                  ///< Of its intent.
   Position message = 0;               ///< That asks for it; 0: none.
