@@ -202,6 +202,7 @@ class Session {
   /// Fails: `not_found` for a point that does not exist or was pruned.
   [[nodiscard]] Result<State> state_at(Point point) const;
   [[nodiscard]] Result<std::vector<Checkpoint>> versions(const CheckpointQuery& query = {}) const;
+  [[nodiscard]] Result<Difference> diff(Point from, Point to) const;
 
   /// Gives the lease up, once attempts that still run have ended, at most after `patience` (empty:
   /// as long as it takes); any further write gives `lease_lost`. To end a session, set its status

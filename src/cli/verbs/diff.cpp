@@ -12,7 +12,6 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
-#include "runtime/api/read.hpp"
 #include "screen/as_json.hpp"
 #include "screen/display.hpp"
 #include "screen/text.hpp"

@@ -1,12 +1,11 @@
 // Looking at a session without its lease: its line, what of it is damaged, where its turns and steps
-// end, and how two states differ. Its owner goes on meanwhile, and is not disturbed.
+// end. Its owner goes on meanwhile, and is not disturbed.
 
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -72,25 +71,5 @@ class StepCounter {
 /// Fails: `not_found` if the line to the head has not come so far; as Log::read.
 [[nodiscard]] Result<Position> find_step(Store& store, const SessionId& session, std::int64_t turn,
                                          std::optional<std::int64_t> step);
-
-/// How two versions of a session differ, or a session and its fork.
-struct Difference {
-  /// Positions of messages that only b has, and that only a has. Where both have another
-  /// message at one position, as two forks may, it is in both lists.
-  std::vector<Position> messages_added{};
-  std::vector<Position> messages_removed{};
-  bool is_setup_changed = false;
-  bool is_plan_changed = false;
-  bool is_budget_changed = false;
-  std::vector<std::string> counters{};    ///< Names whose numbers differ.
-  std::vector<std::string> scratchpad{};  ///< Keys whose values differ.
-  std::vector<std::string> channels{};    ///< The user's, whose items differ.
-  bool operator==(const Difference&) const = default;
-
-  [[nodiscard]] bool is_empty() const { return *this == Difference{}; }
-};
-
-/// From a to b. What is missing on one side differs.
-[[nodiscard]] Difference diff(const State& a, const State& b);
 
 }  // namespace perdure

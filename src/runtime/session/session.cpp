@@ -219,6 +219,14 @@ Result<std::vector<Checkpoint>> Session::versions(const CheckpointQuery& query) 
   return parts_->writer.deps().store.log().checkpoints(id(), query);
 }
 
+Result<Difference> Session::diff(Point from, Point to) const {
+  auto before = state_at(from);
+  if (!before) return forward(before);
+  auto after = state_at(to);
+  if (!after) return forward(after);
+  return perdure::diff(*before, *after);
+}
+
 // In a child the threads of attempts are not there to be waited for.
 Result<void> Session::close(std::optional<Duration> patience) {
   if (auto here = check_own_process(parts_); !here) return here;

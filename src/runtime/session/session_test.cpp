@@ -269,9 +269,9 @@ TEST_P(SessionTest, ReadsAndComparesItsVersions) {
 
   EXPECT_EQ(session.state_at(Point::version(first)).value().transcript.size(), 1U);
   EXPECT_EQ(session.versions().value().size(), 2U);
-  const State then = session.state_at(Point::version(second)).value();
-  EXPECT_EQ(diff(session.state_at(Point::version(first)).value(), then).messages_added.size(), 1U);
-  EXPECT_TRUE(diff(session.state(), then).is_empty());
+  const auto between = session.diff(Point::version(first), Point::version(second)).value();
+  EXPECT_EQ(between.messages_added.size(), 1U);
+  EXPECT_TRUE(session.diff(Point::head(), Point::version(second)).value().is_empty());
 }
 
 TEST_P(SessionTest, GoesOnFromAnOldPoint) {
