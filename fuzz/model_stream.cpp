@@ -11,6 +11,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
+#include "runtime/api/records.hpp"
 #include "target.hpp"
 
 using perdure::fuzz::expect;

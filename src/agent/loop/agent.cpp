@@ -30,6 +30,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/read.hpp"
 
 namespace perdure {
 namespace {

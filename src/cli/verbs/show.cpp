@@ -6,6 +6,7 @@
 #include "context/agent_source.hpp"
 #include "context/calls.hpp"
 #include "perdure/agent/agent.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "verbs/table.hpp"
 

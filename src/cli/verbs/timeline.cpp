@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "context/timeline_walk.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "verbs/table.hpp"
 

@@ -166,7 +166,7 @@ std::optional<Told> result_in(const Entry& entry, const Call& call) {
 // Which block it was, the intent says: a provider may give all calls of a message one id. Where it
 // cannot be read, the id has to do.
 const ToolCallBlock* find_asked(const Message& message, const Call& call,
-                                const std::optional<Intent>& intent) {
+                                const std::optional<OpenCall>& intent) {
   for (std::size_t i = 0; i < message.blocks.size(); ++i) {
     const auto* block = std::get_if<ToolCallBlock>(&message.blocks[i]);
     const bool is_it = intent ? i == intent->block : block && block->id == call.provider_id;
@@ -175,7 +175,7 @@ const ToolCallBlock* find_asked(const Message& message, const Call& call,
   return nullptr;
 }
 
-std::optional<Intent> intent_in(const std::optional<Entry>& entry) {
+std::optional<OpenCall> intent_in(const std::optional<Entry>& entry) {
   if (!entry) return std::nullopt;
   auto intent = intent_from_json(entry->body.bytes());
   return intent ? std::optional(*std::move(intent)) : std::nullopt;

@@ -31,6 +31,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/operation.hpp"
+#include "runtime/api/read.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {

@@ -39,77 +39,49 @@
 namespace perdure::dispatch {
 namespace {
 
-// What the call is, or in words why it cannot be made.
-struct Reading {
-  std::shared_ptr<const Json> args{};
-  std::optional<Operation> operation{};
-  std::string refusal{};
-  std::optional<PermitDecision> permission{};  ///< Empty: the policy threw.
-};
-
-Reading read_call(SessionWriter& writer, const Tool* tool, const ProposedCall& proposed,
-                  Position call) {
-  Reading reading;
-  const ToolCallBlock& block = proposed.call();
-  if (auto said = ask_policy(writer.deps().policy, writer.state(), proposed)) {
-    reading.permission = *std::move(said);
-  }
-  if (reading.permission && reading.permission->permit == Permit::deny) {
-    reading.refusal = reading.permission->why;
-    return reading;
-  }
-  if (tool == nullptr) {
-    reading.refusal = fmt::format("There is no tool {}.", block.name);
-    return reading;
-  }
-  auto args = parse_args(block.args);
-  if (!args || !args->is_object()) {
-    reading.refusal = "The arguments are not a JSON object.";
-    return reading;
-  }
-  const auto& origin = writer.state().origin;
-  auto operation = operation_of(*tool, *args,
-                                {.session = writer.lease().session.text(),
-                                 .call = call,
-                                 .nonce = writer.nonce(),
-                                 .root = origin ? origin->root : writer.lease().session.text(),
-                                 .root_nonce = origin ? origin->nonce : ""});
-  if (!operation) {
-    reading.refusal = operation.error().message;
-    return reading;
-  }
-  reading.args = std::make_shared<const Json>(*std::move(args));
-  reading.operation = *std::move(operation);
-  return reading;
-}
-
 // Two reads are never one operation, unless the tool says so.
 bool needs_key(const Tool& tool, EffectClass effect) {
   return effect != EffectClass::read_only || tool.repeat != Repeat::each_call;
 }
 
-CallView view_of(SessionWriter& writer, const ToolCallBlock& block, const Reading& reading,
-                 const Tool* tool) {
-  CallView view{.tool = tool,
-                .args = reading.args,
-                .permission = reading.permission,
-                .is_put_off = !reading.permission};
-  if (reading.permission) view.open.permission = *reading.permission;
+// Fills in what the call is, as the draft's next intent. Why it cannot be made, in words; empty: it can.
+std::string read_call(SessionWriter& writer, const ProposedCall& asked, Position call,
+                      CallView& view) {
+  const ToolCallBlock& block = asked.call();
+  const SessionId& session = writer.lease().session;
+  const Tool* const tool = asked.tool;
+  view.tool = tool;
   view.open.tool = block.name;
   view.open.provider_id = block.id;
   view.open.nonce = writer.nonce();
-  view.open.args_digest = reading.operation ? reading.operation->args : sha256(block.args);
+  view.open.args_digest = sha256(block.args);
   if (tool != nullptr) view.open.repeat = to_string(tool->repeat);
-  if (reading.operation) {
-    view.open.scope = reading.operation->scope;
-    view.open.operation = reading.operation->name;
+  view.row = {.session = session, .tool = block.name, .provider_id = block.id};
+  if (tool != nullptr) view.row.effect = effect_class_of(*tool);
+
+  if (auto said = ask_policy(writer.deps().policy, writer.state(), asked)) {
+    view.open.permission = *said;
+    view.permission = *std::move(said);
   }
-  view.row.session = writer.lease().session;
-  view.row.tool = block.name;
-  view.row.provider_id = block.id;
-  view.row.effect = tool != nullptr ? effect_class_of(*tool) : EffectClass::unsafe;
-  if (reading.operation && needs_key(*tool, view.row.effect)) view.row.key = reading.operation->key;
-  return view;
+  view.is_put_off = !view.permission;
+  if (view.permission && view.permission->permit == Permit::deny) return view.permission->why;
+  if (tool == nullptr) return fmt::format("There is no tool {}.", block.name);
+  auto args = parse_args(block.args);
+  if (!args || !args->is_object()) return "The arguments are not a JSON object.";
+  const auto& origin = writer.state().origin;
+  auto operation = operation_of(*tool, *args,
+                                {.session = session.text(),
+                                 .call = call,
+                                 .nonce = writer.nonce(),
+                                 .root = origin ? origin->root : session.text(),
+                                 .root_nonce = origin ? origin->nonce : ""});
+  if (!operation) return operation.error().message;
+  view.open.args_digest = operation->args;
+  view.open.operation = operation->name;
+  view.open.scope = operation->scope;
+  if (needs_key(*tool, view.row.effect)) view.row.key = operation->key;
+  view.args = std::make_shared<const Json>(*std::move(args));
+  return {};
 }
 
 // The intent of one call, and its row in the ledger: for that block of the message, otherwise as the view
@@ -117,17 +89,7 @@ CallView view_of(SessionWriter& writer, const ToolCallBlock& block, const Readin
 void write_down(Draft& draft, CallView& view, Position message, std::uint64_t block) {
   view.open.message = message;
   view.open.block = block;
-  const Intent intent{.message = message,
-                      .block = block,
-                      .tool = view.open.tool,
-                      .provider_id = view.open.provider_id,
-                      .args_digest = view.open.args_digest,
-                      .operation = view.open.operation,
-                      .repeat = view.open.repeat,
-                      .scope = view.open.scope,
-                      .nonce = view.open.nonce,
-                      .permission = view.open.permission};
-  view.open.call = draft.add(appending("calls", "intent", to_json(intent)));
+  view.open.call = draft.add(appending("calls", "intent", to_json(view.open)));
   view.row.position = view.open.call;
   view.row.args = message;
   // A model may make up any name and any id; the intent has them as they are.
@@ -149,15 +111,15 @@ std::vector<CallView> intend(SessionWriter& writer, Draft& draft, Position messa
   for (std::size_t i = 0; i < response.blocks.size(); ++i) {
     const auto* block = std::get_if<ToolCallBlock>(&response.blocks[i]);
     if (block == nullptr) continue;
-    const Tool* tool = writer.deps().tools.find(block->name);
-    const Reading reading =
-        read_call(writer, tool, {.response = response, .block = i, .tool = tool}, draft.next());
-    CallView view = view_of(writer, *block, reading, tool);
+    CallView view;
+    const Tool* const tool = writer.deps().tools.find(block->name);
+    std::string why =
+        read_call(writer, {.response = response, .block = i, .tool = tool}, draft.next(), view);
     write_down(draft, view, message, i);
-    if (reading.refusal.empty()) {
+    if (why.empty()) {
       calls.push_back(std::move(view));
     } else {
-      refused.emplace_back(std::move(view), reading.refusal);
+      refused.emplace_back(std::move(view), std::move(why));
     }
   }
   Records records(writer, draft);

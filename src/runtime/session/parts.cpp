@@ -37,6 +37,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit.hpp"
 #include "runtime/api/fields.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "writer/session_writer.hpp"
 
@@ -53,6 +54,14 @@ constexpr std::array decisions = {
     std::pair{Decision::As::retry, std::string_view("retry")},
     std::pair{Decision::As::abandoned, std::string_view("abandoned")},
 };
+
+Result<void> post(Store& store, const SessionId& session, const MessageId& id,
+                  std::string_view kind, std::string json) {
+  return store.inbox().post({.session = session,
+                             .id = id,
+                             .kind = std::string(kind),
+                             .body = Body::from_text(std::move(json))});
+}
 
 void write_end(Records& records, const CallView& view, const Decision& decision) {
   const Reason reason{.who = decision.who, .why = decision.why};
@@ -417,8 +426,8 @@ Result<void> add_end(const SessionParts& parts, Draft& draft, Budget& budget,
 Result<void> tell_parent(const SessionParts& parts) {
   const auto& end = parts.writer.state().end;
   if (!parts.parent || !end || !parts.writer.has_ended()) return {};
-  auto told =
-      Mail(parts.writer.deps().store, parts.parent->session).child_result(end_id(*end), *end);
+  auto told = post(parts.writer.deps().store, parts.parent->session, end_id(*end), "child_result",
+                   to_json(*end));
   if (!told && is_missing(told.error())) return {};
   return told;
 }
@@ -527,18 +536,8 @@ bool stops_a_turn(const InboxMessage& mail) {
   return mail.kind == "pause" || mail.kind == "cancel";
 }
 
-Result<void> Mail::post(const MessageId& id, std::string_view kind, const Json& body) {
-  return store_.inbox().post({.session = session_,
-                              .id = id,
-                              .kind = std::string(kind),
-                              .body = Body::from_text(body.text())});
-}
-
 Result<void> Mail::say(const MessageId& id, const Message& message) {
-  return store_.inbox().post({.session = session_,
-                              .id = id,
-                              .kind = "message",
-                              .body = Body::from_text(to_json(message))});
+  return post(store_, session_, id, "message", to_json(message));
 }
 
 Result<void> Mail::approve(const MessageId& id, Position call, bool allow, const std::string& who,
@@ -546,31 +545,26 @@ Result<void> Mail::approve(const MessageId& id, Position call, bool allow, const
   Json::Object body{
       {"call", static_cast<std::int64_t>(call)}, {"allow", allow}, {"who", who}, {"why", why}};
   if (overrules) body.push_back({"overrules", true});
-  return post(id, "approve", std::move(body));
+  return post(store_, session_, id, "approve", Json(std::move(body)).text());
 }
 
 Result<void> Mail::resolve(const MessageId& id, Position call, const Decision& decision) {
-  return post(id, "resolve",
-              Json::Object{{"call", static_cast<std::int64_t>(call)},
-                           {"decision", std::string(to_string(decision.as))},
-                           {"result", decision.result},
-                           {"who", decision.who},
-                           {"why", decision.why}});
-}
-
-Result<void> Mail::child_result(const MessageId& id, const ChildEnd& end) {
-  return store_.inbox().post({.session = session_,
-                              .id = id,
-                              .kind = "child_result",
-                              .body = Body::from_text(to_json(end))});
+  return post(store_, session_, id, "resolve",
+              Json(Json::Object{{"call", static_cast<std::int64_t>(call)},
+                                {"decision", std::string(to_string(decision.as))},
+                                {"result", decision.result},
+                                {"who", decision.who},
+                                {"why", decision.why}})
+                  .text());
 }
 
 Result<void> Mail::pause(const MessageId& id, const std::string& who, const std::string& why) {
-  return post(id, "pause", Json::Object{{"who", who}, {"why", why}});
+  return post(store_, session_, id, "pause", Json(Json::Object{{"who", who}, {"why", why}}).text());
 }
 
 Result<void> Mail::cancel(const MessageId& id, const std::string& who, const std::string& why) {
-  return post(id, "cancel", Json::Object{{"who", who}, {"why", why}});
+  return post(store_, session_, id, "cancel",
+              Json(Json::Object{{"who", who}, {"why", why}}).text());
 }
 
 Result<void> note_ended_worker(Store& store, const SessionSummary& row) {
@@ -583,10 +577,7 @@ Result<void> note_ended_worker(Store& store, const SessionSummary& row) {
   const std::string& worker = row.holder->worker.text();
   auto id = MessageId::parse("ended-" + to_hex(sha256(worker)).substr(0, digits));
   if (!id) return forward(id);
-  return store.inbox().post({.session = row.id,
-                             .id = *std::move(id),
-                             .kind = std::string(ended_worker_kind),
-                             .body = Body::from_text(Json(worker).text())});
+  return post(store, row.id, *id, ended_worker_kind, Json(worker).text());
 }
 
 }  // namespace perdure

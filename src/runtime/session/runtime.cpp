@@ -33,6 +33,7 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/worker.hpp"
 #include "session/parts.hpp"
@@ -251,7 +252,8 @@ Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& sp
       .annotation = spec.annotation,
       .origin = NewSession::Origin{
           .session = from, .at = at_position(state->head), .lineage = Lineage::fork}};
-  if (spec.changes_anything() || !forked->calls.empty()) {
+  // Else the fork is only a row: there is nothing to write into its line.
+  if (spec.fresh_effects || spec.system_prompt || spec.model || !forked->calls.empty()) {
     auto begun = begin_fork(made, spec, *std::move(state), forked->calls);
     if (!begun) return forward(begun);
   } else if (auto row = store_.sessions().create(made); !row) {

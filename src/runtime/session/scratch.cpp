@@ -84,10 +84,11 @@ Result<void> write_all(const Descriptor& file, const std::string& place, std::st
 }
 
 Result<std::string> read_all(const Descriptor& file, const std::string& place, std::size_t size) {
+  if (size > scratch_value_bytes_max) {
+    return refuse(place, fmt::format("is longer than a note: {} bytes", scratch_value_bytes_max));
+  }
   std::string bytes(size + 1, '\0');
-  std::size_t got = 0;
-  while (got <= scratch_value_bytes_max) {
-    if (got == bytes.size()) bytes.resize(2 * bytes.size());
+  for (std::size_t got = 0; got < bytes.size();) {
     const ssize_t n = ::read(file.get(), bytes.data() + got, bytes.size() - got);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return cannot("read", place);
@@ -97,7 +98,7 @@ Result<std::string> read_all(const Descriptor& file, const std::string& place, s
     }
     got += static_cast<std::size_t>(n);
   }
-  return refuse(place, fmt::format("is longer than a note: {} bytes", scratch_value_bytes_max));
+  return refuse(place, "was changed a moment ago");
 }
 
 // Absent is no error: then it is not open.

@@ -36,6 +36,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "session/parts.hpp"
 #include "writer/session_writer.hpp"

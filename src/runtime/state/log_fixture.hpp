@@ -34,7 +34,7 @@ class LogOf {
 
   Position intend(Position message, std::uint64_t block, const std::string& tool = "pay") {
     return add("calls", "intent",
-               to_json(Intent{.message = message, .block = block, .tool = tool}));
+               to_json(OpenCall{.message = message, .block = block, .tool = tool}));
   }
 
   /// One call a name: "c1" asks for a call with that id.

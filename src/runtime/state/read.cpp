@@ -1,6 +1,8 @@
 // Reading a session's log page by page: its line, its state, and what is found out from either. A blob
 // is read when its text is needed, and only then.
 
+#include "runtime/api/read.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

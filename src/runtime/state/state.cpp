@@ -18,6 +18,7 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure {
@@ -36,26 +37,15 @@ OpenCall* find_open(State& state, Position call) {
   return found == state.open_calls.end() ? nullptr : &found->second;
 }
 
-Skip fold_intent(State& state, const Entry& entry, Intent intent) {
+Skip fold_intent(State& state, const Entry& entry, OpenCall intent) {
   begin(state.open_calls, entry);
   // A fork makes the call of its parent's message as one of its own.
   std::erase_if(state.open_calls, [&](const auto& open) {
     return intent.message != 0 && open.second.message == intent.message &&
            open.second.block == intent.block;
   });
-  OpenCall& call = state.open_calls[entry.position];
-  call.call = entry.position;
-  call.message = intent.message;
-  call.block = intent.block;
-  call.tool = std::move(intent.tool);
-  call.provider_id = std::move(intent.provider_id);
-  call.args = std::move(intent.args);
-  call.args_digest = intent.args_digest;
-  call.operation = intent.operation;
-  call.repeat = std::move(intent.repeat);
-  call.scope = std::move(intent.scope);
-  call.nonce = std::move(intent.nonce);
-  call.permission = std::move(intent.permission);
+  intent.call = entry.position;
+  state.open_calls.insert_or_assign(entry.position, std::move(intent));
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -26,161 +27,126 @@
 #include "runtime/api/records.hpp"
 
 namespace perdure {
-namespace values {
 
-template <>
-struct Shape<BudgetTotals> {
-  static constexpr std::string_view name = "budget's totals";
-  static void fields(auto& archive, auto& totals) {
-    archive("limit", totals.limit);
-    archive("spent", totals.spent);
-    archive("unconfirmed", totals.unconfirmed);
-    archive("reserved", totals.reserved);
-    archive("granted", totals.granted);
-    const std::int64_t least = std::min({totals.limit.value_or(0), totals.spent, totals.unconfirmed,
-                                         totals.reserved, totals.granted});
-    archive.expect(least >= 0, "totals", "numbers that are not below zero");
-    // A sum that saturates fits nothing.
-    archive.expect(totals.recorded() != std::numeric_limits<std::int64_t>::max(), "totals",
-                   "a sum within 64 bits");
-  }
-};
+constexpr std::string_view shape_name(const BudgetTotals& /*as*/) { return "budget's totals"; }
+void fields(auto& archive, values::Like<BudgetTotals> auto& totals) {
+  archive("limit", totals.limit);
+  archive("spent", totals.spent);
+  archive("unconfirmed", totals.unconfirmed);
+  archive("reserved", totals.reserved);
+  archive("granted", totals.granted);
+  const std::int64_t least = std::min({totals.limit.value_or(0), totals.spent, totals.unconfirmed,
+                                       totals.reserved, totals.granted});
+  archive.expect(least >= 0, "totals", "numbers that are not below zero");
+  // A sum that saturates fits nothing.
+  archive.expect(totals.recorded() != std::numeric_limits<std::int64_t>::max(), "totals",
+                 "a sum within 64 bits");
+}
 
-template <>
-struct Shape<BudgetEntry> {
-  static constexpr std::string_view name = "budget entry";
-  static void fields(auto& archive, auto& entry) {
-    archive("subject", entry.subject);
-    archive("micros", entry.micros);
-    archive("what", entry.what);
-    archive("after", entry.after);
-  }
-};
+constexpr std::string_view shape_name(const BudgetEntry& /*as*/) { return "budget entry"; }
+void fields(auto& archive, values::Like<BudgetEntry> auto& entry) {
+  archive("subject", entry.subject);
+  archive("micros", entry.micros);
+  archive("what", entry.what);
+  archive("after", entry.after);
+}
 
-template <>
-struct Shape<ToolDefinition> {
-  static constexpr std::string_view name = "tool definition";
-  static void fields(auto& archive, auto& tool) {
-    archive.require("name");
-    archive("name", tool.name);
-    archive("description", tool.description);
-    archive("input_schema", tool.input_schema);
-  }
-};
+constexpr std::string_view shape_name(const ToolDefinition& /*as*/) { return "tool definition"; }
+void fields(auto& archive, values::Like<ToolDefinition> auto& tool) {
+  archive.require("name");
+  archive("name", tool.name);
+  archive("description", tool.description);
+  archive("input_schema", tool.input_schema);
+}
 
-template <>
-struct Shape<Setup> {
-  static constexpr std::string_view name = "setup";
-  static void fields(auto& archive, auto& setup) {
-    archive("system_prompt", setup.system_prompt);
-    archive("model", setup.model);
-    archive("parameters", setup.parameters);
-    archive("tools", setup.tools);
-  }
-};
+constexpr std::string_view shape_name(const Setup& /*as*/) { return "setup"; }
+void fields(auto& archive, values::Like<Setup> auto& setup) {
+  archive("system_prompt", setup.system_prompt);
+  archive("model", setup.model);
+  archive("parameters", setup.parameters);
+  archive("tools", setup.tools);
+}
 
-template <>
-struct Shape<Origin> {
-  static constexpr std::string_view name = "origin";
-  static void fields(auto& archive, auto& origin) {
-    archive.require("root");
-    archive("root", origin.root);
-    archive("nonce", origin.nonce);
-    archive("agent_digest", origin.agent_digest);
-  }
-};
+constexpr std::string_view shape_name(const Origin& /*as*/) { return "origin"; }
+void fields(auto& archive, values::Like<Origin> auto& origin) {
+  archive.require("root");
+  archive("root", origin.root);
+  archive("nonce", origin.nonce);
+  archive("agent_digest", origin.agent_digest);
+}
 
-template <>
-struct Shape<AgentChange> {
-  static constexpr std::string_view name = "change of agent";
-  static void fields(auto& archive, auto& change) {
-    archive.require("agent_digest");
-    archive("agent_digest", change.agent_digest);
-    archive("parts", change.parts);
-    archive("who", change.who);
-  }
-};
+constexpr std::string_view shape_name(const AgentChange& /*as*/) { return "change of agent"; }
+void fields(auto& archive, values::Like<AgentChange> auto& change) {
+  archive.require("agent_digest");
+  archive("agent_digest", change.agent_digest);
+  archive("parts", change.parts);
+  archive("who", change.who);
+}
 
-template <>
-struct Shape<ChildSpawn> {
-  static constexpr std::string_view name = "spawn";
-  static void fields(auto& archive, auto& spawn) {
-    archive.require("child", "root");
-    archive("child", spawn.child);
-    archive("root", spawn.root);
-    archive("nonce", spawn.nonce);
-    archive("agent_digest", spawn.agent_digest);
-    archive("limit_micros", spawn.limit_micros);
-    archive.expect(spawn.limit_micros.value_or(0) >= 0, "limit_micros", "at least 0");
-    archive("setup", spawn.setup);
-  }
-};
+constexpr std::string_view shape_name(const ChildSpawn& /*as*/) { return "spawn"; }
+void fields(auto& archive, values::Like<ChildSpawn> auto& spawn) {
+  archive.require("child", "root");
+  archive("child", spawn.child);
+  archive("root", spawn.root);
+  archive("nonce", spawn.nonce);
+  archive("agent_digest", spawn.agent_digest);
+  archive("limit_micros", spawn.limit_micros);
+  archive.expect(spawn.limit_micros.value_or(0) >= 0, "limit_micros", "at least 0");
+  archive("setup", spawn.setup);
+}
 
-template <>
-struct Shape<ChildEnd> {
-  static constexpr std::string_view name = "end of a child";
-  static void fields(auto& archive, auto& end) {
-    archive.require("child", "spent_micros");
-    archive("child", end.child);
-    archive("number", end.number);
-    archive.word("status", end.status, status_from);
-    archive("spent_micros", end.spent_micros);
-    archive.expect(end.spent_micros >= 0, "spent_micros", "at least 0");
-    archive.sparse("unconfirmed_micros", end.unconfirmed_micros);
-    const bool fits = end.unconfirmed_micros >= 0 && end.unconfirmed_micros <= end.spent_micros;
-    archive.expect(fits, "unconfirmed_micros", "a part of what was spent");
-    archive("result", end.result);
-  }
-};
+constexpr std::string_view shape_name(const ChildEnd& /*as*/) { return "end of a child"; }
+void fields(auto& archive, values::Like<ChildEnd> auto& end) {
+  archive.require("child", "spent_micros");
+  archive("child", end.child);
+  archive("number", end.number);
+  archive.word("status", end.status, status_from);
+  archive("spent_micros", end.spent_micros);
+  archive.expect(end.spent_micros >= 0, "spent_micros", "at least 0");
+  archive.sparse("unconfirmed_micros", end.unconfirmed_micros);
+  const bool fits = end.unconfirmed_micros >= 0 && end.unconfirmed_micros <= end.spent_micros;
+  archive.expect(fits, "unconfirmed_micros", "a part of what was spent");
+  archive("result", end.result);
+}
 
-template <>
-struct Shape<Counters> {
-  static constexpr std::string_view name = "set of counters";
-  static void fields(auto& archive, auto& counters) {
-    archive.require("counters");
-    archive("counters", counters.values);
-  }
-};
+constexpr std::string_view shape_name(const Counters& /*as*/) { return "set of counters"; }
+void fields(auto& archive, values::Like<Counters> auto& counters) {
+  archive.require("counters");
+  archive("counters", counters.values);
+}
 
-template <>
-struct Shape<StatusNote> {
-  static constexpr std::string_view name = "change of status";
-  static void fields(auto& archive, auto& note) {
-    archive("who", note.who);
-    archive("why", note.why);
-  }
-};
+constexpr std::string_view shape_name(const StatusNote& /*as*/) { return "change of status"; }
+void fields(auto& archive, values::Like<StatusNote> auto& note) {
+  archive("who", note.who);
+  archive("why", note.why);
+}
 
-template <>
-struct Shape<ScratchEntry> {
-  static constexpr std::string_view name = "scratchpad entry";
-  static void fields(auto& archive, auto& entry) {
-    archive.require("key");
-    archive("key", entry.key);
-    if (entry.value) value(archive, *entry.value);
-    archive.sparse("by", entry.by);
-  }
+namespace {
 
- private:
-  static void choose(const Writer& /*archive*/, const ScratchValue& /*value*/) {}
-  static void choose(const Reader& archive, ScratchValue& value) {
+// A reference to a blob, or text.
+void scratch_value(auto& archive, auto& value) {
+  if constexpr (std::remove_cvref_t<decltype(archive)>::reads) {
     if (archive.has("blob")) value = BlobRef{};
   }
-
-  static void value(auto& archive, auto& value) {
-    choose(archive, value);
-    if (auto* ref = std::get_if<BlobRef>(&value)) {
-      archive.require("size");
-      archive("blob", ref->digest);
-      archive("size", ref->size);
-    } else {
-      archive.require("text");
-      archive("text", std::get<std::string>(value));
-    }
+  if (auto* ref = std::get_if<BlobRef>(&value)) {
+    archive.require("size");
+    archive("blob", ref->digest);
+    archive("size", ref->size);
+  } else {
+    archive.require("text");
+    archive("text", std::get<std::string>(value));
   }
-};
+}
 
-}  // namespace values
+}  // namespace
+
+constexpr std::string_view shape_name(const ScratchEntry& /*as*/) { return "scratchpad entry"; }
+void fields(auto& archive, values::Like<ScratchEntry> auto& entry) {
+  archive.require("key");
+  archive("key", entry.key);
+  if (entry.value) scratch_value(archive, *entry.value);
+  archive.sparse("by", entry.by);
+}
 
 namespace {
 
@@ -318,6 +284,8 @@ std::optional<std::int64_t> available_to(const Budget& budget, const BudgetEntry
   take_off(without.reserved, open->second.micros);
   return std::max(*without.available(), open->second.micros);
 }
+
+constexpr std::size_t scratch_key_bytes_max = 128;
 
 constexpr std::array status_kinds = {
     std::pair{Status::active, std::string_view("session_resumed")},

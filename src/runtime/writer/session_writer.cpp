@@ -32,6 +32,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure {

@@ -18,6 +18,7 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
