@@ -33,6 +33,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/worker.hpp"
 #include "store/api/seam.hpp"

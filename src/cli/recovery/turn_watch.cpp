@@ -18,6 +18,7 @@
 #include "perdure/agent/provider.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"
+#include "runtime/api/read.hpp"
 
 namespace perdure::cli {
 namespace {
