@@ -18,6 +18,7 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 namespace {
