@@ -22,11 +22,9 @@ set(PERDURE_STORE_SOURCES
     open.cpp
     postgres/client/address.cpp
     postgres/client/client.cpp
-    postgres/client/committer.cpp
     postgres/client/connection.cpp
     postgres/client/error.cpp
     postgres/client/params.cpp
-    postgres/client/pool.cpp
     postgres/client/process.cpp
     postgres/client/values.cpp
     postgres/client/watcher.cpp

@@ -84,8 +84,8 @@ Result<std::vector<OwnerNumber>> choose(Connection& db, std::optional<std::int64
   for (const SessionId& session : sessions) names.push_back(session.text());
   std::set<std::string> found;
   Rows rows =
-      db.query(sql(select_session, names.empty() ? "WHERE cardinality($2) = 0 AND s.moved IS NULL"
-                                                 : "WHERE s.id = ANY ($2)"),
+      db.query(select_sessions(names.empty() ? "WHERE cardinality($2) = 0 AND s.moved IS NULL"
+                                             : "WHERE s.id = ANY ($2)"),
                Params::of(uptime, names));
   while (rows.next()) {
     const SessionSummary session = read_session(rows);

@@ -1,8 +1,6 @@
 // Group commit against a real server. A first commit is held on its way; whoever comes meanwhile
 // becomes one group.
 
-#include "postgres/client/committer.hpp"
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,9 +18,9 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ownership.hpp"
 #include "postgres/client/address.hpp"
+#include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/pool.hpp"
 
 namespace perdure::postgres {
 namespace {

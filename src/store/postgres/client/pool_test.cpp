@@ -1,7 +1,5 @@
 // A pool of connections to a real server.
 
-#include "postgres/client/pool.hpp"
-
 #include <atomic>
 #include <chrono>
 #include <cstddef>

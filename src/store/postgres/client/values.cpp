@@ -38,6 +38,14 @@ std::optional<Holder> read_holder(const Rows& rows, int column) {
                 .gone = gone};
 }
 
+std::string select_sessions(std::string_view tail) {
+  return fmt::format(
+      "SELECT {}, s.fence, s.owned_since, w.id, w.host, w.pid, w.process, w.ended, w.until > "
+      "coalesce($1, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint), s.moved "
+      "FROM perdure.session s LEFT JOIN perdure.worker w ON w.num = s.owner {}",
+      rules::ColumnNames::of<SessionSummary>("s."), tail);
+}
+
 SessionSummary read_session(const Rows& rows) {
   SessionSummary session = rules::read_summary(rows);
   session.holder = read_holder(rows, 24);

@@ -20,15 +20,10 @@
 
 namespace perdure::postgres {
 
-/// As rules::read_summary reads them, then the holder. $1 is the time that leases are judged by,
-/// null for the server's. Completed with a WHERE clause over `s`.
-inline constexpr std::string_view select_session =
-    "SELECT s.id, s.title, s.opening, s.tags, s.metadata, s.status, s.wait_reason, s.wake_at, "
-    "s.parent, s.parent_position, s.lineage, s.head, s.next, s.version, s.turns, s.steps, "
-    "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.restored, s.revision, s.created_at, "
-    "s.updated_at, s.fence, s.owned_since, w.id, w.host, w.pid, w.process, w.ended, "
-    "w.until > coalesce($1, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint), s.moved "
-    "FROM perdure.session s LEFT JOIN perdure.worker w ON w.num = s.owner ";
+/// The statement over sessions that ends in `tail`, a WHERE clause over `s`. $1 is the time that leases are
+/// judged by, null for the server's.
+[[nodiscard]] std::string select_sessions(std::string_view tail);
+/// A row of it.
 [[nodiscard]] SessionSummary read_session(const Rows& rows);
 
 /// fence, since, id, host, pid, process, ended, in time, from `column` on. Empty if it is not held.

@@ -25,7 +25,6 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/client.hpp"
-#include "postgres/client/committer.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"

@@ -15,7 +15,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "postgres/client/client.hpp"
-#include "postgres/client/committer.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/values.hpp"

@@ -48,8 +48,8 @@ Rows next_sessions(Connection& db, const Access& access, const SessionQuery& que
     std::visit([&](const auto& key) { params.add(key); }, mark->key);
     params.add(mark->id);
   }
-  return db.query(sql(select_session, fmt::format("{0} ORDER BY s.{1} {2}, s.id {2} LIMIT {3}",
-                                                  where, column, way, rows_at_once)),
+  return db.query(select_sessions(fmt::format("{0} ORDER BY s.{1} {2}, s.id {2} LIMIT {3}", where,
+                                              column, way, rows_at_once)),
                   params);
 }
 
@@ -82,7 +82,7 @@ Result<SessionSummary> PostgresRoles::create(const NewSession& session) {
 Result<SessionSummary> PostgresRoles::read(const SessionId& id) {
   return access_.client.read([&](Connection& db) -> Result<SessionSummary> {
     Rows rows =
-        db.query(sql(select_session, "WHERE s.id = $2"), Params::of(access_.uptime(), id.text()));
+        db.query(select_sessions("WHERE s.id = $2"), Params::of(access_.uptime(), id.text()));
     if (rows.next()) return read_session(rows);
     return fail(ErrorCode::not_found, fmt::format("there is no session {}", id.text()), id.text());
   });
@@ -115,7 +115,7 @@ Result<std::vector<SessionSummary>> PostgresRoles::due(std::size_t limit) {
     std::vector<SessionSummary> sessions;
     for (std::int64_t seen = 0;; seen += static_cast<std::int64_t>(rows_at_once)) {
       Rows rows = db.query(
-          sql(select_session,
+          select_sessions(
               "WHERE s.status IN ('active', 'waiting') AND (s.status = 'active' OR s.wake_at <= "
               "coalesce($2, perdure.clock_ms())) AND "
               "s.moved IS NULL AND "
