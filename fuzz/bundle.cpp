@@ -4,7 +4,7 @@
 #include <string_view>
 #include <variant>
 
-#include "bundle/fact_check.hpp"
+#include "bundle/bundle_file.hpp"
 #include "copy/fact_codec.hpp"
 #include "rules/stored_session.hpp"
 #include "target.hpp"

@@ -1,6 +1,6 @@
 // Cursors: only the text that was given out is one, and it gives its mark back.
 
-#include "rules/cursor.hpp"
+#include "rules/queries.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // Queries: whatever the metadata and the filter hold, the answer is the same both ways
 // round, and a member always matches itself.
 
-#include "rules/match.hpp"
+#include "rules/queries.hpp"
 
 #include <string>
 

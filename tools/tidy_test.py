@@ -22,7 +22,7 @@ class TidyTest(unittest.TestCase):
         file.write_text(text)
 
     def write_source(self, path: str, code: str):
-        """A source that breaks no rule but the one its code breaks."""
+        """A source that breaks no rule except by its code."""
         self.write(path, "// What it is.\n" + code)
         parts = pathlib.PurePath(path).parts
         home = "/".join(parts[:2]) if parts[0] == "src" else parts[0]
@@ -38,7 +38,7 @@ class TidyTest(unittest.TestCase):
         return run.returncode, run.stdout.splitlines()[:-1]
 
     def expect(self, *findings: str):
-        """Each finding is given as `path:line: rule`, and no other is there."""
+        """Exactly the expected findings, each as `path:line: rule`."""
         code, lines = self.run_tidy()
         self.assertEqual([": ".join(line.split(": ")[:2]) for line in lines], list(findings))
         self.assertEqual(code, 1 if findings else 0)
@@ -152,6 +152,22 @@ class TidyTest(unittest.TestCase):
         self.expect(
             "src/core/a.cpp:2: space", "src/core/a.cpp:3: space", "src/core/a.cpp:4: space"
         )
+
+    def test_the_promise_is_small(self):
+        for number in range(35):
+            self.write(f"include/perdure/core/part_{number}.hpp", "// A part.\nclass Part {\n};\n" * 40)
+        self.expect("include/perdure:1: headers", "include/perdure:1: promise")
+
+    def test_a_third_of_the_promise_is_comments(self):
+        self.write("include/perdure/core/id.hpp", "// Ids.\n" * 29 + "struct Id;\n" * 71)
+        self.expect("include/perdure:1: comments")
+
+    def test_an_example_uses_something_of_every_public_header(self):
+        self.write("include/perdure/core/id.hpp", "// Ids.\nstruct Id {};\n")
+        self.write("include/perdure/core/name.hpp", "// Names.\n[[nodiscard]] bool is_name(int text);\n")
+        self.write("include/perdure/core/time.hpp", "// Time.\nstruct Id;\nusing Time = int;\n")
+        self.write("examples/first.cpp", "// First. Time\nId id = is_name(1);\n")
+        self.expect("include/perdure/core/time.hpp:1: unused")
 
     def test_a_seam_has_at_most_eight_methods(self):
         method = "  virtual Result<int> f(int a) = 0;\n"

@@ -1,14 +1,10 @@
 # The files of layer adapters, relative to this folder.
 
 set(PERDURE_ADAPTERS_SOURCES
-    checkpointer/calls.cpp
     checkpointer/checkpointer.cpp
     checkpointer/held_log.cpp
-    checkpointer/log_texts.cpp
     saver/conformance.cpp
     saver/delta.cpp
-    saver/lease_queue.cpp
-    saver/steps.cpp
     saver/store_saver.cpp
     saver/thread_log.cpp)
 

@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/api/error_codes.hpp"
 #include "doubles/places.hpp"
 
 namespace perdure {

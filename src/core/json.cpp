@@ -55,21 +55,10 @@ auto* last_of(Object& object, std::string_view key) {
 }
 
 std::string_view kind_in_words(Json::Kind kind) {
-  switch (kind) {
-    case Json::Kind::null:
-      return "null";
-    case Json::Kind::boolean:
-      return "a boolean";
-    case Json::Kind::number:
-      return "a number";
-    case Json::Kind::string:
-      return "a string";
-    case Json::Kind::array:
-      return "an array";
-    case Json::Kind::object:
-      return "an object";
-  }
-  return "unknown";
+  // In the order of the enum.
+  constexpr std::array<std::string_view, 6> words = {"null",     "a boolean", "a number",
+                                                     "a string", "an array",  "an object"};
+  return words.at(static_cast<std::size_t>(kind));
 }
 
 Result<const Json*> member(const Json& args, std::string_view key) {
@@ -99,12 +88,10 @@ struct Wanted {
 };
 
 template <class Number>
-Result<Number> number_member(const Json& args, std::string_view key,
-                             std::optional<Number> (Json::*read)() const, const Wanted& wanted) {
-  auto found = member(args, key);
-  if (!found) return forward(found);
-  if (!(*found)->is_number()) return refuse_kind(key, **found, wanted.kind);
-  if (const auto number = ((*found)->*read)()) return *number;
+Result<Number> number_of(std::string_view key, const Json& value,
+                         const std::optional<Number>& number, const Wanted& wanted) {
+  if (!value.is_number()) return refuse_kind(key, value, wanted.kind);
+  if (number) return *number;
   return fail(ErrorCode::invalid_argument,
               fmt::format("argument \"{}\" is a number, but not {}", key, wanted.range),
               std::string(key));
@@ -161,44 +148,35 @@ const Json* Json::find(std::string_view key) const {
   return object == nullptr ? nullptr : last_of(*object, key);
 }
 
-template <>
-Result<bool> Json::get(std::string_view key) const {
+template <JsonReadable T>
+Result<T> Json::get(std::string_view key) const {
   auto found = member(*this, key);
   if (!found) return forward(found);
-  if (const auto value = (*found)->as_bool()) return *value;
-  return refuse_kind(key, **found, "a boolean");
+  const Json& value = **found;
+  if constexpr (std::same_as<T, Json>) {
+    return value;
+  } else if constexpr (std::same_as<T, std::string>) {
+    if (const std::string* text = value.as_string()) return *text;
+    return refuse_kind(key, value, "a string");
+  } else if constexpr (std::same_as<T, bool>) {
+    if (const auto boolean = value.as_bool()) return *boolean;
+    return refuse_kind(key, value, "a boolean");
+  } else if constexpr (std::same_as<T, double>) {
+    return number_of(key, value, value.as_double(), {"a number", "one that a double can hold"});
+  } else if constexpr (std::same_as<T, std::int64_t>) {
+    return number_of(key, value, value.as_int64(), {"an integer", "an integer of 64 bits"});
+  } else {
+    return number_of(key, value, value.as_uint64(),
+                     {"an integer", "an integer of 64 bits that is not negative"});
+  }
 }
 
-template <>
-Result<std::int64_t> Json::get(std::string_view key) const {
-  return number_member(*this, key, &Json::as_int64, {"an integer", "an integer of 64 bits"});
-}
-
-template <>
-Result<std::uint64_t> Json::get(std::string_view key) const {
-  return number_member(*this, key, &Json::as_uint64,
-                       {"an integer", "an integer of 64 bits that is not negative"});
-}
-
-template <>
-Result<double> Json::get(std::string_view key) const {
-  return number_member(*this, key, &Json::as_double, {"a number", "one that a double can hold"});
-}
-
-template <>
-Result<std::string> Json::get(std::string_view key) const {
-  auto found = member(*this, key);
-  if (!found) return forward(found);
-  if (const std::string* text = (*found)->as_string()) return *text;
-  return refuse_kind(key, **found, "a string");
-}
-
-template <>
-Result<Json> Json::get(std::string_view key) const {
-  auto found = member(*this, key);
-  if (!found) return forward(found);
-  return **found;
-}
+template Result<bool> Json::get(std::string_view key) const;
+template Result<std::int64_t> Json::get(std::string_view key) const;
+template Result<std::uint64_t> Json::get(std::string_view key) const;
+template Result<double> Json::get(std::string_view key) const;
+template Result<std::string> Json::get(std::string_view key) const;
+template Result<Json> Json::get(std::string_view key) const;
 
 void Json::set(std::string_view key, Json value) {
   if (is_null()) value_.emplace<Object>();

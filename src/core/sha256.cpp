@@ -17,7 +17,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/api/sha256.hpp"
 #include "require.hpp"
 
 namespace perdure {

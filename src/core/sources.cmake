@@ -1,7 +1,6 @@
 # What the core layer is made of. Names are relative to this folder.
 
 set(PERDURE_CORE_SOURCES
-    descriptor.cpp
     error.cpp
     guarded.cpp
     id.cpp

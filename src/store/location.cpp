@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "postgres/client/address.hpp"
-#include "postgres/upkeep/migration.hpp"
+#include "postgres/upkeep/schema.hpp"
 #include "sqlite/engine/schema.hpp"
 
 namespace perdure {

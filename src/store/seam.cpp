@@ -2,6 +2,8 @@
 //
 // Every reader of entries decides by one rule what a missing blob means.
 
+#include "store/api/seam.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>

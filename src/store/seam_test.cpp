@@ -1,5 +1,7 @@
 // What readers do with a body that is in a blob.
 
+#include "store/api/seam.hpp"
+
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <string>

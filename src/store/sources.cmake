@@ -2,39 +2,25 @@
 
 set(PERDURE_STORE_SOURCES
     bundle/arrival_check.cpp
-    bundle/bundle_facts.cpp
     bundle/bundle_file.cpp
     bundle/export.cpp
-    bundle/fact_check.cpp
     copy/fact_codec.cpp
     bundle/import.cpp
-    bundle/told_calls.cpp
-    copy/chain_check.cpp
     copy/comparison.cpp
     copy/copy.cpp
     copy/fact_stream.cpp
-    copy/fork_facts.cpp
-    copy/plan.cpp
     enum_names.cpp
     files/file_lock.cpp
     files/part_file.cpp
     location.cpp
-    memory/blobs.cpp
-    memory/check.cpp
     memory/commit.cpp
-    memory/inbox.cpp
-    memory/ledger.cpp
-    memory/log.cpp
     memory/memory_store.cpp
-    memory/ownership.cpp
-    memory/retention.cpp
+    memory/roles.cpp
     memory/rows.cpp
-    memory/sessions.cpp
     memory/transfer.cpp
+    memory/upkeep.cpp
     open.cpp
     postgres/client/address.cpp
-    postgres/client/attempts.cpp
-    postgres/client/batch_form.cpp
     postgres/client/client.cpp
     postgres/client/committer.cpp
     postgres/client/connection.cpp
@@ -42,13 +28,8 @@ set(PERDURE_STORE_SOURCES
     postgres/client/params.cpp
     postgres/client/pool.cpp
     postgres/client/process.cpp
-    postgres/client/rows.cpp
-    postgres/client/session_row.cpp
-    postgres/client/statements.cpp
     postgres/client/values.cpp
     postgres/client/watcher.cpp
-    postgres/fact_reader.cpp
-    postgres/fact_taker.cpp
     postgres/operations/blobs.cpp
     postgres/operations/commit.cpp
     postgres/operations/inbox.cpp
@@ -59,71 +40,40 @@ set(PERDURE_STORE_SOURCES
     postgres/postgres_store.cpp
     postgres/transfer.cpp
     postgres/upkeep/check.cpp
-    postgres/upkeep/check_rest.cpp
-    postgres/upkeep/check_session.cpp
     postgres/upkeep/doctor.cpp
-    postgres/upkeep/erase.cpp
-    postgres/upkeep/migration.cpp
-    postgres/upkeep/prune.cpp
-    postgres/upkeep/remove.cpp
+    postgres/upkeep/retention.cpp
     postgres/upkeep/schema.cpp
-    postgres/upkeep/vacuum.cpp
     rules/calls.cpp
     rules/chain.cpp
-    rules/check_run.cpp
     rules/checks.cpp
-    rules/cursor.cpp
-    rules/fact_slices.cpp
-    rules/match.cpp
     rules/moves.cpp
+    rules/queries.cpp
     rules/retention.cpp
     rules/session_check.cpp
-    rules/soundness.cpp
     rules/stored_rows.cpp
     seam.cpp
     sqlite/check/check.cpp
-    sqlite/check/check_file.cpp
-    sqlite/check/check_rest.cpp
-    sqlite/check/check_session.cpp
     sqlite/engine/acknowledged.cpp
-    sqlite/engine/blobs.cpp
     sqlite/engine/commit.cpp
     sqlite/engine/connection.cpp
-    sqlite/engine/format.cpp
-    sqlite/engine/gate.cpp
-    sqlite/engine/inbox.cpp
-    sqlite/engine/ledger.cpp
     sqlite/engine/line.cpp
     sqlite/engine/lock_file.cpp
     sqlite/engine/log.cpp
     sqlite/engine/ownership.cpp
+    sqlite/engine/page_layout.cpp
     sqlite/engine/readers.cpp
+    sqlite/engine/roles.cpp
     sqlite/engine/rows.cpp
     sqlite/engine/schema.cpp
     sqlite/engine/sessions.cpp
     sqlite/engine/summing_vfs.cpp
-    sqlite/engine/watcher.cpp
-    sqlite/engine/workers.cpp
-    sqlite/engine/write_lock.cpp
     sqlite/engine/writer.cpp
-    sqlite/fact_reader.cpp
-    sqlite/fact_taker.cpp
     sqlite/opening/backup.cpp
-    sqlite/opening/doctor.cpp
     sqlite/opening/opening.cpp
-    sqlite/opening/restore.cpp
-    sqlite/pages/page_layout.cpp
-    sqlite/pages/page_source.cpp
     sqlite/retention/erase.cpp
     sqlite/retention/garbage.cpp
-    sqlite/retention/prune.cpp
-    sqlite/retention/scrub.cpp
-    sqlite/retention/sweep.cpp
-    sqlite/retention/vacuum.cpp
-    sqlite/salvage/repair.cpp
     sqlite/salvage/row_finder.cpp
     sqlite/salvage/salvage.cpp
-    sqlite/salvage/salvaged_file.cpp
     sqlite/sqlite_store.cpp
     sqlite/transfer.cpp
     values.cpp)
@@ -138,13 +88,13 @@ set(PERDURE_STORE_TESTS
     memory/memory_store_test.cpp
     open_test.cpp
     postgres/client/address_test.cpp
-    postgres/client/batch_form_test.cpp
     postgres/client/client_test.cpp
     postgres/client/committer_test.cpp
     postgres/client/connection_test.cpp
     postgres/client/error_test.cpp
     postgres/client/params_test.cpp
     postgres/client/pool_test.cpp
+    postgres/operations/commit_test.cpp
     rules/calls_test.cpp
     rules/chain_test.cpp
     rules/checks_test.cpp
@@ -157,12 +107,11 @@ set(PERDURE_STORE_TESTS
     sqlite/engine/log_room_test.cpp
     sqlite/engine/page_sums_test.cpp
     sqlite/engine/summing_vfs_test.cpp
+    sqlite/engine/take_turn_test.cpp
     sqlite/engine/wal_record_test.cpp
-    sqlite/engine/watcher_test.cpp
-    sqlite/engine/write_lock_test.cpp
-    sqlite/retention/scrub_test.cpp
+    sqlite/retention/erase_test.cpp
     summary_test.cpp)
 
 # The SQL of the PostgreSQL backend, in the order it is run, and how it gets into the program.
 set(PERDURE_POSTGRES_FUNCTIONS store lines sessions calls ownership commit inbox blobs
-    prune erase remove collect check transfer views)
+    retention check transfer views)

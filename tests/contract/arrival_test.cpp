@@ -72,13 +72,13 @@ TEST_P(TransferContract, ThrownAwayNothingOfItIsLeft) {
   EXPECT_TRUE(report.is_sound());
   EXPECT_EQ(report.entries, 0U);
   EXPECT_TRUE(transfer().discard(source.arrival));
-  EXPECT_EQ(code_of(transfer().release(source.arrival)), ErrorCode::lease_lost);
+  EXPECT_EQ(code_of(release(transfer(), source.arrival)), ErrorCode::lease_lost);
 }
 
 TEST_P(TransferContract, FactsAreTakenInOnceAndInOrder) {
   Source source = guest();
   Transfer& from = source.store->transfer();
-  const FactSource facts{.owners = must(from.find_owners({})), .arrival = {}};
+  const FactSource facts{.owners = must(find_owners(from, {})), .arrival = {}};
   const FactSlice first = must(from.read(facts, {}));
   const FactSlice second = must(from.read(facts, first.next));
   const FactSlice third = must(from.read(facts, second.next));
@@ -90,14 +90,14 @@ TEST_P(TransferContract, FactsAreTakenInOnceAndInOrder) {
   EXPECT_TRUE(transfer().take(source.arrival, second));
   EXPECT_EQ(code_of(transfer().take(source.arrival, first)), ErrorCode::conflict);
   must(transfer().take(source.arrival, third));
-  EXPECT_EQ(code_of(transfer().release(source.arrival)), ErrorCode::conflict);
+  EXPECT_EQ(code_of(release(transfer(), source.arrival)), ErrorCode::conflict);
   EXPECT_EQ(code_of(store->sessions().read(session_id("guest"))), ErrorCode::not_found);
 }
 
 TEST_P(TransferContract, AnotherAttemptWaitsUntilThisOneIsDiscarded) {
   Source source = guest();
   Transfer& from = source.store->transfer();
-  const FactSource facts{.owners = must(from.find_owners({})), .arrival = {}};
+  const FactSource facts{.owners = must(find_owners(from, {})), .arrival = {}};
   const FactSlice first = must(from.read(facts, {}));
   const FactSlice second = must(from.read(facts, first.next));
   const Arrival next{.from = source.arrival.from, .attempt = source.arrival.attempt + 1};
@@ -158,7 +158,7 @@ TEST_P(TransferContract, WhatCameCanGoBackOnceItsRemainsAreRemoved) {
   const Arrival in{.from = store->info().incarnation, .attempt = 2};
   must(travel(*store, *source.store, in));
   must(mark({}, back));
-  must(source.store->transfer().release(in));
+  must(release(source.store->transfer(), in));
 
   EXPECT_EQ(must(source.store->sessions().read(session_id("guest"))).moved_to, "");
   EXPECT_TRUE(must(source.store->upkeep().check()).is_sound());
@@ -184,7 +184,7 @@ TEST_P(TravellingStore, BothEndsSurvive) {
   EXPECT_EQ(row(session_id("leaves")).moved_to, "there.db");
   EXPECT_TRUE(transfer().mark_moved(there, marked, {}));
   EXPECT_EQ(attempt_from(source), source.arrival.attempt);
-  must(transfer().release(source.arrival));
+  must(release(transfer(), source.arrival));
   store.reset();
   store = must(open({.create = false}));
   EXPECT_THAT(texts(session_id("guest")), SizeIs(testing::Ge(2)));

@@ -102,7 +102,7 @@ TEST_P(TransferContract, SessionsAreShownWhereTheyAre) {
   const SessionId session = said("session");
   const SessionId other = said("other");
   const SessionSummary before = row(session);
-  const FactSource shown{.owners = must(transfer().find_owners({session})), .arrival = {}};
+  const FactSource shown{.owners = must(find_owners(transfer(), {session})), .arrival = {}};
 
   const FactSlice first = must(transfer().read(shown, {}));
 
@@ -118,10 +118,10 @@ TEST_P(TransferContract, SessionsAreShownWhereTheyAre) {
   }
   EXPECT_THAT(said_there, SizeIs(1));
   EXPECT_EQ(row(session), before);
-  EXPECT_EQ(must(transfer().find_owners({})).size(), 2U);
+  EXPECT_EQ(must(find_owners(transfer(), {})).size(), 2U);
   own(other);
-  EXPECT_EQ(code_of(transfer().find_owners({})), ErrorCode::lease_held);
-  EXPECT_TRUE(transfer().find_owners({session, session}));
+  EXPECT_EQ(code_of(find_owners(transfer(), {})), ErrorCode::lease_held);
+  EXPECT_TRUE(find_owners(transfer(), {session, session}));
   say(own(session), "goes on");
   EXPECT_GT(std::get<SessionFact>(must(transfer().read(shown, {})).facts[0]).row->summary.revision,
             before.revision);
@@ -133,15 +133,15 @@ TEST_P(TransferContract, OnlyWhatIsHereAndWholeIsShown) {
   const SessionId gone = said("gone");
   must(mark({gone}));
 
-  EXPECT_EQ(code_of(transfer().find_owners({session_id("nobody")})), ErrorCode::not_found);
-  EXPECT_EQ(subject_of(transfer().find_owners({gone})), "there.db");
-  const auto torn = transfer().find_owners({parent});
+  EXPECT_EQ(code_of(find_owners(transfer(), {session_id("nobody")})), ErrorCode::not_found);
+  EXPECT_EQ(subject_of(find_owners(transfer(), {gone})), "there.db");
+  const auto torn = find_owners(transfer(), {parent});
   EXPECT_EQ(code_of(torn), ErrorCode::conflict);
   EXPECT_EQ(subject_of(torn), "fork");
-  EXPECT_EQ(must(transfer().find_owners({})).size(), 2U);
-  EXPECT_EQ(must(transfer().find_owners({parent, session_id("fork")})).size(), 2U);
+  EXPECT_EQ(must(find_owners(transfer(), {})).size(), 2U);
+  EXPECT_EQ(must(find_owners(transfer(), {parent, session_id("fork")})).size(), 2U);
   must(store->upkeep().remove(parent));
-  EXPECT_EQ(must(transfer().find_owners({session_id("fork")})).size(), 2U)
+  EXPECT_EQ(must(find_owners(transfer(), {session_id("fork")})).size(), 2U)
       << "with the removed one whose log it shares";
 }
 

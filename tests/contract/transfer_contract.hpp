@@ -19,7 +19,7 @@ inline const Destination there{.incarnation = "sto_there", .place = "there.db"};
 /// Facts of all sessions of one store, taken into another; with the blobs of entries.
 [[nodiscard]] inline Result<void> travel(Store& from, Store& to, const Arrival& arrival,
                                          bool with_blobs = true) {
-  const FactSource source{.owners = must(from.transfer().find_owners({})), .arrival = {}};
+  const FactSource source{.owners = must(find_owners(from.transfer(), {})), .arrival = {}};
   for (FactCursor next; !next.is_end();) {
     auto slice = from.transfer().read(source, next);
     if (!slice) return forward(slice);
@@ -92,7 +92,7 @@ class TransferContract : public StoreContract {
 
   void land(Source& source) {
     must(take_all(source));
-    must(transfer().release(source.arrival));
+    must(release(transfer(), source.arrival));
   }
 
   std::uint64_t attempt_from(const Source& source) {

@@ -12,6 +12,7 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/bundle.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure {
 

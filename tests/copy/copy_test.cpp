@@ -18,6 +18,7 @@
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
 #include "perdure/store/bundle.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {
@@ -446,6 +447,87 @@ TEST_P(CopyTest, WhatWasMovedElsewhereSinceIsNotReleased) {
   EXPECT_THAT(runnable(*to), SizeIs(0));
   EXPECT_THAT(runnable(*third), SizeIs(9));
   EXPECT_EQ(must(to->upkeep().check()).entries, 0U);
+}
+
+TEST_P(CopyTest, CallsOfASessionThatIsBeingRemovedAreReadAgain) {
+  furnish(*from, clock, Size::small);
+  const std::string before = portrait(*from);
+  FalseStore source(*from);
+  bool is_first = true;
+  source.on_read([&](Fact& fact) {
+    auto* call = std::get_if<CallFact>(&fact);
+    if (call != nullptr && std::exchange(is_first, false)) call->call.session = {};
+  });
+
+  EXPECT_EQ(must(move_sessions(source, *to)).sessions, 9U);
+
+  EXPECT_FALSE(is_first);
+  EXPECT_EQ(difference(before, portrait(*to)), "");
+}
+
+TEST_P(CopyTest, CheckpointsThatArePrunedMeanwhileAreReadAgain) {
+  const SessionId session = create(*from, "named twice");
+  const Lease lease = own(*from, session);
+  for (const char* batch : {"one", "two"}) {
+    must(from->commit(lease, {.id = must(BatchId::parse(batch)), .checkpoint = NewCheckpoint{}}));
+  }
+  must(from->ownership().release(lease));
+  FalseStore target(*to);
+  bool is_first = true;
+  target.on_take([&](Fact& fact) {
+    if (!std::holds_alternative<CheckpointFact>(fact) || !std::exchange(is_first, false)) return;
+    EXPECT_EQ(must(from->upkeep().prune(session, {.last = 1})).versions, 1U);
+  });
+
+  EXPECT_EQ(must(move_sessions(*from, target)).sessions, 1U);
+
+  EXPECT_FALSE(is_first);
+  EXPECT_THAT(must(to->log().checkpoints(session, {})), SizeIs(1));
+}
+
+TEST_P(CopyTest, WhatATargetLosesBeforeItsSyncIsNotMarked) {
+  furnish(*from, clock, Size::small);
+  FalseStore target(*to);
+  target.on_sync([&] { must(to->transfer().discard({.from = from->info().incarnation})); });
+
+  const auto lost = move_sessions(*from, target);
+
+  ASSERT_FALSE(lost);
+  EXPECT_THAT(runnable(*from), SizeIs(9));
+  target.on_sync({});
+  EXPECT_EQ(must(move_sessions(*from, target)).sessions, 9U);
+}
+
+TEST_P(CopyTest, AStoppedCopyLeavesNoKeysBehind) {
+  furnish(*from, clock, Size::small);
+  FalseStore target(*to);
+  target.on_sync([] { throw std::runtime_error("killed"); });
+  EXPECT_THROW((void)copy_session(*from, id_of("calls"), target, {.id = id_of("copy")}),
+               std::runtime_error);
+  const Digest key = sha256("key of calls succeeded");
+  EXPECT_TRUE(must(to->ledger().find_holder(key)));
+
+  must(abandon_move(*from, *to));
+
+  EXPECT_FALSE(must(to->ledger().find_holder(key)));
+  must(copy_session(*from, id_of("calls"), *to, {.id = id_of("copy")}));
+  EXPECT_TRUE(must(to->ledger().find_holder(key)));
+  expect_sound(*to);
+}
+
+TEST_P(CopyTest, ACopyThatWasDiscardedMeanwhileFails) {
+  furnish(*from, clock, Size::small);
+  FalseStore target(*to);
+  target.on_take([&, left = 2](Fact& fact) mutable {
+    if (!std::holds_alternative<ClaimFact>(fact) || --left > 0) return;
+    must(to->transfer().discard({.from = from->info().incarnation}));
+  });
+
+  const auto copied = copy_session(*from, id_of("calls"), target, {.id = id_of("copy")});
+
+  ASSERT_FALSE(copied);
+  EXPECT_EQ(copied.error().code, ErrorCode::lease_lost);
+  EXPECT_THAT(runnable(*to), SizeIs(0));
 }
 
 TEST_P(CopyTest, ACopyIsAPausedForkAndChangesNothingInTheSource) {

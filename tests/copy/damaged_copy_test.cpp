@@ -139,7 +139,7 @@ TEST_P(DamagedFile, ABackupOfTheSourceIsNotMoving) {
   EXPECT_THAT(runnable(*to), SizeIs(9));
 }
 
-TEST_P(DamagedFile, ABackupOfTheTargetHoldsNothingOfTheMove) {
+TEST_P(DamagedFile, ABackupOfTheTargetRunsNothingOfTheMove) {
   die_halfway();
   const std::string copy = to_place.file() + ".backup";
   must(to->upkeep().backup(copy));
@@ -150,9 +150,28 @@ TEST_P(DamagedFile, ABackupOfTheTargetHoldsNothingOfTheMove) {
   must(restored->upkeep().vacuum());
   const auto report = must(restored->upkeep().check());
   EXPECT_TRUE(report.is_sound());
-  EXPECT_THAT(must(restored->ledger().by_key(sha256("key of calls succeeded"))), IsEmpty());
+  must(abandon_move(*from, *restored));
+  EXPECT_FALSE(must(restored->ledger().find_holder(sha256("key of calls succeeded"))));
   must(move_sessions(*from, *to));
   EXPECT_THAT(runnable(*to), SizeIs(9));
+}
+
+// The sessions are nowhere else.
+TEST_P(DamagedFile, WhatWasMarkedIsReleasedInARestoredTarget) {
+  FalseStore target(*to);
+  target.fail_to_release();
+  ASSERT_FALSE(move_sessions(*from, target));
+  const std::string copy = to_place.file() + ".backup";
+  must(to->upkeep().backup(copy));
+  const auto restored = open(copy);
+  EXPECT_THAT(runnable(*from), IsEmpty());
+
+  EXPECT_EQ(must(move_sessions(*from, *restored)).sessions, 9U);
+
+  const SessionSummary main = must(restored->sessions().read(must(SessionId::parse("main"))));
+  EXPECT_TRUE(main.restored);
+  EXPECT_EQ(main.status, Status::paused);
+  EXPECT_TRUE(must(restored->upkeep().check()).is_sound());
 }
 
 TEST_P(DamagedFile, ASalvageKnowsWhatWentAndNotWhatWasOnItsWay) {

@@ -130,7 +130,7 @@ TEST(Syncs, ACallIsNeverDispatchedOnWhatIsSyncedLater) {
   EXPECT_EQ(counted.syncs() - before, 2U);
 }
 
-// The record of the WAL (wal_record.hpp) marks a page once, after a checkpoint.
+// The record of the WAL (lock_file.hpp) marks a page once, after a checkpoint.
 TEST(Syncs, WhatTheWalMustHoldIsKeptWithoutReadingTheFiles) {
   CountedStore counted;
   const Lease lease = counted.open_session("s");

@@ -13,7 +13,7 @@
 #include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/engine/line.hpp"
 #include "store/sqlite/engine/rows.hpp"
-#include "store/sqlite/opening/restore.hpp"
+#include "store/sqlite/opening/backup.hpp"
 
 namespace perdure {
 namespace {

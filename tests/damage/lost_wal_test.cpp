@@ -67,7 +67,7 @@ class LostWal : public testing::Test {
     ASSERT_GT(record.frames, 0U);
     ++record.boot;
     record.seal();
-    lock_file.touch(record);
+    lock_file.keep(record);
   }
 
   // What the check says of the WAL; empty if nothing.

@@ -17,7 +17,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
-#include "sqlite/pages/page_source.hpp"
+#include "sqlite/salvage/row_finder.hpp"
 
 namespace perdure {
 namespace {

@@ -18,6 +18,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/salvage/row_finder.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {

@@ -17,9 +17,9 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "sqlite/engine/page_layout.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
-#include "sqlite/pages/page_layout.hpp"
-#include "sqlite/pages/page_source.hpp"
+#include "sqlite/salvage/row_finder.hpp"
 
 namespace perdure {
 namespace {

@@ -29,11 +29,18 @@ class FalseStore final : public WatchedStore, private Transfer {
   /// Called before sessions are marked as moved.
   void before_mark(std::function<void()> what) { before_mark_ = std::move(what); }
   void on_take(Change change) { take_ = std::move(change); }
+  /// Called before the store is synced. It says nothing of losses then.
+  void on_sync(std::function<void()> what) { sync_ = std::move(what); }
+
+  [[nodiscard]] Result<void> sync() override {
+    if (sync_) sync_();
+    return WatchedStore::sync();
+  }
+  [[nodiscard]] Result<std::string> loss_token() override {
+    return sync_ ? Result<std::string>() : WatchedStore::loss_token();
+  }
 
  private:
-  Result<std::vector<OwnerNumber>> find_owners(const std::vector<SessionId>& sessions) override {
-    return behind_.find_owners(sessions);
-  }
   Result<FactSlice> read(const FactSource& source, const FactCursor& from) override {
     auto slice = behind_.read(source, from);
     if (slice && left_out_) std::erase_if(slice->facts, left_out_);
@@ -43,15 +50,14 @@ class FalseStore final : public WatchedStore, private Transfer {
     return slice;
   }
   Result<void> take(const Arrival& arrival, const FactSlice& slice) override {
+    if (fails_to_release_ && slice.from.is_end()) {
+      return fail(ErrorCode::unavailable, "the connection is lost");
+    }
     FactSlice changed = slice;
     if (take_) {
       for (Fact& fact : changed.facts) take_(fact);
     }
     return behind_.take(arrival, changed);
-  }
-  Result<void> release(const Arrival& arrival) override {
-    if (fails_to_release_) return fail(ErrorCode::unavailable, "the connection is lost");
-    return behind_.release(arrival);
   }
   Result<void> discard(const Arrival& arrival) override { return behind_.discard(arrival); }
   Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
@@ -65,6 +71,7 @@ class FalseStore final : public WatchedStore, private Transfer {
   std::function<bool(const Fact&)> left_out_;
   Change take_;
   std::function<void()> before_mark_;
+  std::function<void()> sync_;
   bool fails_to_release_ = false;
 };
 

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "store/postgres/upkeep/migration.hpp"
+#include "store/postgres/upkeep/schema.hpp"
 #include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/engine/schema.hpp"
 

@@ -134,7 +134,7 @@ class Forked : public testing::TestWithParam<Backend> {
     refusals.expect("retention.remove", store->upkeep().remove(id));
     refusals.expect("upkeep.check", store->upkeep().check());
     refusals.expect("upkeep.sync", store->sync());
-    refusals.expect("transfer.find_owners", store->transfer().find_owners({}));
+    refusals.expect("transfer.find_owners", find_owners(store->transfer(), {}));
     refusals.expect("commit",
                     store->commit(session->lease(), {.id = mint<BatchTag>(random_ids())}));
   }

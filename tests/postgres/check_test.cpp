@@ -16,7 +16,7 @@
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/store.hpp"
-#include "postgres/client/statements.hpp"
+#include "postgres/client/connection.hpp"
 
 namespace perdure {
 namespace {

@@ -2,8 +2,6 @@
 // transaction, under the feet of those who use it, with the grants that were given. Who may not is
 // told who must. A newer version's functions are left alone.
 
-#include "store/postgres/upkeep/migration.hpp"
-
 #include <chrono>
 #include <fmt/format.h>
 #include <future>
@@ -24,6 +22,7 @@
 #include "postgres/aged.hpp"
 #include "postgres/proxied.hpp"
 #include "store/postgres/postgres_store.hpp"
+#include "store/postgres/upkeep/schema.hpp"
 
 namespace perdure {
 namespace {

@@ -12,7 +12,7 @@
 #include "contract/store_contract.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/store/log.hpp"
-#include "postgres/client/statements.hpp"
+#include "postgres/client/connection.hpp"
 
 namespace perdure {
 
@@ -79,8 +79,8 @@ TEST_P(PostgresRetention, AForkThatIsBeingMadeKeepsWhatItSees) {
   plan(lease, "old");
   plan(lease, "new");
   half_way(
-      "SELECT perdure.create_session(NULL, true, 'nonce', 'fork', 'active', '', NULL, NULL, NULL, "
-      "NULL, NULL, 'session', 1, 1, 'fork')");
+      R"(SELECT perdure.create_session(NULL, true, '{"nonce":"nonce","id":"fork","status":"active",)"
+      R"("wait_reason":"","origin":"session","origin_kind":1,"origin_number":1,"lineage":"fork"}'))");
 
   auto pruning = start([&] { return store->upkeep().prune(lease.session, {}); });
   go_on();

@@ -10,7 +10,7 @@
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
-#include "postgres/client/statements.hpp"
+#include "postgres/client/connection.hpp"
 #include "postgres/proxied.hpp"
 
 namespace perdure {

@@ -34,6 +34,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/read.hpp"
 #include "thrown/throwing.hpp"
+#include "tools/secret_ref.hpp"
 
 namespace perdure {
 namespace {

@@ -1,21 +1,14 @@
-// The checkpointer of the book's chapter 21, over a store.
+// The checkpointer of the book's chapter 21, over a store, for a loop of your own.
 //
-// For a harness that has a loop of its own: it hands in its transcript, its plan and what it
-// spent after a turn, and asks before it runs a tool. What the chapter's tables show, the
-// views `sessions`, `checkpoints` and `tool_calls` of a SQLite store show.
+// The loop hands in its transcript, its plan and what it spent after a turn, and asks before it
+// runs a tool. A version costs what changed since the one before. A call is claimed on disk before
+// it runs; the same tool and arguments are one operation in a session and its forks, and the second
+// time its result comes back. If its outcome is not known, no caller may run it.
 //
-// - A version costs what changed since the one before. A transcript that begins with the
-//   last one adds its new messages; any other one is written whole. (Equal is: as JSON.)
-// - A call is claimed before it runs, atomically and on disk. It is one operation for its
-//   whole session (and its forks) if tool and arguments are the same; the second time its
-//   result comes back. If its outcome is not known, no caller may run it.
-// - One process at a time has a session: the one that started or loaded it, until it ends the
-//   session, or itself. A dead process does not block it, on its machine at once.
-//
-// Any method that writes fails as Store::commit does. After `commit_unknown` call it again: it
-// finds out first. After `lease_lost` another process has the session; start or load it again.
-//
-// Threads: every method may be called from any thread at any time.
+// One process at a time has a session: the one that started or loaded it, until it ends the
+// session, or itself. Any method that writes fails as Store::commit does; after `commit_unknown`
+// call it again, after `lease_lost` start or load the session again. Threads: any method from any
+// thread at any time.
 
 #pragma once
 
@@ -40,13 +33,12 @@
 namespace perdure {
 
 struct CheckpointerOptions {
-  /// How long a process on another machine must wait after this one died. Renewed in the
-  /// background.
+  /// How long a process on another machine must wait after this one died.
   Duration lease_time{30'000};
   /// Both must outlive the checkpointer. Null: the machine's.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
-  std::int64_t pid = 0;  ///< What others see as the holder of a session; 0: this process.
+  std::int64_t pid = 0;  ///< As others see the holder of a session; 0: this process.
 };
 
 class Checkpointer {
@@ -56,12 +48,11 @@ class Checkpointer {
     RawJson transcript = RawJson::from_value(Json::Array{});  ///< A list of messages: any JSON.
     std::optional<RawJson> plan{};
     std::int64_t spent_micros = 0;  ///< In all; millionths of a dollar.
-
     bool operator==(const Content&) const = default;
   };
 
   struct ToolCall {
-    std::string call_id{};  ///< The provider's. Shown, and never identity: it may come again.
+    std::string call_id{};  ///< The provider's: shown, and never identity.
     std::string tool_name{};
     RawJson args = RawJson::from_value(Json::Object{});
     Repeat repeat = Repeat::once_per_session;
@@ -85,7 +76,7 @@ class Checkpointer {
     std::optional<std::string> result{};
     bool is_error = false;  ///< It ran, and its answer is that of an error.
   };
-  /// A caller may run it, and has not recorded its outcome; or gave it up (`abandoned`).
+  /// A caller may run it, and has not recorded its outcome, or gave it up (`abandoned`).
   struct Pending {
     SessionId session{};
     Position call = 0;
@@ -95,8 +86,8 @@ class Checkpointer {
     std::string idempotency_key{};
     EffectClass effect = EffectClass::unsafe;
     CallState state = CallState::in_doubt;
-    /// That caller is alive and has the session. Else its outcome is not known, unless its state is
-    /// `intended`: then it was not begun.
+    /// That caller is live. Else its outcome is not known, unless its state is `intended`: not
+    /// begun.
     bool is_running = false;
     std::optional<Timestamp> issued_at{};
     std::string why{};  ///< What is known about the doubt.
@@ -106,9 +97,9 @@ class Checkpointer {
   struct Loaded {
     Version version = 0;  ///< The latest there is; 0: none.
     Content content{};
-    /// Calls that were done after that version. The transcript does not know of them.
+    /// Calls that were done after that version, which the transcript does not have.
     std::vector<Completed> done_since{};
-    /// Entries that cannot be read, damaged or erased: the content is without them.
+    /// Entries that cannot be read, damaged or erased: the content lacks them.
     std::vector<Position> missing{};
   };
 
@@ -120,49 +111,47 @@ class Checkpointer {
   Checkpointer& operator=(const Checkpointer&) = delete;
 
   /// Makes the session, or takes it up. `opening` is what it begins with (system prompt, first
-  /// question), on disk before anything is paid for; of a session that has messages it is
-  /// ignored. A session that waits becomes active. To start one twice is not an error.
-  /// Fails: `lease_held`, and says who has it, where and since when; `conflict` if it has ended
-  /// or is paused: a person decided that; `invalid_argument` if `opening` is no list.
+  /// question); ignored if the session has messages. Starting one twice is not an error.
+  /// Fails: `lease_held`, and says who has it, where and since when; `conflict` if it has ended or
+  /// is paused; `invalid_argument` if `opening` is no list.
   Result<void> start_session(const SessionId& session, const RawJson& opening = no_messages());
 
-  /// Writes what changed, as a version. When it returns, it is on disk.
+  /// Writes what changed, as a version, on disk when it returns.
   /// Fails: `conflict` if the session was not started or loaded here; `invalid_argument` if the
   /// transcript is no list, or is empty and was not, or if less was spent than before.
   Result<Version> save_checkpoint(const SessionId& session, const Content& content);
 
-  /// Asks whether the call may run. If so, that is on disk when it returns, and no other caller
-  /// gets the same answer: not in this process, not in another one, not after a restart.
+  /// Asks whether the call may run. `MayRun` is on disk when it returns, and given once: not to
+  /// another process, and not after a restart.
   /// Fails: `conflict` if the session was not started or loaded here, or if the business key was
   /// used with other arguments; `invalid_argument` for a bad name or arguments without a key.
   Result<Issued> record_tool_call_issued(const SessionId& session, const ToolCall& call);
 
-  /// Says what became of a call. `Failed` and `Never` state that nothing happened: then, and only
-  /// then, it may be issued again. An exception or a timeout is `Doubtful`. Also resolves a call in
-  /// doubt, with `who` decided. The same outcome twice is not an error.
-  /// Fails: `not_found`; `conflict` for another outcome than it has, for `Failed` without `who` of a
-  /// call in doubt (a later run that did nothing says nothing of the first), or if the session was
-  /// not started or loaded here; `invalid_argument` if `who` is no name.
+  /// Records the outcome of a call. Only `Failed` and `Never`, which state that nothing happened,
+  /// let it be issued again; an exception or a timeout is `Doubtful`. `who` resolves a call in
+  /// doubt. The same outcome twice is not an error.
+  /// Fails: `not_found`; `conflict` for another outcome than it has, for `Failed` without `who` of
+  /// a call in doubt, or if the session was not started or loaded here; `invalid_argument` if `who`
+  /// is no name.
   Result<void> record_tool_call_result(const SessionId& session, Position call,
                                        const ToolOutcome& outcome, const std::string& who = {});
 
-  /// The call that was done with the same tool and arguments. A look: nothing is claimed.
+  /// The call that was done with the same tool and arguments; claims nothing.
   /// Fails: as record_tool_call_issued, for the arguments.
   [[nodiscard]] Result<std::optional<Completed>> find_completed_call(const SessionId& session,
                                                                      const ToolCall& call);
 
-  /// What was saved last, and whatever was written to the session since; takes the session up,
-  /// unless it has ended or is paused. Empty: there is no such session, or nothing in it.
+  /// What was saved last, and what was written since; takes the session up, unless it has ended or
+  /// is paused. Empty: there is no such session, or nothing in it.
   /// Fails: `lease_held`, and says who has it, where and since when.
   Result<std::optional<Loaded>> load_latest(const SessionId& session);
 
-  /// Calls of the session without an outcome, oldest first; needs no lease. A session that does
-  /// not exist has none.
+  /// Calls of the session without an outcome, oldest first; needs no lease. No such session: none.
   [[nodiscard]] Result<std::vector<Pending>> check_pending_tool_calls(const SessionId& session);
 
-  /// Says how the session ended, and gives it up.
-  /// Fails: `conflict` if it was not started or loaded here, or is to be `completed` or `failed`
-  /// while a call has no outcome (`cancelled` gives it up); `invalid_argument` for a status that does not end it.
+  /// Records how the session ended, and gives it up.
+  /// Fails: `conflict` if it was not started or loaded here, or to `completed` or `failed` while a
+  /// call has no outcome; `invalid_argument` for a status that does not end it.
   Result<void> end_session(const SessionId& session, Status status);
 
  private:
@@ -173,7 +162,7 @@ class Checkpointer {
   std::shared_ptr<Parts> parts_;
 };
 
-/// What a session held at a point, also one that another process has. Its calls are not in it.
+/// What a session held at a point, also one that another process has; without its calls.
 /// Fails: `not_found`, also for a point that was pruned.
 [[nodiscard]] Result<Checkpointer::Loaded> read_content(Store& store, const SessionId& session,
                                                         Point as_of);

@@ -1,20 +1,16 @@
-// What a call answers when it could not do what it was asked.
+// What a call returns when it could not do what it was asked.
 //
-// An operating error (the world, the caller's data) is a value: Result<T>. An
-// expected answer ("there is none") is a value too, but never an Error: that is
-// std::optional. A programmer's error stops the process. Nothing in Perdure
-// throws across an interface, except Result::value_or_throw, which a program calls
-// if it wants exceptions.
+// An operating error (the world, the caller's data) is a value: Result<T>. An expected answer
+// ("there is none") is a value too, but never an Error: that is std::optional. A programmer's error
+// stops the process. Nothing in Perdure throws across an interface, except Result::value_or_throw.
 //
-// The set of codes is closed. A code says what the caller can do about it; the
-// message says the rest to a person. docs/errors/ has one page per code.
+// The set of codes is closed. A code says what the caller can do about it; the message says the
+// rest to a person. docs/errors/ has one page per code.
 
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <expected>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -30,34 +26,22 @@ enum class ErrorCode {
   conflict,          ///< The caller's view was stale: read again, then decide.
   lease_held,        ///< Another worker owns it: wait, or go elsewhere.
   lease_lost,        ///< This worker no longer owns it: stop, write nothing.
-  commit_unknown,    ///< The commit may or may not have happened: repeat the same batch before
-                     ///< anything else.
+  commit_unknown,    ///< The commit may have happened: repeat the same batch first.
   unavailable,       ///< The outside world failed: the same call may succeed later.
   closed,            ///< This store object takes no more writes: reopen it.
   unsupported,       ///< Made by a newer version, or this build lacks it: upgrade.
   corrupted,         ///< Stored bytes break an invariant: never retry, tell a human.
 };
 
-/// Every code, in the order of the enum: for tables, tests and bindings.
-inline constexpr std::array all_error_codes = {
-    ErrorCode::invalid_argument, ErrorCode::not_found,   ErrorCode::already_exists,
-    ErrorCode::conflict,         ErrorCode::lease_held,  ErrorCode::lease_lost,
-    ErrorCode::commit_unknown,   ErrorCode::unavailable, ErrorCode::closed,
-    ErrorCode::unsupported,      ErrorCode::corrupted,
-};
-
 struct Error {
   ErrorCode code;
-  /// For a person, never parsed: what happened, why, what to do.
-  std::string message;
-  /// The id of what is in the way (a worker, a call, a batch), or empty.
-  std::string subject;
+  std::string message;  ///< For a person, never parsed: what happened, why, what to do.
+  std::string subject;  ///< The id of what is in the way (a worker, a call, a batch), or empty.
 
   bool operator==(const Error&) const = default;
 };
 
-/// An Error as an exception, for programs that use them: what value_or_throw throws. what() is the
-/// error's message. Derived from std::runtime_error, so one `catch` in main prints it.
+/// An Error as an exception: what value_or_throw throws. what() is the error's message.
 class Failure : public std::runtime_error {
  public:
   explicit Failure(Error error);
@@ -119,8 +103,8 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
 [[nodiscard]] std::unexpected<Error> fail(ErrorCode code, std::string message,
                                           std::string subject = {});
 
-/// Hands a failure on to a caller whose Result has another value type:
-/// `if (!lease) return forward(lease);`. `failed` must hold an error, which is moved out of it.
+/// Moves the error out of `failed`, which must hold one, for a caller whose Result has another
+/// value type: `if (!lease) return forward(lease);`.
 template <class T>
 [[nodiscard]] std::unexpected<Error> forward(Result<T>& failed) {
   return std::unexpected<Error>(std::move(failed.error()));
@@ -128,8 +112,5 @@ template <class T>
 
 /// The code's name as it is written everywhere: "lease_held".
 [[nodiscard]] std::string_view to_string(ErrorCode code);
-
-/// The reverse of to_string; nothing for any other text.
-[[nodiscard]] std::optional<ErrorCode> error_code_from(std::string_view name);
 
 }  // namespace perdure

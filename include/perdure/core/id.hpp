@@ -1,10 +1,8 @@
-// Names of things: ids as distinct types, where fresh ones come from, and the rule that every name keeps.
+// Names of things: ids as distinct types, where fresh ones come from, and the rule for every name.
 //
-// An id is text. Perdure mints its own, and a caller may bring ids from elsewhere: any 1 to 128 bytes
-// of valid UTF-8 without control characters (U+0000 to U+001F, U+007F to U+009F) and without a space
-// at either end. Comparison is by bytes; no case folding, no normalisation.
-//
-// The tag makes a WorkerId where a SessionId belongs a compile error.
+// An id is text: any 1 to 128 bytes of valid UTF-8 without control characters (U+0000 to U+001F,
+// U+007F to U+009F) and without a space at either end, from Perdure or from elsewhere. Comparison
+// is by bytes. The tag makes a WorkerId where a SessionId belongs a compile error.
 
 #pragma once
 
@@ -24,19 +22,18 @@ namespace perdure {
 /// 128 bits, most significant byte first.
 using RawId = std::array<std::uint8_t, 16>;
 
-/// Thread safety: any thread, any time. Where next() throws, a random id is used.
+/// Where fresh ids come from. Thread safety: any thread, any time. If next() throws, a random id is
+/// used.
 class IdSource {
  public:
   virtual ~IdSource();
 
-  /// A value never given before, here or by any other source of the same kind. Within one process
-  /// each later value sorts after every earlier one.
+  /// A value never given before, by any source. Within one process they rise.
   [[nodiscard]] virtual RawId next() = 0;
 };
 
 /// UUIDs of version 7: milliseconds of wall time, a counter that keeps the order when the clock
-/// stands still or steps back, and fresh bits from the kernel in every id, so that processes that
-/// never met (or were one before a fork()) do not collide. Lives for ever.
+/// steps back, and fresh bits from the kernel in every id, also after a fork(). Lives for ever.
 [[nodiscard]] IdSource& random_ids();
 
 /// 26 characters of lower-case Crockford base32. Texts sort as the bytes do.
@@ -44,9 +41,8 @@ class IdSource {
 
 inline constexpr std::size_t id_bytes_max = 128;
 
-/// Whether `text` is a proper name: the rule above, with `bytes_max` for the length. Channels,
-/// kinds, labels, tools and the like keep it as ids do. `what` names the thing in the message:
-/// "channel", "tool name".
+/// Checks the rule above, with `bytes_max` for the length: ids, channels, kinds, labels, tools and
+/// the like keep it. `what` names the thing in the message: "channel".
 /// Fails: `invalid_argument`.
 [[nodiscard]] Result<void> check_name(std::string_view what, std::string_view text,
                                       std::size_t bytes_max);
@@ -54,10 +50,10 @@ inline constexpr std::size_t id_bytes_max = 128;
 template <class Tag>
 class Id {
  public:
-  /// No id. Never equal to one that parse() or mint() gave.
+  /// No id. Never equal to one from parse() or mint().
   Id() = default;
 
-  /// Takes any text that keeps the rule above; the prefix of minted ids is not asked for.
+  /// Any text that keeps the rule above, with or without the prefix of minted ids.
   /// Fails: `invalid_argument`.
   [[nodiscard]] static Result<Id> parse(std::string text) {
     auto checked = check_name(Tag::noun, text, id_bytes_max);

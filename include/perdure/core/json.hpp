@@ -1,14 +1,10 @@
 // JSON as it was given.
 //
-// What a provider sent is evidence and must be sent back unchanged, so a Json
-// loses nothing but white space and the spelling of escapes: objects keep the
-// order of their keys, and duplicate keys; a number keeps its token (1.0, 1e400
-// and 12345678901234567890 stay as they are).
-//
-// Strings hold UTF-8. A lone surrogate escape ("\ud83d"), which is legal JSON,
-// is held as its three-byte WTF-8 form and written back as the escape.
-//
-// To store JSON byte for byte, store the text; is_json() says whether it is any.
+// What a provider sent is evidence and must be sent back unchanged, so a Json loses nothing but
+// white space and the spelling of escapes: objects keep the order of their keys, and duplicate
+// keys; a number keeps its token (1.0, 1e400 and 12345678901234567890 stay as they are). Strings
+// hold UTF-8; a lone surrogate escape ("\ud83d") is held in its three-byte WTF-8 form and written
+// back as the escape.
 
 #pragma once
 
@@ -50,8 +46,8 @@ class Json {
  public:
   enum class Kind { null, boolean, number, string, array, object };
 
-  /// The elements. In braces stand their values, and one Array in braces is a copy of it, by every
-  /// compiler: an array of one array is `Json::Array::of(Json::Array{1, 2})`.
+  /// The elements. One Array in braces is a copy of it, by every compiler: an array of one array is
+  /// `Json::Array::of(Json::Array{1, 2})`.
   class Array : public std::vector<Json> {
    public:
     Array() noexcept {}
@@ -88,14 +84,12 @@ class Json {
   using Member = std::pair<std::string, Json>;
   using Object = std::vector<Member>;
 
-  // Conversions are implicit, so that a literal reads like the JSON it makes:
-  // `Json(Json::Object{{"role", "user"}, {"turn", 1}})`.
+  // Implicit, so that a literal reads like its JSON: `Json(Json::Object{{"role", "user"}})`.
   Json() = default;
   Json(std::nullptr_t) {}
   Json(std::same_as<bool> auto value) : value_(bool{value}) {}
   Json(JsonInteger auto value) : value_(token_of(value)) {}
-  /// The shortest token that reads back as the same double. A NaN or an infinity has no JSON: it
-  /// stops the process.
+  /// The shortest token that reads back as the same double. A NaN or an infinity stops the process.
   Json(std::same_as<double> auto value) : value_(token_of(value)) {}
   Json(std::string value) : value_(std::move(value)) {}
   Json(std::string_view value) : value_(std::string(value)) {}
@@ -129,28 +123,26 @@ class Json {
   [[nodiscard]] const Object* as_object() const { return std::get_if<Object>(&value_); }
   [[nodiscard]] Object* as_object() { return std::get_if<Object>(&value_); }
 
-  /// The member of that key, the last one if there are several; null if there is none or this is
-  /// no object. Looks at every member: for large objects and many keys, build an index.
+  /// The member of that key, the last one if there are several; null if there is none or this is no
+  /// object. Looks at every member: for large objects and many keys, build an index.
   [[nodiscard]] const Json* find(std::string_view key) const;
 
-  /// The member of that key, as a T: for a tool's arguments, `call.args.get<std::string>("path")`.
-  /// Numbers are read as by as_int64, as_uint64 and as_double. Where a member may be missing, ask
-  /// find() first.
-  /// Fails: `invalid_argument`, about the key, and says what is there instead: it is missing, null,
-  /// of another kind, or a number that T cannot hold; or this is no object.
+  /// The member of that key, as a T, numbers as by as_int64, as_uint64 and as_double: for a tool's
+  /// arguments, `call.args.get<std::string>("path")`.
+  /// Fails: `invalid_argument`, about the key: it is missing, null, of another kind, or a number
+  /// that T cannot hold; or this is no object.
   template <JsonReadable T>
   [[nodiscard]] Result<T> get(std::string_view key) const;
 
   /// Replaces the member that find() sees, in place, or appends one. A null becomes an object
-  /// first; for any other kind it stops the process.
+  /// first; any other kind stops the process.
   void set(std::string_view key, Json value);
 
   /// Exactly equal: same kinds, tokens, strings, and order of members. 1 is not 1.0.
   bool operator==(const Json& other) const;
 
-  /// Compact, on one line, members in their order, numbers as their tokens. What parse_json read is
-  /// written back as an equal value. Bytes in a string that are not UTF-8 are written as U+FFFD, so
-  /// that the text is always JSON.
+  /// Compact, on one line, members in their order, numbers as their tokens. Bytes in a string that
+  /// are not UTF-8 are written as U+FFFD, so that the text is always JSON.
   [[nodiscard]] std::string text() const;
 
  private:
@@ -171,36 +163,15 @@ class Json {
   std::variant<std::nullptr_t, bool, Number, std::string, Array, Object> value_;
 };
 
-// Each is defined in json.cpp.
-template <>
-Result<bool> Json::get(std::string_view key) const;
-template <>
-Result<std::int64_t> Json::get(std::string_view key) const;
-template <>
-Result<std::uint64_t> Json::get(std::string_view key) const;
-template <>
-Result<double> Json::get(std::string_view key) const;
-template <>
-Result<std::string> Json::get(std::string_view key) const;
-template <>
-Result<Json> Json::get(std::string_view key) const;
-
-/// Reads one value: strict RFC 8259, valid UTF-8, no byte order mark, nested at most
-/// json_depth_max deep.
+/// Reads one value: strict RFC 8259, valid UTF-8, no byte order mark, nested at most json_depth_max
+/// deep.
 /// Fails: `invalid_argument`, whose message has the byte offset and what was expected there.
 [[nodiscard]] Result<Json> parse_json(std::string_view text);
-
-/// Whether a string of these bytes comes back from its JSON text as it is: UTF-8, lone surrogates
-/// allowed.
-[[nodiscard]] bool fits_json(std::string_view bytes);
 
 /// Whether parse_json would read it. Builds nothing and is fast: every body written passes it.
 [[nodiscard]] bool is_json(std::string_view text);
 
-// JSON text that is never rewritten: what a provider signed, or a newer version wrote, comes back as it
-// was, white space, escapes and all.
-
-/// Text that is JSON. A value type.
+/// Text that is JSON, never rewritten: white space, escapes and all. A value type.
 class RawJson {
  public:
   /// `null`.

@@ -1,12 +1,8 @@
 // The two clocks of Perdure, and time as text.
 //
-// Wall time is for people: it may jump either way, and nothing is decided by it.
-// Uptime judges leases: it never goes back and goes on while the machine sleeps,
-// so a laptop that slept past its lease knows it. It means nothing on another
-// machine or after a restart.
-//
-// A Clock is a constructor argument of everything that needs the time, so that
-// a test can own it. Only the program's edge names system_clock().
+// Wall time is for people: it may jump, and nothing is decided by it. Uptime decides about leases:
+// it never goes back and counts while the machine sleeps. A Clock is a constructor argument of
+// everything that needs the time, so that a test can own it.
 
 #pragma once
 
@@ -38,14 +34,12 @@ class Clock {
 [[nodiscard]] Clock& system_clock();
 
 /// `2026-11-15T16:13:55.123Z`: always UTC, always milliseconds, so texts of the years 0000 to 9999
-/// sort as their times do. Any other year has a sign and at least six digits (`+012026-…`,
-/// `-000001-…`). Every Timestamp has a text, and timestamp_from_iso8601 reads it back unchanged.
+/// sort as their times do. Any other year has a sign and at least six digits (`+012026-…`).
 [[nodiscard]] std::string to_iso8601(Timestamp time);
 
-/// Reads `2026-11-15T16:13:55Z`, with or without a fraction of one to nine digits (what is finer
-/// than a millisecond is cut off), with `Z` or an offset such as `+01:00`. Nothing for any other
-/// text, a date or time of day that does not exist (February 30, 24:00, a leap second), or a time
-/// that no Timestamp holds.
+/// Reads such a text, also with a fraction of zero to nine digits (cut to milliseconds) and with an
+/// offset such as `+01:00`. Nothing for any other text, a date or time of day that does not exist
+/// (February 30, 24:00, a leap second), or a time that no Timestamp holds.
 [[nodiscard]] std::optional<Timestamp> timestamp_from_iso8601(std::string_view text);
 
 }  // namespace perdure

@@ -1,16 +1,14 @@
 // The record of every call: what was intended, what was started, what became of it.
 //
-// A call's identity is its session and the position of its intent. Arguments and
-// results stay in the log; the ledger refers to them by position. States move only
-// along these arrows, inside a commit:
+// A call's identity is its session and the position of its intent. Arguments and results stay in
+// the log, and are referred to by position. States move only along these arrows, inside a commit:
 //
 //   intended ──► dispatched ──► succeeded | failed | in_doubt
 //       └──► denied | cancelled          failed ──► dispatched      (attempt + 1)
 //   in_doubt ──► succeeded | failed | abandoned | dispatched        (attempt + 1)
 //
-// `failed` states that nothing happened. `abandoned` may have happened: it keeps
-// its key. A call holds its key while dispatched, in doubt, succeeded or
-// abandoned; to dispatch a call is to claim its key.
+// `failed` states that nothing happened; `abandoned` may have happened. A call holds its key while
+// dispatched, in doubt, succeeded or abandoned; to dispatch a call is to claim its key.
 
 #pragma once
 
@@ -43,14 +41,14 @@ enum class CallState : std::uint8_t {
 [[nodiscard]] std::string_view to_string(CallState state);
 [[nodiscard]] std::optional<CallState> call_state_from(std::string_view text);
 
-/// What a second run of the call would mean. Derived by the dispatcher, only shown here.
+/// What a second run of the call would mean. Derived from what its tool declares.
 enum class EffectClass : std::uint8_t { read_only, idempotent, verifiable, unsafe };
 
 [[nodiscard]] std::string_view to_string(EffectClass effect);
 [[nodiscard]] std::optional<EffectClass> effect_class_from(std::string_view text);
 
-/// Writes a call down. `call` is the position of its intent, an entry of the same
-/// batch; `args` that of the entry with its arguments, in the batch or before it.
+/// Records a call. `call` is the position of its intent, an entry of the same batch; `args` that of
+/// the entry with its arguments, in the batch or before it.
 struct Intend {
   Position call = 0;
   Position args = 0;
@@ -58,7 +56,6 @@ struct Intend {
   std::string provider_id{};  ///< The model API's id for it: any bytes, never identity.
   EffectClass effect = EffectClass::unsafe;
   std::optional<Digest> key{};
-
   bool operator==(const Intend&) const = default;
 };
 
@@ -66,7 +63,6 @@ struct Intend {
 struct Dispatch {
   Position call = 0;
   std::optional<Timestamp> deadline{};
-
   bool operator==(const Dispatch&) const = default;
 };
 
@@ -77,7 +73,6 @@ struct Settle {
   std::optional<Position> result{};  ///< The entry that holds the result.
   std::string who{};                 ///< Who resolved it, if a person or a policy did.
   std::string why{};
-
   bool operator==(const Settle&) const = default;
 };
 
@@ -92,8 +87,8 @@ struct Call {
   std::string provider_id{};
   EffectClass effect = EffectClass::unsafe;
   std::optional<Digest> key{};
-  /// The key that it says it holds, if it came in a bundle that nobody accepted (bundle.hpp). It holds
-  /// nothing then, and `key` is empty; an attempt that is made here takes the key like any other.
+  /// The key that it held where it comes from, if it came in a bundle without
+  /// ImportOptions::accept_claims. Then it holds nothing here, and `key` is empty.
   std::optional<Digest> claimed{};
   CallState state = CallState::intended;
   std::int64_t attempts = 0;  ///< How often it was dispatched.
@@ -105,7 +100,6 @@ struct Call {
   std::optional<Timestamp> settled_at{};
   std::string who{};
   std::string why{};
-
   bool operator==(const Call&) const = default;
 };
 
@@ -116,7 +110,6 @@ struct Call {
 struct CallId {
   SessionId session{};
   Position position = 0;
-
   bool operator==(const CallId&) const = default;
 };
 
@@ -134,23 +127,21 @@ class Ledger {
   /// Fails: `not_found`.
   [[nodiscard]] virtual Result<Call> read(const SessionId& session, Position call) = 0;
 
-  /// The call that holds the key now, in any session. Of one whose session was removed
-  /// the payload is gone: arguments, result, the provider's id, who and why.
+  /// The call that holds the key now, in any session. Of a removed session the payload is gone:
+  /// arguments, result, the provider's id, who and why.
   [[nodiscard]] virtual Result<std::optional<Call>> find_holder(const Digest& key) = 0;
 
   /// All calls that were ever intended under the key, and those that claim it, oldest first. Of
-  /// removed sessions only one that holds or claims it, without its payload.
+  /// removed sessions only one that holds or claims it.
   [[nodiscard]] virtual Result<std::vector<Call>> with_key(const Digest& key) = 0;
 
   /// Of `with_key`, those that were intended under the key.
   [[nodiscard]] Result<std::vector<Call>> by_key(const Digest& key);
-
-  /// Of `with_key`, those that claim the key and hold nothing (Call::claimed): what a bundle says
-  /// was done.
+  /// Of `with_key`, those that claim it (Call::claimed).
   [[nodiscard]] Result<std::vector<Call>> find_claims(const Digest& key);
 
-  /// Matching calls by the age of their session, then by position: fewer than `limit` only at
-  /// the end. A page of open calls costs what it holds, however many calls are settled.
+  /// Matching calls by the age of their session, then by position: fewer than `limit` only at the
+  /// end.
   /// Fails: `not_found` for a session that does not exist, also that of `after`: begin again;
   /// `invalid_argument` for a bad limit.
   [[nodiscard]] virtual Result<std::vector<Call>> list(const CallQuery& query) = 0;

@@ -1,12 +1,11 @@
 // A session's log: the facts it is made of, and how to read them as they are or as they were.
 //
-// An entry never changes. State is a fold over entries in order: per channel, an `append` entry adds
-// an element, a `replace` entry makes everything before it on that channel irrelevant. Every position
-// of a session names one entry: branches go on counting where the session stopped, so no position is
-// used twice.
+// An entry never changes. State is a fold over entries in order: per channel, an `append` entry
+// adds an element, a `replace` entry makes everything before it on that channel irrelevant.
 //
 // The line to a point is every entry from the first to that point, across the forks and branches
-// that lead there. Positions rise along a line but may skip: what a branch left behind is not on it.
+// that lead there. Every position of a session names one entry. Positions rise along a line but may
+// skip: what a branch left behind is not on it.
 
 #pragma once
 
@@ -26,32 +25,25 @@
 
 namespace perdure {
 
-// What a store refuses, whichever backend. Contents of bodies are never refused; core limits ids
-// (id.hpp).
+// What every backend refuses beyond. Contents of bodies are never refused.
 
 /// Channels, kinds, labels, tools, tags, resource names, reasons.
 inline constexpr std::size_t name_bytes_max = 128;
 inline constexpr std::size_t title_bytes_max = 512;
-/// The opening message as lists show it, a wait reason, the why of a resolution; any
-/// bytes of a provider's id for a call.
+/// An opening message, a wait reason, the why of a resolution, a provider's id for a call.
 inline constexpr std::size_t text_bytes_max = 4096;
-/// Metadata of a session or a checkpoint, as JSON text.
-inline constexpr std::size_t metadata_bytes_max = 16384;
+inline constexpr std::size_t metadata_bytes_max = 16384;  ///< As JSON text.
 inline constexpr std::size_t tags_max = 64;
-/// One body inside an entry. Larger ones are blobs.
-inline constexpr std::size_t body_bytes_max = std::size_t{256} << 20U;
+inline constexpr std::size_t body_bytes_max = std::size_t{256} << 20U;  ///< Larger ones are blobs.
 inline constexpr std::size_t blob_bytes_max = std::size_t{900} << 20U;
 inline constexpr std::size_t batch_entries_max = 100'000;
-/// Either way from zero, each number of an entry's tally: nine million such entries
-/// fit into a total.
+/// Each number of an entry's tally, either way from zero.
 inline constexpr std::int64_t tally_max = 1'000'000'000'000;
 inline constexpr Duration lease_time_max = std::chrono::hours(24);
 /// A blob that was put less than this ago may be named by a commit under way.
 inline constexpr Duration blob_grace_min = std::chrono::minutes(1);
-/// How many findings a check lists.
-inline constexpr std::size_t damage_max = 1000;
-/// The largest `limit` a query may ask for; 0 is refused too.
-inline constexpr std::size_t limit_max = 1'000'000;
+inline constexpr std::size_t damage_max = 1000;      ///< Findings that a check lists.
+inline constexpr std::size_t limit_max = 1'000'000;  ///< Of a query; 0 is refused too.
 
 enum class Codec : std::uint8_t { json, bytes, blob };
 
@@ -59,25 +51,23 @@ enum class Codec : std::uint8_t { json, bytes, blob };
 struct BlobRef {
   Digest digest{};
   std::uint64_t size = 0;
-
   bool operator==(const BlobRef&) const = default;
 };
 
-/// What an entry or an inbox message carries, byte for byte. Text that is JSON is labelled `json`, so
-/// that a person with a database shell can read it; anything else is labelled `bytes` and kept just
-/// the same: it may have been paid for. A body too large to travel with its entry is a reference to a
-/// blob (store.hpp).
+/// What an entry or an inbox message carries, byte for byte. JSON is labelled `json`, so that a
+/// person with a database shell can read it; anything else `bytes`. A larger body is a reference to
+/// a blob.
 class Body {
  public:
   /// An empty body, codec `bytes`.
   Body() = default;
 
-  /// Codec `json` where `text` is JSON as core reads it, else `bytes`.
+  /// Codec `json` where `text` is JSON, else `bytes`.
   [[nodiscard]] static Body from_text(std::string text);
   [[nodiscard]] static Body from_json(const Json& value);
   [[nodiscard]] static Body from_bytes(std::string bytes);
   [[nodiscard]] static Body from_blob(const BlobRef& ref);
-  /// For backends: what `codec()` and `bytes()` of a body said when it was written.
+  /// For backends: `codec()` and `bytes()` of a body as it was written.
   [[nodiscard]] static Body from_stored(Codec codec, std::string bytes);
 
   [[nodiscard]] Codec codec() const { return codec_; }
@@ -85,7 +75,6 @@ class Body {
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
   /// The blob this body refers to; empty unless the codec is `blob`.
   [[nodiscard]] std::optional<BlobRef> blob() const;
-
   bool operator==(const Body&) const = default;
 
  private:
@@ -104,15 +93,13 @@ using SegmentId = std::uint64_t;
 
 enum class Fold : std::uint8_t { append, replace };
 
-/// What an entry adds to the totals that people list sessions by. Only the cost
-/// may be below zero: a refund.
+/// What an entry adds to the session's totals. Only the cost may be below zero: a refund.
 struct Tally {
   std::int64_t turns = 0;
   std::int64_t steps = 0;
   std::int64_t tokens_in = 0;
   std::int64_t tokens_out = 0;
   std::int64_t cost_micros = 0;  ///< Millionths of a dollar.
-
   bool operator==(const Tally&) const = default;
   Tally& operator+=(const Tally& other);
 };
@@ -125,7 +112,6 @@ struct NewEntry {
   Body body{};
   Tally tally{};
   std::optional<Timestamp> at{};  ///< When it happened; the store's own time if empty.
-
   bool operator==(const NewEntry&) const = default;
 };
 
@@ -148,7 +134,6 @@ struct Entry {
   Tally tally{};
   Timestamp at{};
   Condition condition = Condition::intact;
-
   bool operator==(const Entry&) const = default;
 };
 
@@ -167,7 +152,6 @@ class Point {
   [[nodiscard]] constexpr Kind kind() const { return kind_; }
   /// The version or position; 0 for the head.
   [[nodiscard]] constexpr std::uint64_t number() const { return number_; }
-
   bool operator==(const Point&) const = default;
 
  private:
@@ -197,7 +181,6 @@ struct Checkpoint {
   std::string label{};
   std::string metadata = "{}";
   Tally tally{};  ///< Totals as of this version.
-
   bool operator==(const Checkpoint&) const = default;
 };
 
@@ -209,19 +192,17 @@ struct CheckpointQuery {
   std::size_t limit = 100;
 };
 
-/// One line of history. The root of a session has no parent.
+/// One stretch of history. The root of a session has no parent.
 struct Segment {
   SegmentId id = 0;
   SessionId session{};  ///< Empty if that session was removed.
-  Position first = 0;   ///< The position its first entry has or will get.
+  Position first = 0;   ///< The position of its first entry.
   std::optional<SegmentId> parent{};
   Position parent_position = 0;  ///< Where it leaves the parent.
-
   bool operator==(const Segment&) const = default;
 };
 
-/// Proof that a batch was committed. Its entries have the positions
-/// `first` … `first + count - 1`.
+/// Proof that a batch was committed. Its entries are at `first` … `first + count - 1`.
 struct Receipt {
   BatchId batch{};
   Position first = 0;
@@ -230,7 +211,6 @@ struct Receipt {
   std::optional<Version> version{};  ///< Of its checkpoint.
   Timestamp at{};
   Digest chain{};  ///< Hash over this commit and all before it in the session.
-
   bool operator==(const Receipt&) const = default;
 };
 
@@ -238,17 +218,15 @@ class Log {
  public:
   virtual ~Log() = default;
 
-  /// Entries on the line to `as_of` that the query asks for. A range without
-  /// entries is not an error. A damaged or erased entry is returned as such, and
-  /// does not hide its neighbours.
-  /// Fails: `not_found` for a session, version or position that does not exist, or was
-  /// pruned; `invalid_argument` for a bad limit.
+  /// Entries on the line to `as_of` that the query asks for. A range without entries is not an
+  /// error. A damaged or erased entry is returned as such.
+  /// Fails: `not_found` for a session, version or position that does not exist, or was pruned;
+  /// `invalid_argument` for a bad limit.
   [[nodiscard]] virtual Result<std::vector<Entry>> read(const SessionId& session,
                                                         const LogQuery& query) = 0;
 
-  /// The last `replace` entry of the channel on the line to `as_of`: the value
-  /// of a value channel, found without reading the entries before it.
-  /// Fails: `not_found` as for `read`; a channel without a value is not an error.
+  /// The last `replace` entry of the channel on the line to `as_of`. None is not an error.
+  /// Fails: `not_found` as `read`.
   [[nodiscard]] virtual Result<std::optional<Entry>> find_value(const SessionId& session,
                                                                 const std::string& channel,
                                                                 Point as_of) = 0;
@@ -256,8 +234,7 @@ class Log {
   /// One of `checkpoints`. Fails: `not_found`.
   [[nodiscard]] Result<Checkpoint> read_checkpoint(const SessionId& session, Version version);
 
-  /// Checkpoints of the session itself, newest first; not those of the session
-  /// it was forked from.
+  /// Checkpoints of the session itself, newest first; not those of a fork's parent.
   /// Fails: `not_found` for the session; `invalid_argument` for a bad limit.
   [[nodiscard]] virtual Result<std::vector<Checkpoint>> checkpoints(
       const SessionId& session, const CheckpointQuery& query) = 0;
@@ -267,8 +244,8 @@ class Log {
   [[nodiscard]] virtual Result<std::vector<Segment>> line(const SessionId& session,
                                                           Point as_of) = 0;
 
-  /// The receipt of a batch that was committed to the session. To rest on a commit
-  /// whose answer was lost, repeat the batch instead: that also syncs it.
+  /// The receipt of a committed batch. After a commit whose answer was lost, repeat the batch
+  /// instead: that also syncs it.
   /// Fails: `not_found` for the session.
   [[nodiscard]] virtual Result<std::optional<Receipt>> find_receipt(const SessionId& session,
                                                                     const BatchId& batch) = 0;

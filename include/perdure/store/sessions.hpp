@@ -1,9 +1,8 @@
 // Sessions: what exists, and what a person or a worker finds them by.
 //
-// Every session has one summary row. The store keeps it up to date in the same
-// transaction as the facts it sums up, so lists never read the log and carry no
-// payload. `status` is set by whoever runs the session; whether it is
-// interrupted or needs attention follows from the row.
+// Every session has one summary row, kept up to date in the same transaction as the facts it sums
+// up, so lists never read the log. `status` is set by its owner; whether it is interrupted or needs
+// attention follows from the row.
 
 #pragma once
 
@@ -31,25 +30,23 @@ enum class Status : std::uint8_t { active, waiting, paused, completed, failed, c
 
 /// How a session came from another one.
 enum class Lineage : std::uint8_t {
-  fork,   ///< Shares the parent's log up to the point; goes its own way after it.
-  child,  ///< Was spawned by the parent there; has a log of its own.
+  fork,   ///< Shares the parent's log up to the point.
+  child,  ///< Was spawned by the parent there; has its own log.
 };
 
 struct Parent {
   SessionId session{};
   Position position = 0;
   Lineage lineage = Lineage::fork;
-
   bool operator==(const Parent&) const = default;
 };
 
 /// What people call a session. Not part of its log: the last writer wins.
 struct Annotation {
   std::optional<std::string> title{};
-  std::optional<std::string> opening{};  ///< The message it began with, cut by the caller.
+  std::optional<std::string> opening{};  ///< The message it began with, shortened by the caller.
   std::optional<std::vector<std::string>> tags{};
   std::optional<std::string> metadata{};  ///< A JSON object.
-
   bool operator==(const Annotation&) const = default;
 };
 
@@ -70,16 +67,15 @@ struct SessionSummary {
   Version version = 0;         ///< Of the latest checkpoint ever made; 0 if there was none.
   Tally tally{};               ///< Over the active line, what a fork shares included.
   std::int64_t attention = 0;  ///< Calls of this session in doubt.
-  /// Came out of a backup or a salvage; until a commit sets the status.
-  bool restored = false;
-  /// The store it was moved to (bundle.hpp); empty: it is here. One that was moved can be read and
-  /// removed, and nothing else.
+  bool restored = false;  ///< Came out of a backup or a salvage; until a commit sets the status.
+  /// The store it was moved to (bundle.hpp): it can be read and removed, and nothing else. Empty:
+  /// here.
   std::string moved_to{};
   std::uint64_t revision = 0;  ///< Rises with every change of this row.
   Timestamp created_at{};
   Timestamp updated_at{};
 
-  /// Active here, and nobody alive runs it.
+  /// Active here, and no live worker runs it.
   [[nodiscard]] bool is_interrupted() const;
   [[nodiscard]] bool needs_attention() const {
     return moved_to.empty() && (attention > 0 || restored);
@@ -87,8 +83,8 @@ struct SessionSummary {
   bool operator==(const SessionSummary&) const = default;
 };
 
-/// A session to be created. The caller mints the id, so that repeating a creation whose reply was
-/// lost does not make a second session.
+/// The caller mints the id, so that repeating a creation whose reply was lost makes no second
+/// session.
 struct NewSession {
   SessionId id{};
   Annotation annotation{};
@@ -102,7 +98,6 @@ struct NewSession {
     bool operator==(const Origin&) const = default;
   };
   std::optional<Origin> origin{};
-
   bool operator==(const NewSession&) const = default;
 };
 
@@ -121,41 +116,37 @@ struct SessionQuery {
   bool descending = true;  ///< Ties are broken by id, in the same direction.
   std::size_t limit = 50;
   std::string cursor{};  ///< From the page before, of the same query.
-
   bool operator==(const SessionQuery&) const = default;
 };
 
 struct SessionPage {
   std::vector<SessionSummary> sessions{};
-  std::string next{};  ///< Cursor of the next page; empty at the end.
-  /// Some of the list cannot be read: sessions may be missing, here or in another page.
-  bool is_damaged = false;
+  std::string next{};       ///< Cursor of the next page; empty at the end.
+  bool is_damaged = false;  ///< Part of the list cannot be read: sessions may be missing.
 };
 
 class Sessions {
  public:
   virtual ~Sessions() = default;
 
-  /// Creates a session with an empty log, or, as a fork, with everything its
-  /// parent has up to the origin's point, at no cost in bytes. One that is to begin with anything of
-  /// its own is created with it, by Store::create: between two transactions a process may die.
+  /// Creates a session with an empty log, or, as a fork, with everything its parent has up to the
+  /// origin's point, at no cost in bytes. Store::create also writes its first batch.
   /// Fails: `already_exists`, also for one that is on its way here; `not_found` if the origin does
-  /// not exist; `conflict` if that is moved, with the place as subject; `invalid_argument` for a bad id, name, tag or metadata.
+  /// not exist; `conflict` if that is moved, with the place as subject; `invalid_argument` for a
+  /// bad id, name, tag or metadata.
   [[nodiscard]] virtual Result<SessionSummary> create(const NewSession& session) = 0;
 
   /// Fails: `not_found`.
   [[nodiscard]] virtual Result<SessionSummary> read(const SessionId& id) = 0;
 
-  /// One page of matching sessions. A session that changes while pages are read
-  /// may be seen twice or not at all; one that does not change is seen once. Of a damaged
-  /// list what can be read is returned, and marked as such.
-  /// Fails: `invalid_argument` for a limit of 0 or beyond `limit_max`, a prefix that
-  /// is not UTF-8, or a cursor of another query.
+  /// One page of matching sessions. A session that changes while pages are read may be seen twice
+  /// or not at all. Of a damaged list what can be read is returned.
+  /// Fails: `invalid_argument` for a bad limit, a prefix that is not UTF-8, or a cursor of another
+  /// query.
   [[nodiscard]] virtual Result<SessionPage> list(const SessionQuery& query) = 0;
 
-  /// Sessions without a living owner that a worker should take up now, longest due
-  /// first: active, or waiting with a wake time that has come. A waiting session
-  /// with a message in its inbox is due at once, whichever came first. One that is moved never is.
+  /// Sessions without a live owner that a worker should take up now, longest due first: active, or
+  /// waiting with a wake time that has come or a message in the inbox. One that is moved never is.
   /// Fails: `invalid_argument` for a bad limit.
   [[nodiscard]] virtual Result<std::vector<SessionSummary>> due(std::size_t limit) = 0;
 

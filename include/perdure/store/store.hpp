@@ -1,20 +1,15 @@
-// Where a session outlives the process that runs it.
+// A store: where a session outlives the process that runs it.
 //
-// A store keeps, for each session, an ordered log of entries, the positions that
-// are named in it, the ledger of its calls, its inbox, and who may write. Every
-// method of every role is one transaction: it happens entirely or not at all, and
-// once it returns a value, its effect survives as `Durability` says. (Enrolling,
-// renewing, retiring and releasing survive the process only: a machine that dies
-// takes its workers with it.)
+// For each session it keeps an ordered log of entries, the positions that are named in it, the
+// ledger of its calls, its inbox, and who may write. Every method of every role is one transaction,
+// and what it returned for survives as `Durability` says; enrolling, renewing, retiring and
+// releasing survive the process only.
 //
-// Any method may fail with `unavailable` (the outside world; the same call may
-// succeed later), any write also with `commit_unknown` (see `commit`) or `closed`
-// (a sync failed; reopen the store), any read also with `corrupted`.
+// Any method may fail with `unavailable`, any write also with `commit_unknown` (see `commit`) or
+// `closed` (a sync failed; reopen the store), any read also with `corrupted`.
 //
-// Threads: every method may be called from any thread at any time.
-// Time: stamps and leases come from the store's own clock.
+// Threads: every method may be called from any thread at any time. Time: the store's own clock.
 // Backends: SQLite, PostgreSQL, and memory, which keeps every rule but survival.
-// tests/contract is these headers made executable, for every backend.
 
 #pragma once
 
@@ -40,14 +35,11 @@ namespace perdure {
 
 class Transfer;
 
-// A commit: everything one step changes, in one atomic batch.
-
 /// Names the head that the batch leaves behind; its version is the next number.
 struct NewCheckpoint {
   std::string reason{};
   std::string label{};
   std::string metadata = "{}";  ///< A JSON object.
-
   bool operator==(const NewCheckpoint&) const = default;
 };
 
@@ -55,7 +47,6 @@ struct StatusChange {
   Status status = Status::active;
   std::string wait_reason{};
   std::optional<Timestamp> wake_at{};
-
   bool operator==(const StatusChange&) const = default;
 };
 
@@ -65,11 +56,11 @@ enum class Durability : std::uint8_t {
   process,  ///< The death of the process.
 };
 
+/// A commit: everything one step changes, in one atomic batch.
 struct Batch {
   BatchId id{};
   Position expected_head = 0;
-  /// Goes on from this point of the session instead of its head: opens a new
-  /// line there, which becomes the active one and takes the entries.
+  /// Opens a new line at this point of the session instead of its head; it becomes the active one.
   std::optional<Point> branch_from{};
   std::vector<NewEntry> entries{};
   std::vector<CallChange> calls{};  ///< Applied in order, after the entries.
@@ -79,30 +70,22 @@ struct Batch {
   std::vector<MessageId> consumed{};
   std::vector<NewSession> children{};  ///< They see the batch applied.
   Sync sync = Sync::now;
-
   bool operator==(const Batch&) const = default;
 };
 
-/// A session that was created with its first batch, and is owned by whoever did.
+/// What Store::create returns.
 struct Created {
   Lease lease{};
   Receipt receipt{};
-
   bool operator==(const Created&) const = default;
 };
 
-// Where others leave something for a session they do not own: approvals, answers,
-// resolutions, pause and cancel, user messages, results of children.
-//
-// Posting needs no lease. The owner moves a message into the log and names it as
-// consumed in the same commit, so it takes effect once.
-
+/// Something for a session that others own: an approval, a resolution, a pause, a user's message.
 struct NewInboxMessage {
   SessionId session{};
   MessageId id{};
   std::string kind{};
   Body body{};
-
   bool operator==(const NewInboxMessage&) const = default;
 };
 
@@ -112,24 +95,19 @@ struct InboxMessage {
   std::string kind{};
   Body body{};
   Timestamp at{};
-
   bool operator==(const InboxMessage&) const = default;
 };
 
-/// Whether a message of that kind decides about calls, or says that nothing of them runs any more: an
-/// approval, a resolution, the note of a worker's end. They count only in the store they were posted to.
-[[nodiscard]] constexpr bool is_decision(std::string_view kind) {
-  return kind == "approve" || kind == "resolve" || kind == "ended_worker";
-}
-
+/// The owner moves a message into the log and names it as consumed in the same commit, so it takes
+/// effect once.
 class Inbox {
  public:
   virtual ~Inbox() = default;
 
-  /// Leaves a message and makes a waiting session due. A second post under the
-  /// same id, consumed or not, changes nothing and is not an error.
-  /// Fails: `not_found` if the session does not exist; `conflict` if it is moved to another store, with
-  /// the place as subject: post it there; `invalid_argument`, also for a blob that was not put.
+  /// Leaves a message and makes a waiting session due; needs no lease. A second post under the same
+  /// id, consumed or not, changes nothing and is not an error.
+  /// Fails: `not_found` if the session does not exist; `conflict` if it is moved to another store,
+  /// with the place as subject; `invalid_argument`, also for a blob that was not put.
   [[nodiscard]] virtual Result<void> post(const NewInboxMessage& message) = 0;
 
   /// Messages not yet consumed, in order of arrival.
@@ -138,25 +116,21 @@ class Inbox {
                                                                std::size_t limit) = 0;
 };
 
-// Bodies too large to travel with their entry, kept once by content.
-//
-// A blob is staged before the commit that names it. The same bytes are one blob,
-// however often they are put.
-
+/// Bodies too large to travel with their entry, kept once by content, and put before the commit
+/// that names them.
 class Blobs {
  public:
   virtual ~Blobs() = default;
 
-  /// Keeps the bytes and returns their name. Durable when it returns. From then on, also
-  /// if they were put before, they are not collected for a while.
+  /// Keeps the bytes and returns their name. Durable when it returns, and not collected for a
+  /// while.
   /// Fails: `invalid_argument` beyond `blob_bytes_max`.
   [[nodiscard]] virtual Result<BlobRef> put(std::string_view bytes) = 0;
 
   /// The whole blob. Fails: `not_found`; `corrupted` if the bytes do not match their name.
   [[nodiscard]] Result<std::string> get(const BlobRef& ref);
 
-  /// At most `size` bytes from `offset`; reading at or past the end is not an
-  /// error and gives fewer or none. Fails: `not_found`.
+  /// At most `size` bytes from `offset`; at or past the end fewer or none. Fails: `not_found`.
   [[nodiscard]] virtual Result<std::string> read(const BlobRef& ref, std::uint64_t offset,
                                                  std::uint64_t size) = 0;
 
@@ -164,20 +138,11 @@ class Blobs {
   [[nodiscard]] Result<bool> contains(const BlobRef& ref);
 };
 
-/// If the entry's body is a reference to a blob, puts the blob's text in its place. A blob that is
-/// missing or damaged makes the entry `damaged`: it is passed over, and the session stays readable.
-/// Entries that are not intact are left alone.
-/// Fails: as Blobs::get, except `not_found` and `corrupted`.
-[[nodiscard]] Result<void> load_blob(Blobs& blobs, Entry& entry);
-
-// The store itself.
-
 /// Counted since the store object was opened.
 struct StoreCounters {
   std::uint64_t commits = 0;       ///< Batches committed, repeats not counted.
   std::uint64_t transactions = 0;  ///< Groups of writes that shared one sync.
   std::uint64_t rows_read = 0;     ///< Rows that queries handed out, internal ones included.
-
   bool operator==(const StoreCounters&) const = default;
 };
 
@@ -196,30 +161,27 @@ class Store {
   virtual ~Store() = default;
 
   /// The one way to write to a session. In this order:
-  /// 1. A batch id that the session knows returns its first receipt and does
-  ///    nothing else, whoever asks and whatever the batch holds.
+  /// 1. A batch id that the session knows returns its first receipt and does nothing else.
   /// 2. The lease must be the session's present one.
   /// 3. The head must be `expected_head`.
   /// 4. All of the batch is applied, or none of it.
   ///
-  /// After `commit_unknown` nothing may be done that rests on the commit, until
-  /// the same batch, committed again, has returned its receipt.
+  /// After `commit_unknown` do nothing that depends on the commit until the same batch, committed
+  /// again, has returned its receipt.
   ///
-  /// Fails: `not_found` if the session or the origin of a child does not exist;
-  /// `lease_lost`, also once the session is moved to another store; `conflict` for another head (the subject is the head there is),
-  /// for a call that was never intended or cannot take that step, for a key that
-  /// another call holds (the subject names it), for a message that is unknown or
-  /// consumed, for a child whose origin is moved; also if the batch makes the session `completed` or
-  /// `failed` while a call of it has no outcome (the subject names it), or intends or dispatches a
-  /// call, or creates a session, while the session has ended and the batch does not reopen it; `already_exists` for a child's or a call's identity in use;
-  /// `invalid_argument` for a bad name, something named twice, a position that is
+  /// Fails: `not_found` if the session or the origin of a child does not exist; `lease_lost`, also
+  /// once the session is moved; `conflict` for another head (the subject is the head there is), for
+  /// a call that cannot take that step, for a key that another call holds (the subject names it),
+  /// for a message that is unknown or consumed, for a child whose origin is moved, for a batch that
+  /// completes or fails the session while a call has no outcome (the subject names it), or that
+  /// makes calls or sessions in one that has ended; `already_exists` for a child's or a call's
+  /// identity in use; `invalid_argument` for a bad name, something named twice, a position that is
   /// not on the line, a blob that was not put.
   [[nodiscard]] virtual Result<Receipt> commit(const Lease& lease, const Batch& batch) = 0;
 
-  /// Creates a session, grants it to `worker` and commits its first batch, all in one transaction:
-  /// whoever sees the session sees what it began with. `first` expects the position that the session
-  /// is forked at as its head, or 0. The same `first` sent again returns the same lease and receipt,
-  /// and does nothing else; the lease may be outdated by then.
+  /// Creates a session, grants it to `worker` and commits its first batch, in one transaction.
+  /// `first` expects the position that the session is forked at as its head, or 0. The same `first`
+  /// sent again returns the same lease, which may be outdated, and receipt.
   /// Fails: as Sessions::create; `lease_lost` if `worker` is not live; as commit.
   [[nodiscard]] virtual Result<Created> create(const NewSession& session, const WorkerId& worker,
                                                const Batch& first) = 0;
@@ -229,25 +191,22 @@ class Store {
     return wait_for_change(std::numeric_limits<std::uint64_t>::max(), Duration(0));
   }
 
-  /// Returns as soon as the change number is above `since`, at the latest after `timeout`, and
-  /// returns the number. What another process wrote before it returned can be read after. Sleeps
-  /// meanwhile. Running out of time is not an error.
+  /// Returns the change number as soon as it is above `since`, at the latest after `timeout`, which
+  /// is not an error. What another process wrote before can then be read.
   [[nodiscard]] virtual Result<std::uint64_t> wait_for_change(std::uint64_t since,
                                                               Duration timeout) = 0;
 
   [[nodiscard]] virtual StoreInfo info() const = 0;
 
-  /// What the store's promises rest on here: syncs, replication, poolers. At least one remark.
+  /// What the store's promises rest on: syncs, replication, poolers. At least one remark.
   [[nodiscard]] virtual Result<std::vector<Remark>> doctor() = 0;
 
-  /// Puts on disk what `Sync::later` left in memory. Under `Durability::process` nothing is ever
-  /// synced, and this does nothing either.
+  /// Puts on disk what `Sync::later` left in memory. Does nothing under `Durability::process`.
   /// Fails: `closed` if the sync failed, now or before.
   [[nodiscard]] virtual Result<void> sync() = 0;
 
   /// While this is the same, nothing that was committed since was lost, synced or not. A crash of
-  /// the machine or the server changes it, and so does a store that becomes another one (a restored
-  /// backup, a copy); the death of processes and a proper restart do not. Empty: unknown.
+  /// the machine or the server changes it, and a restored backup has another one. Empty: unknown.
   [[nodiscard]] virtual Result<std::string> loss_token() = 0;
 
   [[nodiscard]] Sessions& sessions() { return roles_.sessions; }
@@ -291,11 +250,12 @@ struct OpenOptions {
 };
 
 /// `memory:`, the path of a file, with or without `sqlite:` in front, or a server:
-/// `postgres://USER:PASSWORD@HOST/DATABASE`. The folder of a file must exist. One process may open the
-/// same store several times. Fails: `not_found` if it is not there and `create`
-/// is off; `unsupported` for a newer format; `invalid_argument` for a scheme this build lacks;
-/// `corrupted` if it is not a store, or one whose file is empty or gone; `unavailable`, with the
-/// subject `authority` if the caller may not open it.
+/// `postgres://USER:PASSWORD@HOST/DATABASE`. The folder of a file must exist. One process may open
+/// the same store several times.
+/// Fails: `not_found` if it is not there and `create` is off; `unsupported` for a newer format;
+/// `invalid_argument` for a scheme this build lacks; `corrupted` if it is not a store, or one whose
+/// file is empty or gone; `unavailable`, with the subject `authority` if the caller may not open
+/// it.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(const std::string& location,
                                                         const OpenOptions& options = {});
 

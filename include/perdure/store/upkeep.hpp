@@ -1,13 +1,8 @@
-// Looking after a store: forgetting on purpose, checks, backups, salvage.
+// Maintenance of a store: forgetting, checks, backups, salvage. docs/upkeep.md has the whole of it.
 //
-// What a kept version, the head, a branch or a fork can see stays as it is, to the byte. None of this
-// needs a lease: it changes nothing an owner relies on. Work goes in slices of at most 50 ms, so that
-// commits and renewals of others go on; only a single body or blob of many megabytes may take longer.
-// Cut off in the middle, by an error or by a death, it leaves a good store, and doing it again does
-// the rest.
-//
-// What is done here to a session that was moved to another store has no effect there. A body that is
-// erased while its session is being moved does not get there.
+// What a kept version, the head, a branch or a fork can see stays as it is, to the byte. Nothing
+// here needs a lease. Work goes in slices of at most 50 ms, except for a single body or blob of
+// many megabytes. Interrupted, it leaves a good store, and doing it again does the rest.
 
 #pragma once
 
@@ -30,7 +25,7 @@ struct Step {
   std::uint64_t total = 0;  ///< As far as known now; it may still rise.
 };
 
-/// Called between slices of work, on the caller's thread, with nothing locked. Return false to stop: what
+/// Called between slices, on the caller's thread, with nothing locked. Return false to stop: what
 /// was done stays done, and the work returns as if finished. Throwing stops it with `unavailable`.
 using Progress = std::function<bool(const Step&)>;
 
@@ -40,8 +35,8 @@ enum class Fault : std::uint8_t {
   chain,      ///< The hash chain over commits, or a body's hash.
   order,      ///< Positions or versions that are missing, doubled or out of order.
   reference,  ///< Something named that is not there: a segment, an entry, a blob.
-  ledger,     ///< A call that the log does not bear out.
-  summary,    ///< A summary row that the log does not bear out.
+  ledger,     ///< A call that the log contradicts.
+  summary,    ///< A summary row that the log contradicts.
 };
 
 [[nodiscard]] std::string_view to_string(Fault fault);
@@ -52,7 +47,6 @@ struct Damage {
   Position first = 0;                  ///< Of the positions concerned; 0 if none are.
   Position last = 0;
   std::string what{};  ///< A sentence for a person: what, where, how much.
-
   bool operator==(const Damage&) const = default;
 };
 
@@ -62,11 +56,10 @@ struct CheckReport {
   std::uint64_t entries = 0;
   std::uint64_t calls = 0;
   std::uint64_t blobs = 0;
-  std::uint64_t bytes = 0;  ///< Of bodies and blobs that were hashed.
-  /// The first `damage_max` that were found, by session, then by position.
-  std::vector<Damage> damage{};
-  std::uint64_t found = 0;  ///< All findings, also those not listed.
-  bool is_complete = true;  ///< False if it was told to stop.
+  std::uint64_t bytes = 0;       ///< Of bodies and blobs that were hashed.
+  std::vector<Damage> damage{};  ///< The first `damage_max`, by session, then by position.
+  std::uint64_t found = 0;       ///< All findings, also those not listed.
+  bool is_complete = true;       ///< False if it was told to stop.
 
   [[nodiscard]] bool is_sound() const { return found == 0 && is_complete; }
 };
@@ -79,16 +72,16 @@ enum class Gravity : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(Gravity gravity);
 
+/// What Store::doctor says.
 struct Remark {
   Gravity gravity = Gravity::fine;
   std::string topic{};   ///< One word: "disk", "replication", "pooler".
   std::string what{};    ///< A sentence for a person.
-  std::string advice{};  ///< What to do; empty if nothing need be.
-
+  std::string advice{};  ///< What to do; empty: nothing.
   bool operator==(const Remark&) const = default;
 };
 
-/// What a store would rest on at this server, `postgres://…`, before it is there. Makes nothing.
+/// As Store::doctor, of the server `postgres://…`, before there is a store. Makes nothing.
 /// Fails: `invalid_argument` for another location; otherwise as open_store.
 [[nodiscard]] Result<std::vector<Remark>> examine_server(const std::string& location);
 
@@ -104,14 +97,12 @@ struct Pruned {
   std::uint64_t versions = 0;  ///< Names removed.
   std::uint64_t entries = 0;   ///< Entries that nothing kept could see.
   std::uint64_t bytes = 0;     ///< Of their bodies.
-
   bool operator==(const Pruned&) const = default;
 };
 
 struct Freed {
   std::uint64_t items = 0;
   std::uint64_t bytes = 0;
-
   bool operator==(const Freed&) const = default;
 };
 
@@ -119,15 +110,11 @@ class Upkeep {
  public:
   virtual ~Upkeep() = default;
 
-  /// Removes the versions that `keep` does not name, then every entry of the session
-  /// that no kept point can see: replaced on its channel before the next kept point, or
-  /// after the last one of a line that a branch has left. Kept are versions, the head,
-  /// and where a branch or a fork leaves a line. Points that saw a dropped entry are
-  /// gone with it: reading as of one is `not_found`, and so is forking from it; every
-  /// other point reads as before, but for entries that were replaced before it.
-  /// Entries that an unresolved call refers to stay, and so do results of calls that
-  /// hold a key. Totals count what was dropped. Numbers of removed versions are not
-  /// given again. What is committed meanwhile is not looked at.
+  /// Removes the versions that `keep` does not name, then every entry of the session that no kept
+  /// point can see. Kept are versions, the head, and where a branch or a fork leaves a line. Points
+  /// that saw a dropped entry are gone: reading as of one, and forking from it, is `not_found`.
+  /// Entries that an unresolved call refers to stay, and results of calls that hold a key. Totals
+  /// are unchanged.
   /// Fails: `not_found` for the session.
   [[nodiscard]] virtual Result<Pruned> prune(const SessionId& session, const Keep& keep,
                                              const Progress& progress = {}) = 0;
@@ -136,65 +123,51 @@ class Upkeep {
   /// Fails: `not_found`.
   [[nodiscard]] virtual Result<Pruned> forget(const SessionId& session, Version version) = 0;
 
-  /// Empties the bodies of these entries, wherever the session has them and in every
-  /// fork that shares them: they are `erased` and keep their hash. Not even the file
-  /// holds their bytes when it returns, nor those of messages they came from; only blobs
-  /// stay (see `collect_blobs`), and of course backups. That means looking at every page
-  /// of the file, more than once; if others write all the while, the last look makes them
-  /// wait for as long as it takes. An entry erased before is not an error.
-  /// On PostgreSQL the bodies are gone for whoever asks the server; its data files, WAL,
-  /// standbys and backups hold the bytes until they are overwritten (docs/upkeep.md).
-  /// Fails: `not_found` for the session, or for a position where it has no entry, or none
-  /// any more: then nothing is erased. `unavailable` if somebody read for seconds from
-  /// what was before: the bodies are erased, but not yet from the file; erase again.
+  /// Empties the bodies of these entries, also in every fork that shares them: they are `erased`
+  /// and keep their hash. When it returns, the file does not hold their bytes, nor those of
+  /// messages they came from; blobs (see `collect_blobs`) and backups may. On PostgreSQL the
+  /// server's files, WAL and standbys hold them until they are overwritten. An entry erased before
+  /// is not an error.
+  /// Fails: `not_found` for the session, or for a position where it has no entry: then nothing is
+  /// erased. `unavailable` if a reader kept the old bytes in use: they are erased, but not yet from
+  /// the file; erase again.
   [[nodiscard]] virtual Result<Freed> erase(const SessionId& session,
                                             const std::vector<Position>& positions) = 0;
 
-  /// Removes the session; `items` counts entries. What forks can see of its log stays
-  /// for them, and goes with the last of them; keys its calls hold stay claimed, without
-  /// any payload. Children and forks stay, and keep its id as their parent. The id may be
-  /// used again, for a session that has nothing to do with it. The session is gone at
-  /// once: what is cut off is space, and `vacuum` finds it.
-  /// Fails: `not_found`; `lease_held` while a live worker owns it; `conflict` while a
-  /// call is intended, dispatched or in doubt (the subject names it), unless the session
-  /// was moved to another store.
+  /// Removes the session; `items` counts entries. What forks can see of its log stays for them;
+  /// keys its calls hold stay claimed, without any payload. Children and forks stay. The id may be
+  /// used again.
+  /// Fails: `not_found`; `lease_held` while a live worker owns it; `conflict` while a call is
+  /// intended, dispatched or in doubt (the subject names it), unless the session was moved to
+  /// another store.
   [[nodiscard]] virtual Result<Freed> remove(const SessionId& session,
                                              const Progress& progress = {}) = 0;
 
-  /// Removes blobs that no entry and no waiting message names, and that were last
-  /// put longer than `staged_for` ago. An erased entry names none.
+  /// Removes blobs that no entry and no waiting message names, and that were last put longer than
+  /// `staged_for` ago. An erased entry names none.
   /// Fails: `invalid_argument` below `blob_grace_min`.
   [[nodiscard]] virtual Result<Freed> collect_blobs(Duration staged_for,
                                                     const Progress& progress = {}) = 0;
 
-  /// Gives unused space back to the file system; `items` counts pages. Also does
-  /// what an interrupted `remove` left undone. A file that is read from just then
-  /// shrinks a little later. On PostgreSQL this is a plain VACUUM: where the role may not do it,
-  /// that is not an error, and the server's autovacuum does it in its time.
+  /// Gives unused space back to the file system; `items` counts pages. Also finishes an interrupted
+  /// `remove`. On PostgreSQL a plain VACUUM; a role that may not do it is not an error.
   [[nodiscard]] virtual Result<Freed> vacuum(const Progress& progress = {}) = 0;
 
   /// Reads everything and compares it with itself: sums of pages, file structure, hash chains,
-  /// order, references, ledger against log, summary rows against log. Changes nothing, and
-  /// sees one consistent state while others go on writing.
+  /// order, references, ledger and summary rows against the log. Changes nothing, and sees one
+  /// consistent state while others go on writing.
   [[nodiscard]] virtual Result<CheckReport> check(const Progress& progress = {}) = 0;
 
-  /// Writes a copy of one consistent state to a new file, while others go on writing.
-  /// The file appears under its name when it is complete and on disk.
-  ///
-  /// A backup is restored by opening it as a store. It then becomes a store of its own:
-  /// a new incarnation, higher fences, no workers; its unfinished sessions come up
-  /// paused and needing attention, because nobody knows what the original did since.
+  /// Writes a copy of one consistent state to a new file, while others go on writing. The file
+  /// appears under its name when it is complete and on disk. Open it as a store to restore it: it
+  /// has a new incarnation, higher fences and no workers, and its unfinished sessions are paused
+  /// and need attention.
   /// Fails: `already_exists` if there is a file, or the log of another store beside its name;
   /// `unsupported` by the backend; `corrupted` if a page does not match its sum; `unavailable` if
   /// it was told to stop. Then there is no file.
   [[nodiscard]] virtual Result<void> backup(const std::string& path,
                                             const Progress& progress = {}) = 0;
 };
-
-/// How many of a session's versions Upkeep::prune would remove now. `versions`: all of them, the
-/// newest first, as Log::checkpoints lists them.
-[[nodiscard]] std::uint64_t count_prunable(const std::vector<Checkpoint>& versions,
-                                           const Keep& keep);
 
 struct SalvageReport {
   std::uint64_t sessions = 0;  ///< Written to the new store.
@@ -203,24 +176,19 @@ struct SalvageReport {
   std::uint64_t entries_lost = 0;     ///< Positions known to have been, but not found.
   std::uint64_t entries_damaged = 0;  ///< Kept, though their bytes do not match their hash.
   std::uint64_t pages_unreadable = 0;
-  /// What a check of the new store finds, as CheckReport has it. It is what was lost for good: nothing
-  /// of it is a fault of the new file, and a salvage of that one would find it again.
-  std::vector<Damage> damage{};
-  std::uint64_t found = 0;
-
+  std::vector<Damage> damage{};  ///< Of a check of the new store: what was lost for good.
+  std::uint64_t found = 0;       ///< As CheckReport has it.
   bool operator==(const SalvageReport&) const = default;
 };
 
-/// Reads the file at `from`, which is never changed, page by page where its own
-/// structure does not lead, and writes what it finds to a new store at `to`. The new
-/// store has an incarnation of its own; its sessions come up as those of a restored
-/// backup do (upkeep.hpp). Entries that are lost leave a damaged entry in their place.
-/// No store object of this process may have `from` open. The new store appears under its
-/// name when it is complete and on disk.
+/// Reads the file at `from`, which is never changed, page by page, and writes what it finds to a
+/// new store at `to`, which appears when it is complete and on disk. Its sessions are as those of a
+/// restored backup; a damaged entry takes the place of each one lost. No store object of this
+/// process may have `from` open.
 /// Fails: `not_found` if there is no file, nor its WAL; `already_exists` if there is one at `to`,
-/// also one that came there meanwhile, or the log of another store beside its name; `corrupted` if
-/// nothing in it looks like a store; `unsupported` for a newer format; `unavailable`, also if it was
-/// told to stop: then there is none.
+/// or the log of another store beside its name; `corrupted` if nothing in it looks like a store;
+/// `unsupported` for a newer format; `unavailable`, also if it was told to stop: then there is
+/// none.
 [[nodiscard]] Result<SalvageReport> salvage_store(const std::string& from, const std::string& to,
                                                   const Progress& progress = {});
 

@@ -1,20 +1,22 @@
-// The sessions that a checkpointer has open, the issue of a call, and the operations of the class.
+// A checkpointer: the sessions that it has open, calls as the ledger and the log have them, and the
+// operations of the class.
 
 #include "perdure/adapters/checkpointer.hpp"
 
+#include <cstdint>
 #include <fmt/format.h>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "checkpointer/calls.hpp"
 #include "checkpointer/held_log.hpp"
-#include "checkpointer/log_texts.hpp"
 #include "core/api/guarded.hpp"
 #include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
@@ -33,8 +35,8 @@
 
 namespace perdure::checkpointing {
 
-/// Ended or paused: somebody decided that it rests. It is read, and not gone on with.
-[[nodiscard]] bool is_at_rest(Status status);
+/// Ended or paused: a person decided that it rests. It is read, and not gone on with.
+bool is_at_rest(Status status) { return has_ended(status) || status == Status::paused; }
 
 class OpenSessions {
  public:
@@ -53,15 +55,21 @@ class OpenSessions {
     });
   }
 
-  /// Creates the session with what it begins with, and has it from then on.
-  /// Fails: as HeldLog::begin.
-  [[nodiscard]] Result<void> begin(const SessionId& session, const std::vector<NewEntry>& opening);
-
   /// As with_held; takes the session up first.
   /// Fails: as HeldLog::take_up.
   template <class Work>
   auto with_taken(const SessionId& session, Work work) {
     return locked(session, std::move(work), [&](Slot& slot) { return take_up(slot, session); });
+  }
+
+  /// Creates the session with what it begins with, and has it from then on.
+  /// Fails: as HeldLog::begin.
+  [[nodiscard]] Result<void> begin(const SessionId& session, const std::vector<NewEntry>& opening) {
+    const auto slot = find_slot(session);
+    const std::lock_guard lock(slot->mutex);
+    return hold(*slot, [&](Worker& worker) {
+      return HeldLog::begin(store_, *options_.ids, session, worker, opening);
+    });
   }
 
  private:
@@ -90,92 +98,260 @@ class OpenSessions {
     return work(held);
   }
 
-  [[nodiscard]] std::shared_ptr<Slot> find_slot(const SessionId& session);
-  [[nodiscard]] Result<void> take_up(Slot& slot, const SessionId& session);
-  [[nodiscard]] Result<Worker*> enrolled();
+  std::shared_ptr<Slot> find_slot(const SessionId& session) {
+    const std::lock_guard lock(mutex_);
+    auto& slot = slots_[session];
+    if (!slot) slot = std::make_shared<Slot>();
+    return slot;
+  }
+
+  // One that we have is asked for again: another process may have taken it over, or deleted it and
+  // begun another one by its id, whose fences begin again. The caller must not get what was true
+  // before.
+  Result<void> take_up(Slot& slot, const SessionId& session) {
+    if (slot.held) {
+      const auto row = store_.sessions().read(session);
+      if (row && row->holder && slot.held->is_held_by(*row->holder)) return {};
+      slot.held.reset();
+    }
+    return hold(slot, [&](Worker& worker) {
+      return HeldLog::take_up(store_, *options_.ids, session, worker);
+    });
+  }
+
+  template <class Make>
+  Result<void> hold(Slot& slot, Make make) {
+    auto worker = enrolled();
+    if (!worker) return forward(worker);
+    Result<std::unique_ptr<HeldLog>> held = make(**worker);
+    if (!held && held.error().code == ErrorCode::lease_lost) {
+      // The machine slept. A late renewal harms no other worker.
+      if (auto renewed = (*worker)->renew(); !renewed) return forward(renewed);
+      held = make(**worker);
+    }
+    if (!held) return forward(held);
+    slot.held = *std::move(held);
+    return {};
+  }
+
+  Result<Worker*> enrolled() {
+    const std::lock_guard lock(mutex_);
+    if (!worker_) {
+      auto made = Worker::enroll(store_, *options_.clock,
+                                 {.id = mint<WorkerTag>(*options_.ids),
+                                  .host = machine_name(),
+                                  .pid = options_.pid == 0 ? ::getpid() : options_.pid,
+                                  .lease_time = options_.lease_time});
+      if (!made) return forward(made);
+      worker_ = *std::move(made);
+    }
+    return worker_.get();
+  }
 
   const OwnProcess process_;
   Store& store_;
   const CheckpointerOptions options_;
   std::mutex mutex_;
   std::unique_ptr<Worker> worker_;
-  /// After the worker: they are given up before it retires. Shared with whoever is at work in one.
+  /// After the worker: they are given up before it retires. Shared with threads at work in one.
   std::map<SessionId, std::shared_ptr<Slot>> slots_;
 };
 
-bool is_at_rest(Status status) { return has_ended(status) || status == Status::paused; }
+namespace {
 
-std::shared_ptr<OpenSessions::Slot> OpenSessions::find_slot(const SessionId& session) {
-  const std::lock_guard lock(mutex_);
-  auto& slot = slots_[session];
-  if (!slot) slot = std::make_shared<Slot>();
-  return slot;
+// Calls, from the ledger and the log to a checkpointer's words. Its own calls are two entries on
+// the channel `tool_calls`: the arguments, which are also the call's intent, and what became of it,
+// each as the bare text that was handed in. Calls of the runtime's dispatcher have both in
+// messages.
+
+using dispatch::book_channel;
+using dispatch::book_error_kind;
+
+// The kinds of what becomes of a call, and how the ledger calls it.
+struct Ending {
+  CallState state;
+  const char* kind;
+  const std::string& text;
+};
+
+Ending ending_of(const ToolOutcome& outcome) {
+  if (const auto* failed = std::get_if<Failed>(&outcome)) {
+    return {CallState::failed, "failed", failed->why};
+  }
+  if (const auto* never = std::get_if<Never>(&outcome)) {
+    return {CallState::failed, "failed", never->why};
+  }
+  if (const auto* doubtful = std::get_if<Doubtful>(&outcome)) {
+    return {CallState::in_doubt, "doubt", doubtful->why};
+  }
+  const auto& succeeded = std::get<Succeeded>(outcome);
+  return {CallState::succeeded, succeeded.is_error ? book_error_kind : "result", succeeded.content};
 }
 
-Result<Worker*> OpenSessions::enrolled() {
-  const std::lock_guard lock(mutex_);
-  if (!worker_) {
-    auto made = Worker::enroll(store_, *options_.clock,
-                               {.id = mint<WorkerTag>(*options_.ids),
-                                .host = machine_name(),
-                                .pid = options_.pid == 0 ? ::getpid() : options_.pid,
-                                .lease_time = options_.lease_time});
-    if (!made) return forward(made);
-    worker_ = *std::move(made);
-  }
-  return worker_.get();
+Tool tool_of(const Checkpointer::ToolCall& call) {
+  Tool tool;
+  tool.name = call.tool_name;
+  tool.input_schema = call.input_schema;
+  tool.repeat = call.repeat;
+  tool.business_key = call.business_key;
+  return tool;
 }
 
-Result<void> OpenSessions::begin(const SessionId& session, const std::vector<NewEntry>& opening) {
-  const auto slot = find_slot(session);
-  const std::lock_guard lock(slot->mutex);
-  auto worker = enrolled();
-  if (!worker) return forward(worker);
-  const auto create = [&] {
-    return HeldLog::begin(store_, *options_.ids, session, **worker, opening);
-  };
-  auto held = create();
-  if (!held && held.error().code == ErrorCode::lease_lost) {
-    // As in take_up.
-    if (auto renewed = (*worker)->renew(); !renewed) return forward(renewed);
-    held = create();
-  }
-  if (!held) return forward(held);
-  slot->held = *std::move(held);
-  return {};
+/// Which operation the call is: the key that the dispatcher would give it.
+/// Fails: as dispatch::operation_of.
+Result<dispatch::Operation> operation_of(const Checkpointer::ToolCall& call, const Site& site) {
+  return dispatch::operation_of(tool_of(call), call.args.value(),
+                                {.session = site.session.text(),
+                                 .call = site.call,
+                                 .nonce = site.nonce,
+                                 .root = site.origin.root,
+                                 .root_nonce = site.origin.nonce});
 }
 
-// One that we have is asked for again: another process may have taken it over, or deleted it and begun
-// another one by its id, whose fences begin again. Whoever loads must not be told what was true before.
-Result<void> OpenSessions::take_up(Slot& slot, const SessionId& session) {
-  if (slot.held) {
-    const auto row = store_.sessions().read(session);
-    if (row && row->holder && slot.held->is_held_by(*row->holder)) return {};
-    slot.held.reset();
+/// How often the operation has failed: a vendor may keep its answer to an attempt that failed, so
+/// each failure changes the key that it is given.
+/// Fails: as Ledger::by_key.
+Result<std::int64_t> failures_of(Store& store, const Digest& key) {
+  auto calls = store.ledger().by_key(key);
+  if (!calls) return forward(calls);
+  std::int64_t failures = 0;
+  for (const Call& call : *calls) failures += call.failures;
+  return failures;
+}
+
+/// Writes the call down, with the generation of its vendor's key, and claims its key.
+Batch issue_of(const Checkpointer::ToolCall& call, Position at, const Digest& key,
+               std::int64_t generation) {
+  Batch batch;
+  batch.entries = {
+      {.channel = book_channel, .kind = "issued", .body = Body::from_text(call.args.text())}};
+  if (generation > 0) {
+    batch.entries.push_back({.channel = book_channel,
+                             .kind = dispatch::book_generation_kind,
+                             .body = Body::from_text(std::to_string(generation))});
   }
-  auto worker = enrolled();
-  if (!worker) return forward(worker);
-  auto held = HeldLog::take_up(store_, *options_.ids, session, **worker);
-  if (!held && held.error().code == ErrorCode::lease_lost) {
-    // The machine slept; nobody minds a late renewal.
-    if (auto renewed = (*worker)->renew(); !renewed) return forward(renewed);
-    held = HeldLog::take_up(store_, *options_.ids, session, **worker);
+  batch.calls = {Intend{.call = at,
+                        .args = at,
+                        .tool = call.tool_name,
+                        .provider_id = call.call_id,
+                        .effect = call.effect,
+                        .key = key},
+                 Dispatch{.call = at}};
+  return batch;
+}
+
+/// Writes down what became of the call at `call`; the entry gets the position `at`.
+Batch result_of(Position call, const ToolOutcome& outcome, Position at, const std::string& who) {
+  const Ending ending = ending_of(outcome);
+  Batch batch;
+  batch.entries = {
+      {.channel = book_channel, .kind = ending.kind, .body = Body::from_text(ending.text)}};
+  batch.calls = {Settle{.call = call, .state = ending.state, .result = at, .who = who}};
+  return batch;
+}
+
+/// Fails: `conflict` if a call in doubt is to have failed because a later run of it did nothing.
+Result<void> check_may_end(const Call& call, const ToolOutcome& outcome, const std::string& who) {
+  const bool may_have_landed =
+      call.state == CallState::in_doubt && call.effect != EffectClass::read_only;
+  if (!may_have_landed || !who.empty() || !std::holds_alternative<Failed>(outcome)) return {};
+  const std::string name = call_name(call.session, call.position);
+  return fail(ErrorCode::conflict,
+              fmt::format("call {} is in doubt, and that a later run did nothing does not end it: "
+                          "say who found out that it did not happen, or Never if its tool states "
+                          "that it did not and will not",
+                          name),
+              name);
+}
+
+/// The key that the vendor was given when the call was issued.
+/// Fails: as Ledger::by_key and Log::read.
+Result<std::string> key_at_vendor(Store& store, const Call& call) {
+  auto recorded = dispatch::recorded_generation(store, call);
+  if (!recorded) return forward(recorded);
+  if (*recorded) return dispatch::vendor_key(*call.key, **recorded);
+  auto failures = failures_of(store, *call.key);
+  if (!failures) return forward(failures);
+  return dispatch::vendor_key(*call.key, *failures);
+}
+
+/// Whether that outcome is the one the call has.
+/// Fails: as Log::read.
+Result<bool> is_outcome(Store& store, const Call& call, const ToolOutcome& outcome) {
+  const Ending ending = ending_of(outcome);
+  if (call.state != ending.state) return false;
+  // Nothing new is said by doubting twice.
+  if (call.state == CallState::in_doubt) return true;
+  auto ran = dispatch::recorded_result(store, call);
+  if (!ran) return forward(ran);
+  const bool is_error = ending.kind == std::string_view(book_error_kind);
+  return *ran && (*ran)->content == ending.text && (*ran)->is_error == is_error;
+}
+
+/// Fails: as Log::read; what is erased or gone is not an error.
+Result<Checkpointer::Completed> completed(Store& store, const Call& call) {
+  auto ran = dispatch::recorded_result(store, call);
+  if (!ran) return forward(ran);
+  Checkpointer::Completed told{.session = call.session,
+                               .call = call.position,
+                               .call_id = call.provider_id,
+                               .tool_name = call.tool};
+  if (*ran) {
+    told.result = std::move((*ran)->content);
+    told.is_error = (*ran)->is_error;
   }
-  if (!held) return forward(held);
-  slot.held = *std::move(held);
-  return {};
+  return told;
+}
+
+Result<Checkpointer::Pending> pending(Store& store, const Call& call) {
+  auto args = dispatch::recorded_args(store, call);
+  if (!args) return forward(args);
+  auto doubt = dispatch::recorded_result(store, call);
+  if (!doubt) return forward(doubt);
+  Checkpointer::Pending told{.session = call.session,
+                             .call = call.position,
+                             .call_id = call.provider_id,
+                             .tool_name = call.tool,
+                             .args = *std::move(args),
+                             .effect = call.effect,
+                             .state = call.state,
+                             .issued_at = call.dispatched_at,
+                             .why = call.why};
+  if (call.key) {
+    auto key = key_at_vendor(store, call);
+    if (!key) return forward(key);
+    told.idempotency_key = *std::move(key);
+  }
+  if (told.why.empty() && *doubt) told.why = std::move((*doubt)->content);
+  if (call.state == CallState::dispatched) {
+    auto row = store.sessions().read(call.session);
+    if (!row) return forward(row);
+    const auto& holder = row->holder;
+    told.is_running = holder && holder->alive && holder->fence == call.fence;
+  }
+  return told;
+}
+
+/// Fails: `conflict` if the holder of the key was issued with other arguments.
+Result<void> check_same_args(Store& store, const Call& holder, const Checkpointer::ToolCall& call,
+                             const dispatch::Operation& operation) {
+  if (call.business_key.empty()) return {};
+  auto args = dispatch::recorded_args(store, holder);
+  if (!args) return forward(args);
+  const auto there = *args ? RawJson::from_text(**args) : RawJson();
+  // What is gone cannot be compared; the key alone says that it is the same.
+  if (!*args || !there) return {};
+  const auto known = dispatch::args_digest_of(tool_of(call), there->value());
+  if (known && *known == operation.args) return {};
+  const std::string name = call_name(holder.session, holder.position);
+  return fail(ErrorCode::conflict,
+              fmt::format("call {} has the same business key, and other arguments", name), name);
 }
 
 // Asking for a call: claimed for the asker, or what became of it for whoever asked before.
-
-/// Fails: as Checkpointer::record_tool_call_issued.
-[[nodiscard]] Result<Checkpointer::Issued> issue(Store& store, HeldLog& held,
-                                                 const Checkpointer::ToolCall& call);
-
+//
 // The key is looked up first, so that a replay writes nothing. That is not what makes it
 // safe: the commit claims the key or fails, and whoever fails looks again.
-
-namespace {
 
 using Issued = Checkpointer::Issued;
 using MayRun = Checkpointer::MayRun;
@@ -230,8 +406,6 @@ Result<std::optional<Issued>> look_up(Store& store, HeldLog& held, const ToolCal
   return answer(store, held, **holder);
 }
 
-}  // namespace
-
 Result<Issued> issue(Store& store, HeldLog& held, const ToolCall& call) {
   const Position at = held.next();
   auto operation = operation_of(call, held.site(at));
@@ -251,12 +425,6 @@ Result<Issued> issue(Store& store, HeldLog& held, const ToolCall& call) {
   if (!*known) return forward(receipt);
   return **std::move(known);
 }
-
-}  // namespace perdure::checkpointing
-
-namespace perdure {
-namespace checkpointing {
-namespace {
 
 using Loaded = Checkpointer::Loaded;
 
@@ -323,7 +491,9 @@ Result<std::optional<Origin>> find_origin(Store& store, const SessionId& session
 }
 
 }  // namespace
-}  // namespace checkpointing
+}  // namespace perdure::checkpointing
+
+namespace perdure {
 
 using checkpointing::HeldLog;
 
@@ -342,7 +512,7 @@ struct Checkpointer::Parts {
 };
 
 Checkpointer::Checkpointer(Store& store, const CheckpointerOptions& options)
-    : parts_(new Parts(store, options)) {}
+    : parts_(of_own_process(std::make_unique<Parts>(store, options))) {}
 
 Checkpointer::~Checkpointer() = default;
 

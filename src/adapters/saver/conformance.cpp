@@ -1,6 +1,7 @@
 // What every saver must do: with checkpoints, and with steps.
 //
-// A Trial is a saver under test: it does what a check asks, and remembers the first thing that was wrong.
+// A Trial is a saver under test: it does what a check asks, and remembers the first thing that was
+// wrong.
 
 #include <array>
 #include <atomic>
@@ -20,7 +21,17 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 
-namespace perdure::saver {
+namespace perdure {
+namespace {
+
+RawJson json(const std::string& text) { return RawJson::from_text(text).value(); }
+
+/// Whether both are the same JSON value.
+bool is_same(const RawJson& a, const RawJson& b) {
+  const auto one = canonical_json(a.value());
+  const auto other = canonical_json(b.value());
+  return one && other && *one == *other;
+}
 
 class Trial {
  public:
@@ -31,7 +42,9 @@ class Trial {
   [[nodiscard]] CheckpointSaver& saver() { return saver_; }
   [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
 
-  void require(bool holds, std::string_view what);
+  void require(bool holds, std::string_view what) {
+    if (!holds && !problem_) problem_ = what;
+  }
   template <class T>
   void require_ok(const Result<T>& result, std::string_view what) {
     if (!result) require(false, std::string(what) + " failed: " + result.error().message);
@@ -42,93 +55,54 @@ class Trial {
             std::string(what) + " must fail with " + std::string(to_string(code)));
   }
 
-  /// Each answers with something empty after a failure.
   Checkpoint put(const std::string& thread, const std::string& state,
-                 const std::optional<std::string>& parent = {});
+                 const std::optional<std::string>& parent = {}) {
+    return value_of(saver_.put(thread, json(state), parent), "put");
+  }
   std::optional<Checkpoint> get(const std::string& thread,
-                                const std::optional<std::string>& id = {});
+                                const std::optional<std::string>& id = {}) {
+    return value_of(saver_.get(thread, id), "get");
+  }
   std::vector<Checkpoint> list(const std::string& thread,
-                               const std::optional<std::string>& before = {}, int limit = 10);
+                               const std::optional<std::string>& before = {}, int limit = 10) {
+    return value_of(saver_.list(thread, before, limit), "list");
+  }
   /// The claim, which must be given.
   CheckpointSaver::StepClaim claim(const std::string& thread, const std::string& key,
-                                   const std::string& fingerprint);
-  void fill(const CheckpointSaver::StepClaim& claim, const std::string& result);
+                                   const std::string& fingerprint) {
+    const auto answer = value_of(saver_.claim_step(thread, key, fingerprint), "claim_step");
+    const auto* claim = std::get_if<CheckpointSaver::StepClaim>(&answer);
+    require(claim != nullptr, "a step that is free is given to who asks for it");
+    return claim != nullptr ? *claim : CheckpointSaver::StepClaim{};
+  }
+  void fill(const CheckpointSaver::StepClaim& claim, const std::string& result) {
+    require_ok(saver_.fill_step(claim, json(result)), "fill_step");
+  }
 
   void require_state(const std::optional<Checkpoint>& checkpoint, const std::string& state,
-                     std::string_view what);
+                     std::string_view what) {
+    if (!checkpoint) return require(false, std::string(what) + ": there is no checkpoint");
+    const auto found = checkpoint->state.read();
+    require_ok(found, "reading a state");
+    if (found) {
+      require(is_same(*found, json(state)),
+              std::string(what) + ": the state is " + found->text() + ", not " + state);
+    }
+  }
 
  private:
+  /// Something empty after a failure.
+  template <class T>
+  T value_of(Result<T> result, std::string_view what) {
+    require_ok(result, what);
+    return result ? *std::move(result) : T{};
+  }
+
   CheckpointSaver& saver_;
   std::optional<std::string> problem_;
 };
 
-[[nodiscard]] RawJson json(const std::string& text);
-/// Whether both are the same JSON value.
-[[nodiscard]] bool is_same(const RawJson& a, const RawJson& b);
-
 /// The check of that name.
-[[nodiscard]] SaverCheck check_of(std::string_view name, void (*body)(Trial&));
-
-[[nodiscard]] std::vector<SaverCheck> step_checks();
-
-void Trial::require(bool holds, std::string_view what) {
-  if (!holds && !problem_) problem_ = what;
-}
-
-Trial::Checkpoint Trial::put(const std::string& thread, const std::string& state,
-                             const std::optional<std::string>& parent) {
-  auto made = saver_.put(thread, json(state), parent);
-  require_ok(made, "put");
-  return made ? *std::move(made) : Checkpoint{};
-}
-
-std::optional<Trial::Checkpoint> Trial::get(const std::string& thread,
-                                            const std::optional<std::string>& id) {
-  auto found = saver_.get(thread, id);
-  require_ok(found, "get");
-  return found ? *std::move(found) : std::nullopt;
-}
-
-std::vector<Trial::Checkpoint> Trial::list(const std::string& thread,
-                                           const std::optional<std::string>& before, int limit) {
-  auto found = saver_.list(thread, before, limit);
-  require_ok(found, "list");
-  return found ? *std::move(found) : std::vector<Checkpoint>{};
-}
-
-CheckpointSaver::StepClaim Trial::claim(const std::string& thread, const std::string& key,
-                                        const std::string& fingerprint) {
-  auto answer = saver_.claim_step(thread, key, fingerprint);
-  require_ok(answer, "claim_step");
-  if (!answer) return {};
-  const auto* claim = std::get_if<CheckpointSaver::StepClaim>(&*answer);
-  require(claim != nullptr, "a step that is free is given to who asks for it");
-  return claim != nullptr ? *claim : CheckpointSaver::StepClaim{};
-}
-
-void Trial::fill(const CheckpointSaver::StepClaim& claim, const std::string& result) {
-  require_ok(saver_.fill_step(claim, json(result)), "fill_step");
-}
-
-void Trial::require_state(const std::optional<Checkpoint>& checkpoint, const std::string& state,
-                          std::string_view what) {
-  if (!checkpoint) return require(false, std::string(what) + ": there is no checkpoint");
-  const auto found = checkpoint->state.read();
-  require_ok(found, "reading a state");
-  if (found) {
-    require(is_same(*found, json(state)),
-            std::string(what) + ": the state is " + found->text() + ", not " + state);
-  }
-}
-
-RawJson json(const std::string& text) { return RawJson::from_text(text).value(); }
-
-bool is_same(const RawJson& a, const RawJson& b) {
-  const auto one = canonical_json(a.value());
-  const auto other = canonical_json(b.value());
-  return one && other && *one == *other;
-}
-
 SaverCheck check_of(std::string_view name, void (*body)(Trial&)) {
   return {name, [body](const MakeSaver& make) -> std::optional<std::string> {
             auto saver = guarded("`make`", [&] { return make(); });
@@ -140,17 +114,15 @@ SaverCheck check_of(std::string_view name, void (*body)(Trial&)) {
           }};
 }
 
-namespace {
-
 using StepClaim = CheckpointSaver::StepClaim;
-using Step = CheckpointSaver::Step;
+using DoneStep = CheckpointSaver::Step;
 using StepHolder = CheckpointSaver::StepHolder;
 
 void require_done(Trial& trial, const std::string& key, const std::string& fingerprint,
                   const std::string& result) {
   const auto answer = trial.saver().claim_step("t", key, fingerprint);
   trial.require_ok(answer, "claim_step");
-  const Step* step = answer ? std::get_if<Step>(&*answer) : nullptr;
+  const DoneStep* step = answer ? std::get_if<DoneStep>(&*answer) : nullptr;
   trial.require(step != nullptr, "a step that was filled is answered with its result");
   if (step == nullptr) return;
   trial.require(is_same(step->result, json(result)), "the result is the one that was filled in");
@@ -263,33 +235,6 @@ void bad_names(Trial& trial) {
   trial.require_code(trial.saver().claim_step("t", "k", ""), ErrorCode::invalid_argument,
                      "a step without a fingerprint");
 }
-
-}  // namespace
-
-std::vector<SaverCheck> step_checks() {
-  return {
-      check_of("AStepIsClaimedOnce", claimed_once),
-      check_of("AFilledStepIsReplayed", filled_is_replayed),
-      check_of("AStepIsBoundToItsRequest", bound_to_its_request),
-      check_of("AReleasedStepIsFree", released_is_free),
-      check_of("AClaimThatEndedFillsNothing", ended_claim_fills_nothing),
-      check_of("StepsAreListedInTheOrderOfFilling", listed_in_order),
-      check_of("StepsOutliveCheckpoints", outlive_checkpoints),
-      check_of("EveryOfManyStepsIsFound", every_step_is_found),
-      check_of("OfManyOneGetsTheStep", one_of_many),
-      check_of("ABadNameOfAStepIsRefused", bad_names),
-  };
-}
-
-}  // namespace perdure::saver
-
-namespace perdure {
-namespace {
-
-using saver::check_of;
-using saver::is_same;
-using saver::json;
-using saver::Trial;
 
 std::string numbered(int number) { return R"({"n":)" + std::to_string(number) + "}"; }
 
@@ -509,7 +454,7 @@ void bad_thread_id(Trial& trial) {
 }  // namespace
 
 std::vector<SaverCheck> saver_checks() {
-  std::vector<SaverCheck> checks = {
+  return {
       check_of("AThreadWithoutPutsIsEmpty", unknown_thread),
       check_of("AStateComesBackEqual", state_comes_back),
       check_of("TheLatestIsTheLastPut", latest),
@@ -526,9 +471,17 @@ std::vector<SaverCheck> saver_checks() {
       check_of("EveryStateStaysAsItWas", every_state_stays),
       check_of("PutsFromManyThreadsAreAllThere", many_at_once),
       check_of("ABadThreadIdIsRefused", bad_thread_id),
+      check_of("AStepIsClaimedOnce", claimed_once),
+      check_of("AFilledStepIsReplayed", filled_is_replayed),
+      check_of("AStepIsBoundToItsRequest", bound_to_its_request),
+      check_of("AReleasedStepIsFree", released_is_free),
+      check_of("AClaimThatEndedFillsNothing", ended_claim_fills_nothing),
+      check_of("StepsAreListedInTheOrderOfFilling", listed_in_order),
+      check_of("StepsOutliveCheckpoints", outlive_checkpoints),
+      check_of("EveryOfManyStepsIsFound", every_step_is_found),
+      check_of("OfManyOneGetsTheStep", one_of_many),
+      check_of("ABadNameOfAStepIsRefused", bad_names),
   };
-  for (const SaverCheck& check : saver::step_checks()) checks.push_back(check);
-  return checks;
 }
 
 }  // namespace perdure

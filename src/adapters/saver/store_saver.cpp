@@ -1,44 +1,466 @@
-// Savers over a store: puts and reads; steps are in steps.cpp.
+// Savers over a store: turns on a session, steps, puts and reads.
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "core/api/guarded.hpp"
+#include "core/api/json_text.hpp"
 #include "core/api/own_process.hpp"
+#include "core/api/raw_json.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit.hpp"
+#include "runtime/api/fields.hpp"
+#include "runtime/api/worker.hpp"
 #include "saver/delta.hpp"
-#include "saver/lease_queue.hpp"
-#include "saver/steps.hpp"
 #include "saver/thread_log.hpp"
 
 namespace perdure {
+namespace saver {
+
+// Taking turns on a session: its lease for as long as one write takes. A saver owns nothing between
+// two calls, so that any process may put to any thread. It waits for another one that writes, a
+// bounded time, and never for one that is dead.
+
+/// The worker in whose name a saver writes. Enrolled at its first use, retired with this.
+class SaverWorker {
+ public:
+  /// All must outlive this.
+  SaverWorker(Store& store, Duration lease_time, const Clock& clock, IdSource& ids)
+      : store_(store), lease_time_(lease_time), clock_(clock), ids_(ids) {}
+  ~SaverWorker() {
+    if (!id_.empty()) (void)store_.ownership().retire(id_);
+  }
+  SaverWorker(const SaverWorker&) = delete;
+  SaverWorker& operator=(const SaverWorker&) = delete;
+
+  /// Enrolled, and with most of its lease time to go.
+  [[nodiscard]] Result<WorkerId> ready() {
+    const std::lock_guard lock(mutex_);
+    const Uptime now = clock_.uptime();
+    if (!id_.empty() && now - renewed_ < lease_time_ / 3) return id_;
+    auto renewed = id_.empty() ? enroll() : store_.ownership().renew(id_);
+    if (!renewed && renewed.error().code == ErrorCode::lease_lost) renewed = enroll();
+    if (!renewed) return forward(renewed);
+    renewed_ = now;
+    return id_;
+  }
+
+ private:
+  Result<void> enroll() {
+    const auto id = mint<WorkerTag>(ids_);
+    auto enrolled = store_.ownership().enroll(
+        {.id = id, .host = machine_name(), .pid = getpid(), .lease_time = lease_time_});
+    if (enrolled) id_ = id;
+    return enrolled;
+  }
+
+  Store& store_;
+  const Duration lease_time_;
+  const Clock& clock_;
+  IdSource& ids_;
+  std::mutex mutex_;
+  WorkerId id_;
+  Uptime renewed_{};
+};
+
+/// What one turn may use.
+struct LeaseScope {
+  const Lease& lease;
+  const SessionSummary& session;
+};
+
+class LeaseQueue {
+ public:
+  /// All must outlive this. `wait`: for another process, at most.
+  LeaseQueue(Store& store, Duration wait, const Clock& clock, IdSource& ids)
+      : store_(store), wait_(wait), clock_(clock), worker_(store, lease_time, clock, ids) {}
+
+  /// Runs `work` with the session's lease, which it takes and gives back. The session is
+  /// made if there is none. Where the lease was lost on the way, all of it is done again;
+  /// nothing was written then.
+  /// Fails: as `work`; `lease_held` if it was not let go in time.
+  [[nodiscard]] Result<void> run(const NewSession& session,
+                                 const std::function<Result<void>(const LeaseScope&)>& work) {
+    for (int tries = 1;; ++tries) {
+      auto done = wait_for(session.id, [&] { return run_once(session, work); });
+      const bool is_held = !done && done.error().code == ErrorCode::lease_held;
+      if (is_held) return name_holder(store_, session.id, std::move(done).error());
+      const bool again = !done && done.error().code == ErrorCode::lease_lost;
+      if (!again || tries == tries_max) return done;
+    }
+  }
+
+  /// Repeats `action` while it fails with `lease_held`, and there is time. Not for code of the very
+  /// session (calls.hpp).
+  [[nodiscard]] Result<void> wait_for(const SessionId& session,
+                                      const std::function<Result<void>()>& action) {
+    // A session's own code would wait for itself.
+    const auto is_held = [&](const Result<void>& done) {
+      return !done && done.error().code == ErrorCode::lease_held &&
+             !OnBehalf::is_of(session, done.error().subject);
+    };
+    auto done = action();
+    if (!is_held(done)) return done;
+    const Uptime until = clock_.uptime() + wait_;
+    for (;;) {
+      // The number is asked for before the next try, so that no release is slept through.
+      const auto since = store_.change_number();
+      done = action();
+      const Duration left = until - clock_.uptime();
+      if (!is_held(done) || !since || left <= Duration::zero()) return done;
+      if (auto waited = store_.wait_for_change(*since, std::min(left, look_every)); !waited) {
+        return forward(waited);
+      }
+    }
+  }
+
+ private:
+  // A writer that dies with its process is recognised at once; this is for one that is stopped.
+  static constexpr Duration lease_time{30'000};
+  // Nothing is written when a holder dies, so a waiting caller looks again from time to time.
+  static constexpr Duration look_every{100};
+  static constexpr int tries_max = 100;
+
+  Result<void> run_once(const NewSession& session,
+                        const std::function<Result<void>(const LeaseScope&)>& work) {
+    const std::scoped_lock lock(
+        in_turn_.at(std::hash<std::string>{}(session.id.text()) % in_turn_.size()));
+    auto lease = acquire(session);
+    if (!lease) return forward(lease);
+    // Read after the lease: before it, another one could still write.
+    auto summary = store_.sessions().read(session.id);
+    auto done = summary ? work({.lease = *lease, .session = *summary}) : forward(summary);
+    // What it left behind ends with our lease time at the latest.
+    (void)store_.ownership().release(*lease);
+    return done;
+  }
+  Result<Lease> acquire(const NewSession& session) {
+    auto worker = worker_.ready();
+    if (!worker) return forward(worker);
+    // Its fence goes into commits only: the first that is synced brings the grant to disk too.
+    auto lease = store_.ownership().acquire(session.id, *worker, Sync::later);
+    if (lease || lease.error().code != ErrorCode::not_found) return lease;
+    auto made = store_.sessions().create(session);
+    if (!made && made.error().code != ErrorCode::already_exists) return forward(made);
+    return store_.ownership().acquire(session.id, *worker, Sync::later);
+  }
+
+  Store& store_;
+  const Duration wait_;
+  const Clock& clock_;
+  SaverWorker worker_;
+  /// Threads share one lease of the worker; one of these keeps them apart, by session.
+  std::array<std::mutex, 64> in_turn_;
+};
+
+// Steps of a thread: claimed, filled, looked up by key.
+//
+// They have their own session, so that they outlive a put that goes on from an older checkpoint. A
+// step is a value channel named by the hash of its key: the store finds the last entry of one
+// without reading the others. Entries: `claimed`, `filled`, `released`. What decides who has a step
+// is that entry, written under the session's lease; whether its claimant lives, a resource it
+// holds.
+
+/// The last entry of a step.
+struct StepEntry {
+  std::string kind{};
+  Timestamp at{};
+  std::string step_key{};
+  std::string fingerprint{};
+  std::string token{};     ///< Of the claim.
+  std::string resource{};  ///< That its claimant holds while it lives.
+  RawJson result{};
+};
+
+namespace {
+
+using StepClaim = CheckpointSaver::StepClaim;
+using Step = CheckpointSaver::Step;
+using StepHolder = CheckpointSaver::StepHolder;
+using ClaimAnswer = CheckpointSaver::ClaimAnswer;
+
+constexpr std::string_view session_prefix = "steps:";
+constexpr std::string_view claimed = "claimed";
+constexpr std::string_view filled = "filled";
+constexpr std::string_view released = "released";
+
+struct StepClaimTag {
+  static constexpr std::string_view prefix = "clm_";
+};
+
+std::string channel_of(const std::string& step_key) { return "step:" + to_hex(sha256(step_key)); }
+
+SessionId steps_session(const std::string& thread_id) {
+  return SessionId::parse(std::string(session_prefix) + to_hex(sha256(thread_id))).value();
+}
+
+bool is_steps_session(const std::string& id) {
+  return id.starts_with(session_prefix) && digest_from_hex(id.substr(session_prefix.size()));
+}
+
+NewSession new_session(const std::string& thread_id) {
+  NewSession session{.id = steps_session(thread_id), .status = Status::waiting};
+  session.annotation.title = "steps of " + thread_id;
+  session.annotation.tags = std::vector<std::string>{"steps"};
+  session.wait_reason = "the next step";
+  return session;
+}
+
+Body body_of(const StepEntry& entry) {
+  ObjectWriter writer;
+  writer.add("step", entry.step_key);
+  writer.add("fingerprint", entry.fingerprint);
+  writer.add("claim", entry.token);
+  writer.add("holder", entry.resource);
+  if (entry.kind == filled) writer.add_raw("result", entry.result.text());
+  return Body::from_text(writer.finish());
+}
+
+Result<StepEntry> step_from(const Entry& entry) {
+  if (entry.condition != Condition::intact) {
+    return fail(ErrorCode::corrupted, "the record of a step is damaged or erased");
+  }
+  StepEntry step{.kind = entry.kind, .at = entry.at};
+  values::Reader fields(entry.body.bytes(), "step");
+  fields.text("step", step.step_key);
+  fields.text("fingerprint", step.fingerprint);
+  fields.text("claim", step.token);
+  fields.text("holder", step.resource);
+  fields.raw("result", step.result);
+  if (auto unknown = fields.finish(); !unknown) return forward(unknown);
+  return step;
+}
+
+Step done_step(const StepEntry& entry, const std::string& thread_id) {
+  return {.thread_id = thread_id,
+          .step_key = entry.step_key,
+          .fingerprint = entry.fingerprint,
+          .created_at = entry.at,
+          .result = entry.result};
+}
+
+}  // namespace
+
+class Steps {
+ public:
+  /// All must outlive this. The claimant's time is as long as a lease may be: a process that
+  /// computes does not renew, and one that died is recognised without it.
+  Steps(Store& store, LeaseQueue& queue, const Clock& clock, IdSource& ids)
+      : store_(store), queue_(queue), ids_(ids), claimant_(store, lease_time_max, clock, ids) {}
+
+  [[nodiscard]] Result<ClaimAnswer> claim(const StepEntry& wish, const std::string& thread_id) {
+    const SessionId session = steps_session(thread_id);
+    auto there = find(session, wish.step_key);
+    if (!there) return forward(there);
+    // A step that was done needs no lease.
+    auto known = answer(*there, wish, thread_id);
+    if (!known) return forward(known);
+    if (*known) return **std::move(known);
+
+    auto resource = own_resource();
+    if (!resource) return forward(resource);
+    Answer given = std::nullopt;
+    auto run = queue_.run(new_session(thread_id), [&](const LeaseScope& turn) -> Result<void> {
+      auto now = find(session, wish.step_key);
+      if (!now) return forward(now);
+      given = answer(*now, wish, thread_id);
+      if (!given || *given) return {};
+      if (auto whole = check_none_lost(turn.session, wish.step_key); !whole) return whole;
+      StepEntry entry = wish;
+      entry.kind = claimed;
+      entry.token = mint<StepClaimTag>(ids_).text();
+      entry.resource = *resource;
+      given = ClaimAnswer(
+          StepClaim{.thread_id = thread_id, .step_key = wish.step_key, .token = entry.token});
+      // If the machine dies with this, so does the claimant.
+      return write(turn, entry, Sync::later);
+    });
+    if (!run) return forward(run);
+    if (!given) return forward(given);
+    return **std::move(given);
+  }
+
+  [[nodiscard]] Result<void> fill(const StepClaim& claim, const RawJson& result) {
+    auto ours = end_claim(claim, std::string(filled), result);
+    if (!ours) return forward(ours);
+    if (*ours) return {};
+    return fail(ErrorCode::lease_lost,
+                fmt::format("the claim of step \"{}\" of thread {} has ended; the step is not this "
+                            "worker's any more",
+                            claim.step_key, claim.thread_id),
+                claim.step_key);
+  }
+
+  [[nodiscard]] Result<void> release(const StepClaim& claim) {
+    auto ours = end_claim(claim, std::string(released), RawJson{});
+    if (!ours) return forward(ours);
+    return {};
+  }
+
+  [[nodiscard]] Result<std::vector<Step>> list(const std::string& thread_id) {
+    std::vector<Step> steps;
+    auto entries = store_.log().read(steps_session(thread_id), {});
+    if (!entries && entries.error().code == ErrorCode::not_found) return steps;
+    if (!entries) return forward(entries);
+    for (const Entry& entry : *entries) {
+      if (entry.kind != filled) continue;
+      auto step = step_from(entry);
+      if (!step) return forward(step);
+      steps.push_back(done_step(*step, thread_id));
+    }
+    return steps;
+  }
+
+ private:
+  using Answer = Result<std::optional<CheckpointSaver::ClaimAnswer>>;
+
+  Result<std::optional<StepEntry>> find(const SessionId& session, const std::string& step_key) {
+    auto found = store_.log().find_value(session, channel_of(step_key), Point::head());
+    if (!found && found.error().code == ErrorCode::not_found) return std::nullopt;
+    if (!found) return forward(found);
+    if (!*found) return std::nullopt;
+    auto step = step_from(**found);
+    if (!step) return forward(step);
+    return *std::move(step);
+  }
+
+  /// What a claim gets to hear from the entry that is there; empty if it may have the step.
+
+  Answer answer(const std::optional<StepEntry>& there, const StepEntry& wish,
+                const std::string& thread_id) {
+    if (!there || there->kind == released) return std::nullopt;
+    std::optional<Holder> holder;
+    if (there->kind == claimed) {
+      auto found = find_living(*there);
+      if (!found) return forward(found);
+      if (!*found) return std::nullopt;
+      holder = *std::move(found);
+    }
+    if (there->fingerprint != wish.fingerprint) {
+      return fail(
+          ErrorCode::conflict,
+          fmt::format("step \"{}\" of thread {} stands for another request: its fingerprint "
+                      "is {}, not {}",
+                      wish.step_key, thread_id, there->fingerprint, wish.fingerprint),
+          wish.step_key);
+    }
+    if (!holder) return ClaimAnswer(done_step(*there, thread_id));
+    return ClaimAnswer(StepHolder{.worker = holder->worker.text(),
+                                  .host = holder->host,
+                                  .pid = holder->pid,
+                                  .since = there->at});
+  }
+
+  /// Fails: `corrupted` if a record that may be this step's is lost: it may have been done.
+  // A lost entry is shown on every channel.
+  Result<void> check_none_lost(const SessionSummary& session, const std::string& step_key) {
+    const std::lock_guard lock(mutex_);
+    Position& whole = whole_[{session.id, session.created_at}];
+    auto entries =
+        store_.log().read(session.id, {.from = whole + 1, .channel = channel_of(step_key)});
+    if (!entries) return forward(entries);
+    for (const Entry& entry : *entries) {
+      if (entry.condition == Condition::intact) continue;
+      return fail(
+          ErrorCode::corrupted,
+          fmt::format("whether step \"{}\" was done cannot be told: the record at position {} "
+                      "of session {} is damaged or erased",
+                      step_key, entry.position, session.id.text()),
+          step_key);
+    }
+    whole = session.head;
+    return {};
+  }
+
+  Result<std::optional<Holder>> find_living(const StepEntry& there) {
+    auto holder = store_.ownership().find_resource(there.resource);
+    if (!holder) return forward(holder);
+    if (!*holder || !(*holder)->alive) return std::nullopt;
+    return holder;
+  }
+
+  Result<std::string> own_resource() {
+    auto worker = claimant_.ready();
+    if (!worker) return forward(worker);
+    auto lease = store_.ownership().acquire_resource("saver:" + worker->text(), *worker);
+    if (!lease) return forward(lease);
+    return lease->name;
+  }
+
+  Result<void> write(const LeaseScope& turn, const StepEntry& entry, Sync sync) {
+    Batch batch{.id = mint<BatchTag>(ids_), .expected_head = turn.session.head};
+    batch.entries = {{.channel = channel_of(entry.step_key),
+                      .kind = entry.kind,
+                      .fold = Fold::replace,
+                      .body = body_of(entry)}};
+    batch.sync = sync;
+    auto receipt = commit_surely(store_, turn.lease, batch);
+    if (!receipt) return forward(receipt);
+    return {};
+  }
+
+  /// Replaces the claim's entry by one of that kind, if it is still the last one.
+  Result<bool> end_claim(const StepClaim& claim, const std::string& kind, const RawJson& result) {
+    const SessionId session = steps_session(claim.thread_id);
+    // Asked first, so that no session is made for a thread that was removed.
+    auto there = find(session, claim.step_key);
+    if (!there) return forward(there);
+    if (!*there || (*there)->token != claim.token) return false;
+    if ((*there)->kind != claimed) return (*there)->kind == kind;
+    bool ours = false;
+    auto run =
+        queue_.run(new_session(claim.thread_id), [&](const LeaseScope& turn) -> Result<void> {
+          auto now = find(session, claim.step_key);
+          if (!now) return forward(now);
+          ours = *now && (*now)->token == claim.token && (*now)->kind == claimed;
+          if (!ours) return {};
+          StepEntry entry = **std::move(now);
+          entry.kind = kind;
+          entry.result = result;
+          return write(turn, entry, kind == filled ? Sync::now : Sync::later);
+        });
+    if (!run) return forward(run);
+    return ours;
+  }
+
+  Store& store_;
+  LeaseQueue& queue_;
+  IdSource& ids_;
+  SaverWorker claimant_;  ///< Lives as long as the process may be working on a step.
+  std::mutex mutex_;
+  /// Up to where no record was found to be lost, by session and when it was created.
+  std::map<std::pair<SessionId, Timestamp>, Position> whole_;
+};
+}  // namespace saver
+
 namespace {
 
 using saver::Known;
-using saver::LoadedState;
 using saver::Row;
 using saver::ThreadLog;
 
-// A put that dies with its process is recognised at once; this is for one that is stopped.
-constexpr Duration put_lease_time{30'000};
 constexpr std::size_t key_bytes_max = text_bytes_max;
 
 struct CheckpointTag {
@@ -125,15 +547,9 @@ struct StoreSaver::Parts {
       : store(std::move(given)),
         sources(options.clock, options.ids),
         ids(sources.ids),
-        worker(*store,
-               {.lease_time = put_lease_time, .clock = &sources.clock, .ids = &sources.ids}),
-        queue(*store, worker, {.wait = options.wait, .clock = &sources.clock}),
-        steps(*store, {.wait = options.wait, .clock = &sources.clock, .ids = &sources.ids}),
+        queue(*store, options.wait, sources.clock, ids),
+        steps(*store, queue, sources.clock, ids),
         recent(options.recent_bytes) {}
-
-  std::mutex& order_of(const std::string& thread_id) {
-    return orders.at(std::hash<std::string>{}(thread_id) % orders.size());
-  }
 
   NewSession new_session(const SessionId& id) const;
   Result<Base> find_base(const Put& put, const SessionSummary& session);
@@ -143,13 +559,9 @@ struct StoreSaver::Parts {
   std::shared_ptr<Store> store;
   GuardedSources sources;
   IdSource& ids;
-  saver::SaverWorker worker;
   saver::LeaseQueue queue;
   saver::Steps steps;
   saver::Recent recent;
-  // Writers of one thread in this process queue here: to the store they are one worker, and
-  // would lose the lease to each other.
-  std::array<std::mutex, 16> orders;
 };
 
 // Waiting, so that no worker takes a thread for a session that it should run.
@@ -285,7 +697,6 @@ Result<CheckpointSaver::Checkpoint> StoreSaver::put(const std::string& thread_id
                 .parent_id = parent_id,
                 .metadata = metadata};
   if (auto here = check_own_process(parts_); !here) return forward(here);
-  const std::lock_guard order(parts_->order_of(thread_id));
   std::optional<Checkpoint> made;
   auto run = parts_->queue.run(parts_->new_session(*session),
                                [&](const saver::LeaseScope& turn) -> Result<void> {
@@ -325,7 +736,6 @@ Result<void> StoreSaver::remove(const std::string& thread_id) {
   auto session = session_of(thread_id);
   if (!session) return forward(session);
   if (auto here = check_own_process(parts_); !here) return here;
-  const std::lock_guard order(parts_->order_of(thread_id));
   parts_->recent.forget(thread_id);
   // Steps first: cut off in between, the thread is still there to be removed again.
   for (const SessionId& id : {saver::steps_session(thread_id), *session}) {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "doubles/must.hpp"
-#include "loop/marks.hpp"
+#include "loop/history.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <unistd.h>
 #include <utility>
 
 namespace perdure {
@@ -26,7 +27,10 @@ class Descriptor {
 
   [[nodiscard]] int get() const { return fd_; }
   [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-  void close();
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
 
  private:
   int fd_ = -1;

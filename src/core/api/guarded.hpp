@@ -73,8 +73,8 @@ class GuardedIds final : public IdSource {
   IdSource& ids_;
 };
 
-/// The clock and the ids of some options, as everything beneath them uses them. Null: the machine's,
-/// which are used as they are.
+/// The clock and the ids of some options, as everything beneath them uses them. Null: the
+/// machine's, which are used as they are.
 struct GuardedSources {
  private:
   const std::unique_ptr<GuardedClock> own_clock_;

@@ -16,6 +16,10 @@ namespace perdure {
 /// written as its escape, a byte that is not UTF-8 as U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 
+/// Whether a string of these bytes comes back from its JSON text as it is: UTF-8, lone surrogates
+/// allowed.
+[[nodiscard]] bool fits_json(std::string_view bytes);
+
 /// How many values a text from outside may have. Two bytes of it (`0,`) become forty in memory, so
 /// its length alone limits little.
 inline constexpr std::size_t json_values_max = 500'000;

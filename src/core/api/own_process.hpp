@@ -1,7 +1,7 @@
 // What belongs to the process that made it.
 //
-// After fork(2) the child has a copy of every object, but none of the threads, and it shares what is
-// behind them: locks, connections, leases. So in the child every method fails, and a destructor
+// After fork(2) the child has a copy of every object, but none of the threads, and it shares what
+// is behind them: locks, connections, leases. So in the child every method fails, and a destructor
 // leaves all as it is: it joins no thread, gives up no lease and says goodbye to no server.
 
 #pragma once

@@ -1,4 +1,5 @@
-// JSON text taken apart into slices of itself, and put together: for texts that must come back byte for byte.
+// JSON text taken apart into slices of itself, and put together: for texts that must come back byte
+// for byte.
 
 #pragma once
 

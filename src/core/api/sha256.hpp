@@ -10,6 +10,7 @@
 #include <memory>
 #include <string_view>
 
+#include "core/api/sha256.hpp"
 #include "perdure/core/sha256.hpp"
 
 namespace perdure {

@@ -29,6 +29,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
+#include "store/api/seam.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {

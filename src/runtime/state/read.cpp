@@ -26,6 +26,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {

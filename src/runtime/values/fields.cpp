@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
 #include "core/api/raw_json.hpp"
 #include "core/api/text.hpp"
 #include "perdure/core/error.hpp"

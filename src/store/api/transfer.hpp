@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -154,7 +155,8 @@ struct FactSlice {
   FactCursor from{};
   std::vector<Fact> facts{};
   FactCursor next{};
-  std::uint64_t attempt = 0;  ///< Of an arrival that is read; 0: there is none.
+  std::uint64_t attempt = 0;          ///< Of an arrival that is read; 0: there is none.
+  std::vector<OwnerNumber> owners{};  ///< Whose facts are read, in ascending order.
 
   bool operator==(const FactSlice&) const = default;
 };
@@ -167,10 +169,14 @@ struct Arrival {
   bool operator==(const Arrival&) const = default;
 };
 
-/// Whose facts to read: those of an arrival if one is named, else those of these owners.
+/// Whose facts to read: those of an arrival if one is named, else those of these owners. If there are
+/// none, those of sessions by their ids, or of all that are here.
 struct FactSource {
   std::vector<OwnerNumber> owners{};  ///< In ascending order.
   Arrival arrival{};
+  std::vector<SessionId> sessions{};
+
+  [[nodiscard]] bool names_sessions() const { return owners.empty() && arrival.from.empty(); }
 
   bool operator==(const FactSource&) const = default;
 };
@@ -195,32 +201,25 @@ class Transfer {
  public:
   virtual ~Transfer() = default;
 
-  /// The numbers of these sessions, or of all that are here if none are named, and of removed
-  /// sessions whose segments they share; in ascending order.
-  /// Fails: `not_found`; `lease_held` while a live worker owns one of them; `conflict` for one that
-  /// was moved, and for one that is related by forks, children or a shared log to one that is
-  /// not named (the subject is the one left out).
-  [[nodiscard]] virtual Result<std::vector<OwnerNumber>> find_owners(
-      const std::vector<SessionId>& sessions) = 0;
-
   /// The next facts, a few megabytes at most unless one alone is larger, as they are at the moment.
   /// Facts of an arrival have the numbers that they have here; facts that belong to the store
   /// itself are not among them. Nothing if there is no such arrival.
+  /// Owners of sessions that are named by their ids are these sessions, and removed ones whose
+  /// segments they share. That fails: `not_found`; `lease_held` while a live worker owns one of them;
+  /// `conflict` for one that was moved, and for one that is related by forks, children or a shared
+  /// log to one that is not named (the subject is the one left out).
   [[nodiscard]] virtual Result<FactSlice> read(const FactSource& source,
                                                const FactCursor& from) = 0;
 
   /// Takes in the next slice of an arrival; the first one begins it. Blobs must have been put.
   /// Taking in the slice that was taken last is not an error, and does nothing. Survives the
-  /// machine from the next sync on.
-  /// Fails: `lease_lost` if the arrival was discarded; `already_exists` for a session whose id is in
-  /// use here; `conflict` for a key that a call here holds (the subject names it), for facts that are
-  /// not the next ones, and if there is another arrival from that place; `invalid_argument` for a
-  /// blob that was not put.
+  /// machine from the next sync on. The slice that begins at the end makes sessions of the arrival,
+  /// behind higher fences, and is synced.
+  /// Fails: `lease_lost` if the arrival was discarded; `already_exists` for a session whose id is
+  /// in use here; `conflict` for a key that a call here holds (the subject names it), for facts
+  /// that are not the next ones, and if there is another arrival from that place;
+  /// `invalid_argument` for a blob that was not put.
   [[nodiscard]] virtual Result<void> take(const Arrival& arrival, const FactSlice& slice) = 0;
-
-  /// Makes sessions of an arrival, behind higher fences.
-  /// Fails: `lease_lost` if there is no such arrival; `conflict` if not all facts were taken in.
-  [[nodiscard]] virtual Result<void> release(const Arrival& arrival) = 0;
 
   /// Deletes an arrival. Not an error if there is none.
   [[nodiscard]] virtual Result<void> discard(const Arrival& arrival) = 0;
@@ -228,10 +227,26 @@ class Transfer {
   /// Marks sessions as moved, all of them or none: from then on they can be read and removed here,
   /// and nothing else. An attempt that was marked stays marked: repeating it is not an error,
   /// whatever sessions are named. Without sessions it only says whether the attempt was marked.
-  /// Fails: as `find_owners`; `conflict` if a session has changed since (the subject names it), and
+  /// Fails: as `read` of sessions; `conflict` if a session has changed since (the subject names it), and
   /// for an attempt without sessions that was not marked; `invalid_argument` for a bad place.
   [[nodiscard]] virtual Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
                                                 const std::vector<SessionVersion>& sessions) = 0;
 };
+
+/// The owners of these sessions, or of all that are here if none are named.
+/// Fails: as `Transfer::read`.
+[[nodiscard]] inline Result<std::vector<OwnerNumber>> find_owners(
+    Transfer& transfer, const std::vector<SessionId>& sessions) {
+  auto slice = transfer.read({.owners = {}, .arrival = {}, .sessions = sessions}, {});
+  if (!slice) return forward(slice);
+  return std::move(slice->owners);
+}
+
+/// Takes the last slice of an arrival.
+/// Fails: `lease_lost` if there is no such arrival; `conflict` if not all facts were taken in.
+[[nodiscard]] inline Result<void> release(Transfer& transfer, const Arrival& arrival) {
+  const FactCursor end{.kind = FactKind::none, .group = 0, .number = 0, .name = {}};
+  return transfer.take(arrival, {.from = end, .facts = {}, .next = end});
+}
 
 }  // namespace perdure

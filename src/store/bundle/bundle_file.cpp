@@ -3,38 +3,53 @@
 
 #include "bundle/bundle_file.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <initializer_list>
 #include <ios>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <variant>
 
-#include "copy/packing.hpp"
+#include "copy/fact_codec.hpp"
 #include "core/api/sha256.hpp"
+#include "core/api/text.hpp"
 #include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/bundle.hpp"
+#include "perdure/store/ledger.hpp"
+#include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
+#include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "rules/checks.hpp"
+#include "rules/followed.hpp"
+#include "rules/moves.hpp"
+#include "rules/stored_session.hpp"
+#include "store/api/transfer.hpp"
 
-namespace perdure::bundle {
+namespace perdure {
+
+namespace bundle {
 
 namespace {
 
 // The line's end shows whether somebody's tool took the file for text.
 constexpr std::string_view magic = "perdure bundle\r\n";
+constexpr std::uint64_t bundle_format = 1;
 constexpr std::uint64_t number_bytes = 8;
-
-std::string packed(std::uint64_t number) {
-  Packer pack;
-  pack(number);
-  return std::move(pack).take();
-}
 
 std::uint64_t number_from(std::string_view bytes) {
   std::uint64_t number = 0;
@@ -77,13 +92,13 @@ Result<void> RecordWriter::append(std::string_view bytes) {
 Result<void> RecordWriter::begin() {
   digest_ = digest_of_opening();
   if (auto written = append(magic); !written) return written;
-  return append(packed(bundle_format));
+  return append(packed({bundle_format}));
 }
 
 Result<void> RecordWriter::write(RecordKind kind, std::string_view payload) {
   const auto number = static_cast<std::uint64_t>(kind);
   digest_ = digest_after(digest_, number, payload);
-  auto opened = append(packed(number) + packed(payload.size()));
+  auto opened = append(packed({number, payload.size()}));
   if (!opened) return opened;
   if (auto written = append(payload); !written) return written;
   return append({reinterpret_cast<const char*>(digest_.data()), digest_.size()});
@@ -162,4 +177,228 @@ Result<std::optional<Record>> RecordReader::next() {
   return record;
 }
 
-}  // namespace perdure::bundle
+// The rules are those that a store has for what it is handed by a caller.
+
+namespace {
+
+/// With room for all the jumps that fences make from store to store.
+constexpr Fence fence_max = Fence{1} << 62U;
+
+Result<void> require(bool holds, std::string_view otherwise) {
+  if (holds) return {};
+  return fail(ErrorCode::corrupted, std::string(otherwise));
+}
+
+Result<void> check_positions(std::initializer_list<Position> positions) {
+  return require(std::ranges::max(positions) <= rules::position_max + 1,
+                 "a position is beyond all that a session can have");
+}
+
+Result<void> check_text(std::string_view text, std::size_t bytes_max) {
+  return require(text.size() <= bytes_max && is_utf8(text) && !text.contains('\0'),
+                 "a text is too long, or is none");
+}
+
+Result<void> check_call(const Call& call) {
+  if (auto named = check_name("tool name", call.tool, name_bytes_max); !named) return named;
+  auto positions = check_positions({call.position, call.args, call.result.value_or(0)});
+  if (!positions) return positions;
+  if (auto who = check_text(call.who, text_bytes_max); !who) return who;
+  if (auto why = check_text(call.why, text_bytes_max); !why) return why;
+  return require(!call.session.empty() && call.fence <= fence_max &&
+                     call.provider_id.size() <= text_bytes_max && call.attempts >= 0 &&
+                     call.failures >= 0,
+                 "a call is such as no store has");
+}
+
+class FactCheck {
+ public:
+  Result<void> operator()(const SessionFact& fact) const {
+    if (!fact.row) return {};
+    const SessionSummary& row = fact.row->summary;
+    NewSession made{.id = row.id};
+    made.annotation = {
+        .title = row.title, .opening = row.opening, .tags = row.tags, .metadata = row.metadata};
+    made.status = row.status;
+    made.wait_reason = row.wait_reason;
+    made.wake_at = row.wake_at;
+    if (auto checked = rules::check(made); !checked) return checked;
+    auto positions =
+        check_positions({row.head, row.next, row.parent ? row.parent->position : Position{0}});
+    if (!positions) return positions;
+    return require((!row.parent || !row.parent->session.empty()) && row.attention >= 0 &&
+                       fact.row->fence <= fence_max,
+                   "a session is such as no store has");
+  }
+  Result<void> operator()(const SegmentFact& fact) const {
+    return check_positions({fact.first, fact.parent_position});
+  }
+  Result<void> operator()(const PrunedFact& fact) const {
+    if (auto positions = check_positions({fact.first, fact.upto}); !positions) return positions;
+    constexpr std::int64_t sum_max = 1'000 * tally_max;
+    const Tally& tally = fact.tally;
+    const bool is_possible = std::ranges::all_of(
+        std::initializer_list<std::int64_t>{tally.turns, tally.steps, tally.tokens_in,
+                                            tally.tokens_out, tally.cost_micros},
+        [](std::int64_t part) { return part <= sum_max && part >= -sum_max; });
+    return require(is_possible && fact.first < fact.upto,
+                   "what was pruned is such as no store has");
+  }
+  Result<void> operator()(const Entry& entry) const {
+    if (auto channel = check_name("channel", entry.channel, name_bytes_max); !channel) {
+      return channel;
+    }
+    if (auto kind = check_name("kind", entry.kind, name_bytes_max); !kind) return kind;
+    return require(entry.position >= 1 && entry.position <= rules::position_max &&
+                       entry.body.bytes().size() <= body_bytes_max &&
+                       rules::is_possible(entry.tally) &&
+                       (entry.condition != Condition::erased || entry.body.bytes().empty()),
+                   "an entry is such as no store has");
+  }
+  Result<void> operator()(const ReceiptFact& fact) const {
+    const Receipt& receipt = fact.receipt;
+    auto positions = check_positions({receipt.first, receipt.count, receipt.head});
+    if (!positions) return positions;
+    return require(!receipt.batch.empty(), "a receipt is of no batch");
+  }
+  Result<void> operator()(const CheckpointFact& fact) const {
+    const Checkpoint& checkpoint = fact.checkpoint;
+    if (auto position = check_positions({checkpoint.position}); !position) return position;
+    if (auto reason = check_text(checkpoint.reason, name_bytes_max); !reason) return reason;
+    if (auto label = check_text(checkpoint.label, name_bytes_max); !label) return label;
+    const auto json = parse_json(checkpoint.metadata);
+    return require(checkpoint.metadata.size() <= metadata_bytes_max && json && json->is_object(),
+                   "the metadata of a checkpoint is not a JSON object");
+  }
+  Result<void> operator()(const CallFact& fact) const { return check_call(fact.call); }
+  Result<void> operator()(const MessageFact& fact) const {
+    const InboxMessage& message = fact.message;
+    if (!fact.consumed) {
+      return rules::check(NewInboxMessage{.session = message.session,
+                                          .id = message.id,
+                                          .kind = message.kind,
+                                          .body = message.body});
+    }
+    if (auto kind = check_name("kind", message.kind, name_bytes_max); !kind) return kind;
+    return require(!message.id.empty() && message.body.bytes().empty(),
+                   "a message is such as no store has");
+  }
+  Result<void> operator()(const ClaimFact& fact) const {
+    if (auto checked = check_call(fact.call); !checked) return checked;
+    return require(fact.call.key || fact.call.claimed, "a claim is of no key");
+  }
+  Result<void> operator()(const ResourceFact& fact) const {
+    if (auto named = rules::check_resource(fact.name); !named) return named;
+    return require(fact.fence <= fence_max, "a fence is beyond all that a store gives");
+  }
+};
+
+}  // namespace
+
+Result<void> check(const Fact& fact) { return std::visit(FactCheck(), fact); }
+
+// Slices must follow each other without a gap, from the first fact to the last, and a blob must come
+// before whoever names it. So nothing has to be remembered but the names of blobs.
+
+void note(BundleReport& report, const Fact& fact) {
+  if (const auto* session = std::get_if<SessionFact>(&fact)) {
+    if (session->row) report.sessions.push_back(session->row->summary.id);
+  }
+  report.entries += std::holds_alternative<Entry>(fact) ? 1 : 0;
+  report.commits += std::holds_alternative<ReceiptFact>(fact) ? 1 : 0;
+  report.calls += std::holds_alternative<CallFact>(fact) ? 1 : 0;
+  report.messages += std::holds_alternative<MessageFact>(fact) ? 1 : 0;
+  report.claims += std::holds_alternative<ClaimFact>(fact) ? 1 : 0;
+}
+
+std::string totals(const BundleReport& report, std::uint64_t facts) {
+  return packed({report.sessions.size(), facts, report.blobs});
+}
+
+Result<BundleFacts> BundleFacts::open(const std::string& path, TakeBlob take_blob) {
+  auto records = RecordReader::open(path);
+  if (!records) return forward(records);
+  return BundleFacts(*std::move(records), std::move(take_blob));
+}
+
+Result<std::optional<FactSlice>> BundleFacts::next() {
+  while (true) {
+    auto record = records_.next();
+    if (!record) return forward(record);
+    if (!*record) return std::nullopt;
+    Result<void> done;
+    switch ((*record)->kind) {
+      case RecordKind::blob:
+        done = take_blob((*record)->payload);
+        break;
+      case RecordKind::end:
+        done = finish((*record)->payload);
+        break;
+      case RecordKind::slice: {
+        auto slice = read_slice((*record)->payload);
+        if (!slice) return forward(slice);
+        return *std::move(slice);
+      }
+    }
+    if (!done) return forward(done);
+  }
+}
+
+Result<void> BundleFacts::take_blob(const std::string& bytes) {
+  blobs_.emplace(sha256(bytes), bytes.size());
+  ++report_.blobs;
+  return take_blob_ ? take_blob_(bytes) : Result<void>();
+}
+
+Result<FactSlice> BundleFacts::read_slice(const std::string& payload) {
+  auto slice = unpack(payload);
+  if (!slice) return damaged_bundle(records_.path(), position(), "facts cannot be read");
+  if (slice->from != next_ || next_.is_end()) {
+    return damaged_bundle(records_.path(), position(), "facts are missing");
+  }
+  for (const Fact& fact : slice->facts) {
+    auto sound = check(fact);
+    if (!sound) return damaged_bundle(records_.path(), position(), sound.error().message);
+    if (auto named = check_named(fact); !named) return forward(named);
+    note(report_, fact);
+  }
+  facts_ += slice->facts.size();
+  next_ = slice->next;
+  return *std::move(slice);
+}
+
+Result<void> BundleFacts::check_named(const Fact& fact) const {
+  const auto ref = rules::blob_of(fact);
+  if (!ref || blobs_.contains({ref->digest, ref->size})) return {};
+  return damaged_bundle(records_.path(), position(), "a blob is missing");
+}
+
+Result<void> BundleFacts::finish(const std::string& payload) {
+  if (!next_.is_end() || payload != totals(report_, facts_)) {
+    return damaged_bundle(records_.path(), position(), "facts are missing");
+  }
+  report_.bytes = records_.size();
+  report_.digest = records_.digest();
+  return {};
+}
+
+}  // namespace bundle
+
+Result<BundleReport> check_bundle(const std::string& path, const Progress& progress) {
+  auto facts = bundle::BundleFacts::open(path);
+  if (!facts) return forward(facts);
+  while (true) {
+    auto told = rules::goes_on(progress, {.done = facts->position(), .total = facts->size()});
+    if (!told) return forward(told);
+    if (!*told) {
+      BundleReport stopped;
+      stopped.is_complete = false;
+      return stopped;
+    }
+    auto slice = facts->next();
+    if (!slice) return forward(slice);
+    if (!*slice) return facts->report();
+  }
+}
+
+}  // namespace perdure

@@ -15,12 +15,10 @@
 #include <variant>
 #include <vector>
 
-#include "bundle/bundle_facts.hpp"
 #include "bundle/bundle_file.hpp"
-#include "copy/chain_check.hpp"
+#include "copy/comparison.hpp"
 #include "copy/fact_codec.hpp"
 #include "copy/fact_stream.hpp"
-#include "copy/plan.hpp"
 #include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -30,6 +28,7 @@
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
+#include "rules/moves.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {
@@ -40,12 +39,12 @@ constexpr int attempts_max = 5;
 
 class Export {
  public:
-  Export(Store& store, FactSource source, const sqlite::PartFile& file)
+  Export(Store& store, copy::SourceFacts& source, const sqlite::PartFile& file)
       : store_(store),
-        source_(std::move(source)),
+        source_(source),
         writer_(file),
         chains_(
-            copy::FactStream(store.transfer(), source_,
+            copy::FactStream(store.transfer(), source.source(),
                              {.kind = FactKind::receipt, .group = 0, .number = 0, .name = {}})) {}
 
   // False if it was told to stop.
@@ -55,7 +54,7 @@ class Export {
     while (!next.is_end()) {
       auto told = rules::goes_on(progress, {.done = facts_, .total = total_});
       if (!told || !*told) return told;
-      auto slice = store_.transfer().read(source_, next);
+      auto slice = source_.read(next);
       if (!slice) return forward(slice);
       if (auto written = write_slice(*slice); !written) return forward(written);
       next = std::move(slice->next);
@@ -80,7 +79,7 @@ class Export {
     for (const Fact& fact : slice.facts) {
       bundle::note(report_, fact);
       if (auto checked = check(fact); !checked) return checked;
-      const auto ref = copy::blob_of(fact);
+      const auto ref = rules::blob_of(fact);
       if (!ref || !blobs_.insert(ref->digest).second) continue;
       if (auto written = write_blob(*ref); !written) return written;
     }
@@ -106,7 +105,7 @@ class Export {
   }
 
   Store& store_;
-  const FactSource source_;
+  copy::SourceFacts& source_;
   bundle::RecordWriter writer_;
   copy::ChainCheck chains_;
   std::set<Digest> blobs_;
@@ -115,11 +114,12 @@ class Export {
   BundleReport report_;
 };
 
-Result<FactSource> find_source(Store& store, const ExportOptions& options) {
-  auto owners = store.transfer().find_owners(
-      options.with_relatives ? copy::with_relatives(store, options.sessions) : options.sessions);
+Result<copy::SourceFacts> find_source(Store& store, const ExportOptions& options) {
+  auto owners = find_owners(store.transfer(), options.with_relatives
+                                                  ? copy::with_relatives(store, options.sessions)
+                                                  : options.sessions);
   if (!owners) return forward(owners);
-  return FactSource{.owners = *std::move(owners), .arrival = {}};
+  return copy::SourceFacts(store.transfer(), {.owners = *std::move(owners), .arrival = {}});
 }
 
 // Empty if the sessions changed meanwhile.
@@ -128,7 +128,7 @@ Result<std::optional<BundleReport>> try_export(Store& store, const std::string& 
                                                const Progress& progress) {
   auto source = find_source(store, options);
   if (!source) return forward(source);
-  auto before = copy::trace(store.transfer(), *source);
+  auto before = source->trace();
   if (!before) return forward(before);
   auto file = sqlite::PartFile::open_for(path);
   if (!file) return forward(file);
@@ -140,9 +140,9 @@ Result<std::optional<BundleReport>> try_export(Store& store, const std::string& 
     return stopped;
   }
   // Also after an error: what changed under the reader may be all that was wrong.
-  auto after = copy::trace(store.transfer(), *source);
-  if (!after) return forward(after);
-  if (*after != *before) return std::nullopt;
+  auto changed = source->has_changed(*before, !written);
+  if (!changed) return forward(changed);
+  if (*changed) return std::nullopt;
   if (!written) return forward(written);
   if (!options.with_damage && !work.damaged().empty()) {
     const SessionId& session = *work.damaged().begin();

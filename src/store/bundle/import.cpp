@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "bundle/arrival_check.hpp"
-#include "bundle/bundle_facts.hpp"
+#include "bundle/bundle_file.hpp"
 #include "copy/comparison.hpp"
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
@@ -27,6 +27,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "rules/calls.hpp"
 #include "rules/followed.hpp"
+#include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {
@@ -224,7 +225,7 @@ class Import {
 
 // The answer to a release may get lost and be repeated: then the sessions are there.
 Result<void> release(Store& store, const Arrival& arrival, const BundleReport& report) {
-  auto released = store.transfer().release(arrival);
+  auto released = release(store.transfer(), arrival);
   const bool is_lost = !released && released.error().code == ErrorCode::lease_lost;
   if (!is_lost || report.sessions.empty() || !store.sessions().read(report.sessions.front())) {
     return released;

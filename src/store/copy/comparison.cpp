@@ -1,5 +1,6 @@
-// Both stores hand facts over in the same order. Numbers of sessions and segments differ: which
-// is which is learned where a fact first names one, and must hold for all that follow.
+// Positions rise with a session's commits, so entries in their order are also in the order of the
+// commits that put them there. Of a commit that was pruned in part nothing can be said but that
+// the next one goes on from it; `check` does the same.
 
 #include "copy/comparison.hpp"
 
@@ -19,21 +20,126 @@
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "rules/chain.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::copy {
+
+void ChainCheck::add(const SessionFact& fact) {
+  if (!fact.row) return;
+  sessions_[fact.owner] = {
+      .id = fact.row->summary.id, .chain = fact.row->chain, .commits = fact.row->commits};
+}
+
+void ChainCheck::add(const SegmentFact& fact) {
+  segments_[fact.segment] = {.owner = fact.owner, .from = fact.parent_position};
+}
+
+Result<void> ChainCheck::add(const Entry& entry) {
+  const OwnerNumber owner = segments_[entry.segment].owner;
+  const auto session = sessions_.find(owner);
+  if (session == sessions_.end()) return {};
+  if (entry.condition == Condition::damaged) damaged_.insert(session->second.id);
+  if (!is_started_) {
+    is_started_ = true;
+    if (auto read = read_receipt(); !read) return read;
+  }
+  while (receipt_ && is_behind(owner, entry.position)) {
+    close();
+    if (auto read = read_receipt(); !read) return read;
+  }
+  const bool is_its = receipt_ && receipt_->owner == owner && entry.segment == receipt_->segment &&
+                      entry.position >= receipt_->receipt.first;
+  if (!is_its) {
+    damaged_.insert(session->second.id);  // No commit put it there.
+    return {};
+  }
+  seal_->add(entry);
+  ++seen_;
+  return {};
+}
+
+Result<void> ChainCheck::finish() {
+  if (!is_started_) {
+    if (auto read = read_receipt(); !read) return read;
+  }
+  while (receipt_) {
+    close();
+    if (auto read = read_receipt(); !read) return read;
+  }
+  end_session();
+  // Those without a single commit.
+  for (const auto& [owner, session] : sessions_) {
+    if (session.commits == 0 && session.chain != rules::chain_start(session.id)) {
+      damaged_.insert(session.id);
+    }
+  }
+  return {};
+}
+
+bool ChainCheck::is_behind(OwnerNumber owner, Position position) const {
+  const Receipt& receipt = receipt_->receipt;
+  return std::pair(receipt_->owner, receipt.first + receipt.count) <= std::pair(owner, position);
+}
+
+Result<void> ChainCheck::read_receipt() {
+  receipt_.reset();
+  auto fact = receipts_.next();
+  if (!fact) return forward(fact);
+  if (*fact == nullptr) return {};
+  const auto* receipt = std::get_if<ReceiptFact>(*fact);
+  if (receipt == nullptr) return {};
+  receipt_ = *receipt;
+  begin();
+  return {};
+}
+
+void ChainCheck::begin() {
+  const Receipt& receipt = receipt_->receipt;
+  if (receipt_->owner != owner_) {
+    end_session();
+    owner_ = receipt_->owner;
+    segment_ = 0;
+    number_ = 0;
+    chain_ = rules::chain_start(sessions_[owner_].id);
+  }
+  if (receipt_->segment != segment_) {
+    segment_ = receipt_->segment;
+    position_ = segments_[segment_].from;
+  }
+  seal_.emplace(receipt.batch, receipt.at, receipt.count);
+  seen_ = 0;
+}
+
+void ChainCheck::close() {
+  const Receipt& receipt = receipt_->receipt;
+  const bool is_whole = seen_ == receipt.count;
+  const bool is_next = receipt_->number == number_ + 1;
+  if (!is_next || (is_whole && rules::chain_next(chain_, seal_->finish(), position_,
+                                                 receipt.first) != receipt.chain)) {
+    damaged_.insert(sessions_[owner_].id);
+  }
+  chain_ = receipt.chain;
+  number_ = receipt_->number;
+  position_ = receipt.head;
+}
+
+void ChainCheck::end_session() {
+  const auto session = sessions_.find(owner_);
+  if (session == sessions_.end()) return;
+  if (session->second.chain != chain_ || session->second.commits != number_) {
+    damaged_.insert(session->second.id);
+  }
+}
+
+// Both stores hand facts over in the same order. Numbers of sessions and segments differ: which
+// is which is learned where a fact first names one, and must hold for all that follow.
 
 namespace {
 
 std::unexpected<Error> differs(std::string_view what) {
   return fail(ErrorCode::corrupted,
               fmt::format("the target does not hold what the source gave it: {}", what));
-}
-
-template <class Number>
-Number mapped(const std::map<Number, Number>& numbers, Number of_source) {
-  const auto found = numbers.find(of_source);
-  return found == numbers.end() ? 0 : found->second;
 }
 
 std::string_view name_of(const Fact& fact) {
@@ -45,43 +151,6 @@ std::string_view name_of(const Fact& fact) {
 }
 
 }  // namespace
-
-/// A fact of the source under the target's numbers.
-class Comparison::Translation {
- public:
-  explicit Translation(const Comparison& known) : known_(known) {}
-
-  void operator()(SessionFact& fact) const {
-    fact.owner = owner(fact.owner);
-    // Compared when the segments are known.
-    if (fact.row) fact.row->segment = 0;
-  }
-  void operator()(SegmentFact& fact) const {
-    fact.segment = segment(fact.segment);
-    fact.owner = owner(fact.owner);
-    if (fact.parent) fact.parent = segment(*fact.parent);
-  }
-  void operator()(PrunedFact& fact) const { fact.segment = segment(fact.segment); }
-  void operator()(Entry& entry) const { entry.segment = segment(entry.segment); }
-  void operator()(MessageFact& fact) const { fact.owner = owner(fact.owner); }
-  void operator()(ClaimFact& /*fact*/) const {}
-  void operator()(ResourceFact& /*fact*/) const {}
-  template <class OtherFact>
-  void operator()(OtherFact& fact) const {
-    fact.owner = owner(fact.owner);
-    fact.segment = segment(fact.segment);
-  }
-
- private:
-  [[nodiscard]] OwnerNumber owner(OwnerNumber number) const {
-    return mapped(known_.owners_, number);
-  }
-  [[nodiscard]] SegmentId segment(SegmentId number) const {
-    return mapped(known_.segments_, number);
-  }
-
-  const Comparison& known_;
-};
 
 Comparison::Comparison(FactStream source, Store& to, const Arrival& arrival)
     : to_(to),
@@ -118,17 +187,19 @@ Result<void> Comparison::compare(Fact of_source) {
     return differs(fmt::format("{} is missing", name_of(of_source)));
   }
   Fact of_target = **next;
-  if (const auto* session = std::get_if<SessionFact>(&of_source)) {
+  if (auto* session = std::get_if<SessionFact>(&of_source)) {
     auto& other = std::get<SessionFact>(of_target);
-    owners_.emplace(session->owner, other.owner);
+    numbers_.owners.emplace(session->owner, other.owner);
+    // Compared when the segments are known.
     if (session->row && other.row) {
-      active_.emplace_back(session->row->segment, std::exchange(other.row->segment, 0));
+      active_.emplace_back(std::exchange(session->row->segment, 0),
+                           std::exchange(other.row->segment, 0));
     }
   }
   if (const auto* segment = std::get_if<SegmentFact>(&of_source)) {
-    segments_.emplace(segment->segment, std::get<SegmentFact>(of_target).segment);
+    numbers_.segments.emplace(segment->segment, std::get<SegmentFact>(of_target).segment);
   }
-  std::visit(Translation(*this), of_source);
+  rules::renumber(of_source, numbers_);
   if (of_source != of_target) return differs(fmt::format("{} is another one", name_of(of_source)));
   return note(of_target);
 }
@@ -143,7 +214,8 @@ Result<void> Comparison::compare_claim(const ClaimFact& claim) {
 
 Result<void> Comparison::compare_active() {
   for (const auto& [of_source, of_target] : active_) {
-    if (of_target == 0 || mapped(segments_, of_source) != of_target) {
+    const auto found = numbers_.segments.find(of_source);
+    if (found == numbers_.segments.end() || found->second != of_target) {
       return differs("a session goes on in another segment");
     }
   }

@@ -1,7 +1,7 @@
 // How sessions move. The order is the argument:
 //
 // 1. Their facts are taken into the target, as an arrival: no one can list or run them there.
-// 2. They are compared with the source, and synced.
+// 2. They are synced, and compared with the source.
 // 3. The source marks them as moved, in one transaction, if none has changed since the facts were
 //    read and no live worker owns one. This one transaction is the decision.
 // 4. The target releases them.
@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,18 +32,22 @@
 
 #include "copy/comparison.hpp"
 #include "copy/fact_stream.hpp"
-#include "copy/fork_facts.hpp"
-#include "copy/plan.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/bundle.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "rules/calls.hpp"
+#include "rules/chain.hpp"
 #include "rules/followed.hpp"
+#include "rules/moves.hpp"
+#include "rules/retention.hpp"
+#include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {
@@ -50,6 +55,164 @@ namespace perdure {
 namespace {
 
 using copy::Comparison;
+using copy::FactStream;
+
+constexpr std::size_t sessions_at_once = 1000;
+
+Result<std::vector<SessionId>> all_here(Store& from) {
+  std::vector<SessionId> all;
+  SessionQuery query{.limit = sessions_at_once};
+  do {
+    auto page = from.sessions().list(query);
+    if (!page) return forward(page);
+    if (page->is_damaged) {
+      return fail(ErrorCode::corrupted,
+                  "the list of sessions is damaged: some might be left behind");
+    }
+    for (SessionSummary& row : page->sessions) {
+      if (row.moved_to.empty()) all.push_back(std::move(row.id));
+    }
+    query.cursor = page->next;
+  } while (!query.cursor.empty());
+  return all;
+}
+
+// Of those that are named, the ones that are not there yet.
+Result<std::vector<SessionId>> left_to_go(Store& from, const MoveOptions& options) {
+  std::vector<SessionId> left;
+  for (const SessionId& session : options.sessions) {
+    auto row = from.sessions().read(session);
+    if (!row) return forward(row);
+    if (row->moved_to.empty() || row->moved_to != options.place) left.push_back(session);
+  }
+  return left;
+}
+
+// The facts of a session as those of a fork of it, whose parent is not there any more.
+// In the target the session that is copied is what a removed parent of a fork is: segments without a row.
+// The fork comes first among the owners, under a number that no store gives; its segment comes last.
+class ForkFacts {
+ public:
+  /// `source` are the owners of the session's family.
+  /// Fails: as `Transfer::read`; `corrupted` if the session has no line.
+  [[nodiscard]] static Result<ForkFacts> of(Transfer& transfer, const FactSource& source,
+                                            const SessionId& session, const CopyOptions& options);
+
+  /// Those of a slice that the fork has, as it has them.
+  [[nodiscard]] FactSlice apply(FactSlice slice) const;
+
+ private:
+  void add(const Fact& fact, FactSlice& slice) const;
+
+  SessionFact fork_;
+  SegmentFact segment_;
+  std::map<SegmentId, Position>
+      line_;                      ///< Segments of the active line, each with its last position.
+  std::set<OwnerNumber> owners_;  ///< Of these segments.
+};
+
+constexpr OwnerNumber fork_number = 0;
+
+SessionFact::Row fork_of(SessionFact::Row parent, const CopyOptions& options) {
+  SessionSummary& row = parent.summary;
+  row.parent = Parent{.session = row.id, .position = row.head, .lineage = Lineage::fork};
+  row.wait_reason = options.reason.empty() ? fmt::format("copied from session {}", row.id.text())
+                                           : options.reason;
+  row.id = options.id;
+  row.status = Status::paused;
+  row.wake_at.reset();
+  row.next = row.head + 1;
+  row.version = 0;
+  row.attention = 0;
+  row.restored = false;
+  row.revision = 1;
+  row.created_at = row.updated_at;
+  parent.commits = 0;
+  parent.chain = rules::chain_start(row.id);
+  parent.fence = 0;
+  return parent;
+}
+
+/// What is left of a call in the target: that it holds its key, or that it may have been made.
+std::optional<Call> claim_of(Call call) {
+  if (!call.claimed && !(call.key && rules::holds_key(call.state))) return std::nullopt;
+  if (rules::is_open(call.state)) rules::disown(call);
+  return call;
+}
+
+Result<ForkFacts> ForkFacts::of(Transfer& transfer, const FactSource& source,
+                                const SessionId& session, const CopyOptions& options) {
+  std::optional<SessionFact::Row> row;
+  std::map<SegmentId, SegmentFact> segments;
+  FactStream facts(transfer, source);
+  while (true) {
+    auto next = facts.next();
+    if (!next) return forward(next);
+    if (*next == nullptr) break;
+    if (const auto* fact = std::get_if<SessionFact>(*next)) {
+      if (fact->row && fact->row->summary.id == session) row = fact->row;
+    } else if (const auto* segment = std::get_if<SegmentFact>(*next)) {
+      segments.emplace(segment->segment, *segment);
+    } else {
+      break;
+    }
+  }
+  ForkFacts fork;
+  const Position head = row ? row->summary.head : 0;
+  std::optional<SegmentId> at = row ? std::optional(row->segment) : std::nullopt;
+  for (Position last = head; at;) {
+    const auto segment = segments.find(*at);
+    if (segment == segments.end() || !fork.line_.emplace(*at, last).second) break;
+    fork.owners_.insert(segment->second.owner);
+    last = segment->second.parent_position;
+    at = segment->second.parent;
+  }
+  if (!row || at || segments.empty()) {
+    return fail(ErrorCode::corrupted,
+                fmt::format("the line of session {} cannot be read", session.text()),
+                session.text());
+  }
+  fork.segment_ = {.segment = segments.rbegin()->first + 1,
+                   .owner = fork_number,
+                   .first = head + 1,
+                   .parent = row->segment,
+                   .parent_position = head};
+  fork.fork_ = {.owner = fork_number, .row = fork_of(*std::move(row), options)};
+  fork.fork_.row->segment = fork.segment_.segment;
+  return fork;
+}
+
+void ForkFacts::add(const Fact& fact, FactSlice& slice) const {
+  const auto is_on_line = [this](SegmentId segment, Position position) {
+    const auto found = line_.find(segment);
+    return found != line_.end() && position <= found->second;
+  };
+  if (const auto* session = std::get_if<SessionFact>(&fact)) {
+    if (owners_.contains(session->owner)) {
+      slice.facts.emplace_back(SessionFact{.owner = session->owner, .row = {}});
+    }
+  } else if (const auto* segment = std::get_if<SegmentFact>(&fact)) {
+    if (line_.contains(segment->segment)) slice.facts.push_back(fact);
+  } else if (const auto* pruned = std::get_if<PrunedFact>(&fact)) {
+    if (is_on_line(pruned->segment, pruned->first)) slice.facts.push_back(fact);
+  } else if (const auto* entry = std::get_if<Entry>(&fact)) {
+    if (is_on_line(entry->segment, entry->position)) slice.facts.push_back(fact);
+  } else if (const auto* call = std::get_if<CallFact>(&fact)) {
+    if (auto claim = claim_of(call->call)) slice.facts.emplace_back(ClaimFact{*std::move(claim)});
+  } else if (std::holds_alternative<ClaimFact>(fact) ||
+             std::holds_alternative<ResourceFact>(fact)) {
+    slice.facts.push_back(fact);
+  }
+}
+
+FactSlice ForkFacts::apply(FactSlice slice) const {
+  FactSlice mine{.from = std::move(slice.from), .facts = {}, .next = std::move(slice.next)};
+  if (mine.from == FactCursor{}) mine.facts.emplace_back(fork_);
+  for (const Fact& fact : slice.facts) add(fact, mine);
+  const auto* last = slice.facts.empty() ? nullptr : std::get_if<SegmentFact>(&slice.facts.back());
+  if (last != nullptr && last->segment + 1 == segment_.segment) mine.facts.emplace_back(segment_);
+  return mine;
+}
 
 constexpr int move_attempts_max = 5;
 
@@ -187,7 +350,7 @@ Result<std::optional<Leftover>> find_leftover(const Ends& ends) {
 // are.
 Result<void> release(const Ends& ends, const Arrival& arrival,
                      const std::vector<SessionVersion>& sessions) {
-  auto released = ends.to.transfer().release(arrival);
+  auto released = release(ends.to.transfer(), arrival);
   const bool is_absent = !released && released.error().code == ErrorCode::lease_lost;
   if (!is_absent || sessions.empty()) return released;
   return ends.to.sessions().read(sessions.front().session) ? Result<void>() : released;
@@ -209,10 +372,10 @@ Result<std::uint64_t> settle_leftover(const Ends& ends) {
 class Attempt {
  public:
   /// `fork`: what is brought is a fork of one of them; null: they themselves.
-  Attempt(const Ends& ends, std::vector<OwnerNumber> owners, const copy::ForkFacts* fork,
+  Attempt(const Ends& ends, std::vector<OwnerNumber> owners, const ForkFacts* fork,
           bool with_damage, const Progress& progress)
       : ends_(ends),
-        source_{.owners = std::move(owners), .arrival = {}},
+        source_(ends.from.transfer(), {.owners = std::move(owners), .arrival = {}}),
         fork_(fork),
         with_damage_(with_damage),
         progress_(progress),
@@ -220,7 +383,7 @@ class Attempt {
 
   /// Empty if the sessions changed meanwhile.
   Result<std::optional<MoveReport>> run() {
-    auto before = copy::trace(ends_.from.transfer(), source_);
+    auto before = source_.trace();
     if (!before) return forward(before);
     // A server that crashed and came back meanwhile may have lost what it took in.
     auto token = ends_.to.loss_token();
@@ -237,16 +400,16 @@ class Attempt {
       if (prepared) return stopped();
       if (prepared.error().code == ErrorCode::lease_lost) return forward(prepared);
     }
-    auto after = copy::trace(ends_.from.transfer(), source_);
     // What changed under the reader may be all that was wrong.
-    if (after && *after != *before) {
+    auto changed = source_.has_changed(*before, !prepared);
+    if (changed && *changed) {
       discard();
       return std::nullopt;
     }
     if (!prepared) return forward(prepared);
-    if (!after) {
+    if (!changed) {
       discard();
-      return forward(after);
+      return forward(changed);
     }
     auto marked = mark();
     if (!marked) return forward(marked);
@@ -272,8 +435,11 @@ class Attempt {
   Result<bool> prepare() {
     auto copied = copy();
     if (!copied || !*copied) return copied;
-    Comparison comparison(copy::FactStream([this](const FactCursor& at) { return read(at); }),
-                          ends_.to, arrival_);
+    // What is compared is on disk already: a crash of the target after this loses nothing of it, also
+    // where no token tells of one.
+    if (auto synced = ends_.to.sync(); !synced) return forward(synced);
+    Comparison comparison(FactStream([this](const FactCursor& at) { return read(at); }), ends_.to,
+                          arrival_);
     const std::uint64_t before = step_.done;
     auto compared = comparison.run([&](std::uint64_t seen) { return go_on(before + seen); });
     if (!compared || !*compared) return compared;
@@ -285,12 +451,11 @@ class Attempt {
     }
     report_ = comparison.report();
     report_.blobs = blobs_.size();
-    if (auto synced = ends_.to.sync(); !synced) return forward(synced);
     return true;
   }
 
   Result<FactSlice> read(const FactCursor& from) {
-    auto slice = ends_.from.transfer().read(source_, from);
+    auto slice = source_.read(from);
     if (!slice || fork_ == nullptr) return slice;
     return fork_->apply(*std::move(slice));
   }
@@ -331,7 +496,7 @@ class Attempt {
 
   Result<void> put_blobs(const FactSlice& slice) {
     for (const Fact& fact : slice.facts) {
-      const auto ref = copy::blob_of(fact);
+      const auto ref = rules::blob_of(fact);
       if (!ref || blobs_.contains(ref->digest)) continue;
       if (auto put = put_blob(*ref); !put) return put;
     }
@@ -367,12 +532,12 @@ class Attempt {
   // Of a move that is marked, another call may have released it. A fork was released by no one else.
   Result<void> finish() {
     return fork_ == nullptr ? release(ends_, arrival_, versions_)
-                            : ends_.to.transfer().release(arrival_);
+                            : release(ends_.to.transfer(), arrival_);
   }
 
   const Ends& ends_;
-  const FactSource source_;
-  const copy::ForkFacts* fork_;
+  copy::SourceFacts source_;
+  const ForkFacts* fork_;
   const bool with_damage_;
   const Progress& progress_;
   const Arrival arrival_;
@@ -402,6 +567,16 @@ Result<MoveReport> try_again(const Progress& progress, const Try& attempt) {
 
 }  // namespace
 
+Result<std::vector<SessionId>> plan_move(Store& from, const MoveOptions& options) {
+  const bool is_all = options.sessions.empty();
+  auto going = is_all ? all_here(from) : left_to_go(from, options);
+  if (!going || going->empty()) return going;
+  if (options.with_relatives && !is_all) going = copy::with_relatives(from, *std::move(going));
+  auto owners = find_owners(from.transfer(), is_all ? std::vector<SessionId>{} : *going);
+  if (!owners) return forward(owners);
+  return going;
+}
+
 Result<MoveReport> move_sessions(Store& from, Store& to, const MoveOptions& options,
                                  const Progress& progress) {
   auto ends = ends_of(from, to, options.place);
@@ -415,8 +590,8 @@ Result<MoveReport> move_sessions(Store& from, Store& to, const MoveOptions& opti
         auto going = plan_move(from, asked);
         if (!going) return forward(going);
         if (going->empty()) return MoveReport{};
-        auto owners =
-            from.transfer().find_owners(asked.sessions.empty() ? std::vector<SessionId>{} : *going);
+        auto owners = find_owners(from.transfer(),
+                                  asked.sessions.empty() ? std::vector<SessionId>{} : *going);
         if (!owners) return forward(owners);
         return Attempt(*ends, *std::move(owners), nullptr, asked.with_damage, follow).run();
       });
@@ -443,10 +618,10 @@ Result<MoveReport> copy_session(Store& from, const SessionId& session, Store& to
   if (!ends) return forward(ends);
   if (auto settled = settle_leftover(*ends); !settled) return forward(settled);
   return try_again(progress, [&](const Progress& follow) -> Result<std::optional<MoveReport>> {
-    auto owners = from.transfer().find_owners(copy::with_relatives(from, {session}));
+    auto owners = find_owners(from.transfer(), copy::with_relatives(from, {session}));
     if (!owners) return forward(owners);
     auto fork =
-        copy::ForkFacts::of(from.transfer(), {.owners = *owners, .arrival = {}}, session, options);
+        ForkFacts::of(from.transfer(), {.owners = *owners, .arrival = {}}, session, options);
     if (!fork) return forward(fork);
     return Attempt(*ends, *std::move(owners), &*fork, options.with_damage, follow).run();
   });

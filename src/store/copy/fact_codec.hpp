@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +11,9 @@
 #include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
+
+/// Numbers as facts have them: eight bytes each, the most significant first.
+[[nodiscard]] std::string packed(std::initializer_list<std::uint64_t> numbers);
 
 [[nodiscard]] std::string pack(const FactSlice& slice);
 

@@ -156,8 +156,13 @@ std::optional<Call> find_claim(const State& state, const Digest& key) {
   const auto claim = state.claims.find(key);
   if (claim != state.claims.end()) return claim->second;
   for (const ArrivalRow& arrival : state.arrivals | std::views::values) {
-    const auto found = arrival.held.find(key);
-    if (found != arrival.held.end()) return rules::claim_of(found->second);
+    for (const Fact& fact : arrival.facts) {
+      if (const auto* removed = std::get_if<ClaimFact>(&fact)) {
+        if (rules::key_of_claim(removed->call) == key) return removed->call;
+      } else if (const auto* call = std::get_if<CallFact>(&fact)) {
+        if (rules::held_key(call->call) == key) return rules::claim_of(call->call);
+      }
+    }
   }
   return std::nullopt;
 }

@@ -27,10 +27,8 @@ struct Base {
 class MemoryTransfer final : public Transfer {
  public:
   explicit MemoryTransfer(Base& base) : base_(base) {}
-  Result<std::vector<OwnerNumber>> find_owners(const std::vector<SessionId>& sessions) override;
   Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
   Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
-  Result<void> release(const Arrival& arrival) override;
   Result<void> discard(const Arrival& arrival) override;
   Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
                           const std::vector<SessionVersion>& sessions) override;

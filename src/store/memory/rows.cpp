@@ -56,9 +56,10 @@ SessionTable make_table(const NewSession& session, Timestamp now) {
 
 bool is_arriving(const State& state, const SessionId& id) {
   return std::ranges::any_of(state.arrivals | std::views::values, [&](const ArrivalRow& arrival) {
-    return std::ranges::any_of(
-        arrival.owners | std::views::values,
-        [&](const ArrivingOwner& owner) { return owner.table && owner.table->row.id == id; });
+    return std::ranges::any_of(arrival.facts, [&](const Fact& fact) {
+      const auto* session = std::get_if<SessionFact>(&fact);
+      return session != nullptr && session->row && session->row->summary.id == id;
+    });
   });
 }
 

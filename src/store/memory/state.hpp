@@ -182,22 +182,11 @@ struct BlobRow {
   bool operator==(const BlobRow&) const = default;
 };
 
-/// A session that is not here yet, or was removed where it comes from.
-struct ArrivingOwner {
-  OwnerNumber born = 0;  ///< Its number here.
-  std::optional<SessionTable> table;
-  SegmentId segment = 0;  ///< The active one, as the source numbers it.
-
-  bool operator==(const ArrivingOwner&) const = default;
-};
-
 /// What was taken in of an arrival.
 struct ArrivalRow {
   rules::OpenArrival open;
-  std::map<OwnerNumber, ArrivingOwner> owners;  ///< By their number in the source.
-  std::map<SegmentId, SegmentId> numbers;       ///< From the source's to ours.
-  std::map<SegmentId, SegmentTable> segments;   ///< By ours.
-  std::map<Digest, Call> held;                  ///< Keys that its calls hold.
+  rules::Numbers numbers;
+  std::vector<Fact> facts;  ///< Under our numbers. Each session's active segment is the source's.
 
   bool operator==(const ArrivalRow&) const = default;
 };

@@ -1,5 +1,5 @@
-// Facts out of a memory store and into one. Each slice looks at all tables again: plain and slow. What
-// can be refused is looked at before anything changes, so that a slice is taken in as a whole.
+// Facts out of a memory store and into one. Each slice looks at all tables again: plain and slow.
+// What arrives stays a list of facts until it lands.
 
 #include "store/api/transfer.hpp"
 
@@ -12,6 +12,7 @@
 #include <ranges>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,7 +29,6 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "rules/calls.hpp"
-#include "rules/fact_slices.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
 
@@ -70,167 +70,6 @@ rules::Families families_of(const State& state) {
   return families;
 }
 
-/// What facts are read of, wherever it is kept.
-struct Contents {
-  struct Session {
-    const SessionTable* table = nullptr;
-    SegmentId segment = 0;
-  };
-  std::map<OwnerNumber, Session> owners;
-  std::map<SegmentId, const SegmentTable*> segments;
-  std::map<OwnerNumber, std::vector<const SegmentTable*>> segments_of;  ///< In their order.
-  /// Of the store; empty for an arrival.
-  std::map<Digest, Call> claims;
-  std::map<std::string, Grant> resources;
-};
-
-void add_segment(Contents& contents, const SegmentTable& table) {
-  contents.segments[table.segment.id] = &table;
-  contents.segments_of[table.owner].push_back(&table);
-}
-
-class Reading {
- public:
-  explicit Reading(const Contents& contents) : contents_(contents) {}
-
-  void read_sessions(rules::SliceMaker& slice) {
-    for (const auto& [owner, session] : contents_.owners) {
-      SessionFact fact{.owner = owner, .row = {}};
-      if (session.table != nullptr) {
-        const SessionTable& table = *session.table;
-        fact.row = {.summary = table.row,
-                    .segment = session.segment,
-                    .commits = table.receipts.size(),
-                    .chain = table.chain,
-                    .fence = table.grant.fence};
-        fact.row->summary.moved_to.clear();
-      }
-      add(slice, owner, 0, std::move(fact));
-    }
-  }
-
-  void read_segments(rules::SliceMaker& slice) {
-    for (const auto& [id, table] : contents_.segments) {
-      const Segment& segment = table->segment;
-      add(slice, 0, id,
-          SegmentFact{id, table->owner, segment.first, segment.parent, segment.parent_position});
-    }
-  }
-
-  void read_pruned(rules::SliceMaker& slice) {
-    for (const auto& [id, table] : contents_.segments) {
-      for (const rules::Shadow& shadow : table->shadows) {
-        add(slice, id, shadow.first,
-            PrunedFact{id, shadow.first, shadow.upto, shadow.entries, shadow.tally});
-      }
-    }
-  }
-
-  void read_entries(rules::SliceMaker& slice) {
-    for (const auto& [owner, segments] : contents_.segments_of) {
-      if (owner < slice.at().group) continue;
-      for (const SegmentTable* table : segments) {
-        for (const EntryRow& row : table->entries) {
-          add(slice, owner, row.entry.position, row.entry);
-        }
-      }
-    }
-  }
-
-  void read_receipts(rules::SliceMaker& slice) {
-    for (const auto& [owner, table] : sessions_from(slice)) {
-      std::map<std::uint64_t, const ReceiptRow*> rows;
-      for (const ReceiptRow& row : table->receipts | std::views::values) rows[row.number] = &row;
-      for (const auto& [number, row] : rows) {
-        add(slice, owner, number,
-            ReceiptFact{owner, number, row->segment, row->fence, row->receipt});
-      }
-    }
-  }
-
-  void read_checkpoints(rules::SliceMaker& slice) {
-    for (const auto& [owner, table] : sessions_from(slice)) {
-      for (const auto& [version, row] : table->checkpoints) {
-        add(slice, owner, version, CheckpointFact{owner, row.segment, row.checkpoint});
-      }
-    }
-  }
-
-  void read_calls(rules::SliceMaker& slice) {
-    for (const auto& [owner, table] : sessions_from(slice)) {
-      for (const auto& [position, call] : table->calls) {
-        add(slice, owner, position, CallFact{owner, segment_at(owner, position), call});
-      }
-    }
-  }
-
-  void read_waiting(rules::SliceMaker& slice) {
-    for (const auto& [owner, table] : sessions_from(slice)) {
-      for (const auto& [arrival, message] : table->inbox.pending) {
-        add(slice, owner, arrival, MessageFact{owner, false, message});
-      }
-    }
-  }
-
-  void read_consumed(rules::SliceMaker& slice) {
-    for (const auto& [owner, table] : sessions_from(slice)) {
-      for (const auto& [id, row] : table->inbox.messages) {
-        if (row.arrival) continue;
-        const InboxMessage message{table->row.id, id, row.kind,
-                                   Body::from_stored(row.codec, std::string()), row.at};
-        add(slice, owner, id.text(), MessageFact{owner, true, message});
-      }
-    }
-  }
-
-  void read_claims(rules::SliceMaker& slice) {
-    for (const auto& [key, call] : contents_.claims) add(slice, 0, to_hex(key), ClaimFact{call});
-  }
-
-  void read_resources(rules::SliceMaker& slice) {
-    for (const auto& [name, grant] : contents_.resources) {
-      add(slice, 0, name, ResourceFact{name, grant.fence});
-    }
-  }
-
- private:
-  [[nodiscard]] std::vector<std::pair<OwnerNumber, const SessionTable*>> sessions_from(
-      const rules::SliceMaker& slice) const {
-    std::vector<std::pair<OwnerNumber, const SessionTable*>> found;
-    for (const auto& [owner, session] : contents_.owners) {
-      if (session.table != nullptr && owner >= slice.at().group) {
-        found.emplace_back(owner, session.table);
-      }
-    }
-    return found;
-  }
-
-  /// Unless the cursor is behind it, or the slice is full.
-  static void add(rules::SliceMaker& slice, std::uint64_t group, std::uint64_t number, Fact fact) {
-    const FactCursor& at = slice.at();
-    if (slice.is_full() || std::pair(group, number) <= std::pair(at.group, at.number)) return;
-    slice.add(group, number, std::move(fact));
-  }
-
-  static void add(rules::SliceMaker& slice, std::uint64_t group, const std::string& name,
-                  Fact fact) {
-    const FactCursor& at = slice.at();
-    if (slice.is_full() || std::pair(group, name) <= std::pair(at.group, at.name)) return;
-    slice.add(group, name, std::move(fact));
-  }
-
-  /// The last of the owner's segments that begins there or before.
-  [[nodiscard]] SegmentId segment_at(OwnerNumber owner, Position position) const {
-    SegmentId found = 0;
-    for (const SegmentTable* table : contents_.segments_of.at(owner)) {
-      if (table->segment.first <= position) found = table->segment.id;
-    }
-    return found;
-  }
-
-  const Contents& contents_;
-};
-
 Result<std::set<SessionId>> choose(const State& state, const std::vector<SessionId>& sessions,
                                    Uptime uptime) {
   const std::set<SessionId> here = all_here(state);
@@ -265,212 +104,146 @@ std::set<OwnerNumber> owners_of(const State& state, const std::set<SessionId>& s
   return owners;
 }
 
-FactSlice read_named(const State& state, const std::set<OwnerNumber>& owners,
-                     const FactCursor& from) {
-  Contents contents;
-  for (const OwnerNumber owner : owners) contents.owners[owner] = {};
-  for (const SessionTable& table : state.sessions | std::views::values) {
-    if (owners.contains(table.born)) {
-      contents.owners[table.born] = {.table = &table, .segment = table.segments.back()};
-    }
-  }
-  for (const SegmentTable& table : state.segments | std::views::values) {
-    if (owners.contains(table.owner)) add_segment(contents, table);
-  }
-  contents.claims = state.claims;
-  contents.resources = state.resources;
-  return rules::read_slice(rules::SliceMaker(from), Reading(contents));
-}
+/// A fact, and the cursor behind it.
+struct PlacedFact {
+  FactCursor at;
+  Fact fact;
+};
 
-FactSlice read_arriving(const ArrivalRow& move, const FactCursor& from) {
-  Contents contents;
-  for (const ArrivingOwner& owner : move.owners | std::views::values) {
-    const auto segment = move.numbers.find(owner.segment);
-    contents.owners[owner.born] = {.table = owner.table ? &*owner.table : nullptr,
-                                   .segment = segment == move.numbers.end() ? 0 : segment->second};
-  }
-  for (const SegmentTable& table : move.segments | std::views::values) add_segment(contents, table);
-  return rules::read_slice(rules::SliceMaker(from), Reading(contents));
-}
-
-std::unexpected<Error> unknown() {
-  return fail(ErrorCode::corrupted, "a fact refers to a session or a segment that is not there");
-}
-
-class Checking {
+/// The facts of owners, in their order.
+class FactList {
  public:
-  Checking(const State& state, const ArrivalRow& move) : state_(state), move_(move) {}
-
-  Result<void> operator()(const SessionFact& fact) const {
-    if (!fact.row) return {};
-    const SessionId& id = fact.row->summary.id;
-    if (!state_.sessions.contains(id) && !is_arriving(state_, id)) return {};
-    return fail(ErrorCode::already_exists, fmt::format("there is a session {} already", id.text()),
-                id.text());
-  }
-
-  Result<void> operator()(const SegmentFact& fact) {
-    if (!move_.owners.contains(fact.owner)) return unknown();
-    const bool is_parent_new = fact.parent && new_.contains(*fact.parent);
-    new_.insert(fact.segment);
-    return fact.parent && !is_parent_new ? check_segment(*fact.parent) : Result<void>();
-  }
-
-  Result<void> operator()(const PrunedFact& fact) const { return check_segment(fact.segment); }
-
-  Result<void> operator()(const Entry& entry) const {
-    if (auto known = check_segment(entry.segment); !known) return known;
-    return require_blob(state_, entry.body);
-  }
-
-  Result<void> operator()(const ReceiptFact& fact) const {
-    return check_place(fact.owner, fact.segment);
-  }
-  Result<void> operator()(const CheckpointFact& fact) const {
-    return check_place(fact.owner, fact.segment);
-  }
-
-  Result<void> operator()(const CallFact& fact) const {
-    if (auto known = check_place(fact.owner, fact.segment); !known) return known;
-    const Call& call = fact.call;
-    if (!call.key || !rules::holds_key(call.state)) return {};
-    const auto holder = state_.key_holders.find(*call.key);
-    if (holder != state_.key_holders.end()) {
-      return held(call, call_name(holder->second.session, holder->second.position));
+  FactList(const State& state, const std::set<OwnerNumber>& owners) : state_(state) {
+    for (const OwnerNumber owner : owners) sessions_[owner] = nullptr;
+    for (const SessionTable& table : state.sessions | std::views::values) {
+      if (owners.contains(table.born)) sessions_[table.born] = &table;
     }
-    // What it left when it was here before, and went, is its own.
-    const auto claim = find_claim(state_, *call.key);
-    if (!claim || (claim->session == call.session && claim->position == call.position)) return {};
-    return held(call, call_name(claim->session, claim->position));
+    for (const auto& [owner, table] : sessions_) add_session(owner, table);
+    for (const auto& [id, table] : state.segments) {
+      if (owners.contains(table.owner)) add_segment(id, table);
+    }
+    for (const OwnerNumber owner : owners) add_entries(owner);
+    for (const auto& [owner, table] : sessions_) {
+      if (table != nullptr) add_rows(owner, *table);
+    }
+    for (const auto& [key, call] : state.claims) {
+      add({.kind = FactKind::claim, .group = 0, .number = 0, .name = to_hex(key)}, ClaimFact{call});
+    }
+    for (const auto& [name, grant] : state.resources) {
+      add({.kind = FactKind::resource, .group = 0, .number = 0, .name = name},
+          ResourceFact{name, grant.fence});
+    }
   }
 
-  Result<void> operator()(const MessageFact& fact) const {
-    if (auto known = check_owner(fact.owner); !known) return known;
-    return fact.consumed ? Result<void>() : require_blob(state_, fact.message.body);
-  }
-
-  Result<void> operator()(const ClaimFact& fact) const {
-    return fact.call.key || fact.call.claimed ? Result<void>() : unknown();
-  }
-  Result<void> operator()(const ResourceFact& /*fact*/) const { return {}; }
+  [[nodiscard]] const std::vector<PlacedFact>& facts() const { return facts_; }
 
  private:
-  [[nodiscard]] Result<void> check_owner(OwnerNumber owner) const {
-    const auto found = move_.owners.find(owner);
-    return found != move_.owners.end() && found->second.table ? Result<void>() : unknown();
+  void add(FactCursor at, Fact fact) { facts_.push_back({std::move(at), std::move(fact)}); }
+  void add(FactKind kind, std::uint64_t group, std::uint64_t number, Fact fact) {
+    add({.kind = kind, .group = group, .number = number, .name = {}}, std::move(fact));
   }
-  [[nodiscard]] Result<void> check_segment(SegmentId segment) const {
-    return move_.numbers.contains(segment) ? Result<void>() : unknown();
+
+  void add_session(OwnerNumber owner, const SessionTable* table) {
+    SessionFact fact{.owner = owner, .row = {}};
+    if (table != nullptr) {
+      fact.row = {.summary = table->row,
+                  .segment = table->segments.back(),
+                  .commits = table->receipts.size(),
+                  .chain = table->chain,
+                  .fence = table->grant.fence};
+      fact.row->summary.moved_to.clear();
+    }
+    add(FactKind::session, owner, 0, std::move(fact));
   }
-  [[nodiscard]] Result<void> check_place(OwnerNumber owner, SegmentId segment) const {
-    auto known = check_owner(owner);
-    return known ? check_segment(segment) : known;
+
+  void add_segment(SegmentId id, const SegmentTable& table) {
+    const Segment& segment = table.segment;
+    add(FactKind::segment, 0, id,
+        SegmentFact{id, table.owner, segment.first, segment.parent, segment.parent_position});
+    for (const rules::Shadow& shadow : table.shadows) {
+      add(FactKind::pruned, id, shadow.first,
+          PrunedFact{id, shadow.first, shadow.upto, shadow.entries, shadow.tally});
+    }
   }
-  static std::unexpected<Error> held(const Call& call, const std::string& holder) {
-    return fail(ErrorCode::conflict,
-                fmt::format("the key of call {} is held by call {}",
-                            call_name(call.session, call.position), holder),
-                holder);
+
+  void add_entries(OwnerNumber owner) {
+    for (const SegmentTable& table : state_.segments | std::views::values) {
+      if (table.owner != owner) continue;
+      for (const EntryRow& row : table.entries) {
+        add(FactKind::entry, owner, row.entry.position, row.entry);
+      }
+    }
+  }
+
+  void add_rows(OwnerNumber owner, const SessionTable& table) {
+    for (const ReceiptRow& row : table.receipts | std::views::values) {
+      add(FactKind::receipt, owner, row.number,
+          ReceiptFact{owner, row.number, row.segment, row.fence, row.receipt});
+    }
+    for (const auto& [version, row] : table.checkpoints) {
+      add(FactKind::checkpoint, owner, version, CheckpointFact{owner, row.segment, row.checkpoint});
+    }
+    for (const auto& [position, call] : table.calls) {
+      add(FactKind::call, owner, position, CallFact{owner, segment_at(table, position), call});
+    }
+    for (const auto& [arrival, message] : table.inbox.pending) {
+      add(FactKind::waiting, owner, arrival, MessageFact{owner, false, message});
+    }
+    for (const auto& [id, row] : table.inbox.messages) {
+      if (row.arrival) continue;
+      const InboxMessage message{table.row.id, id, row.kind, Body::from_stored(row.codec, {}),
+                                 row.at};
+      add({.kind = FactKind::consumed, .group = owner, .number = 0, .name = id.text()},
+          MessageFact{owner, true, message});
+    }
+  }
+
+  /// The last of the session's segments that begins there or before.
+  [[nodiscard]] SegmentId segment_at(const SessionTable& table, Position position) const {
+    SegmentId found = 0;
+    for (const SegmentId id : table.segments) {
+      if (state_.segments.at(id).segment.first <= position) found = id;
+    }
+    return found;
   }
 
   const State& state_;
-  const ArrivalRow& move_;
-  std::set<SegmentId> new_;  // Of this very slice.
+  std::map<OwnerNumber, const SessionTable*> sessions_;  ///< Null: removed.
+  std::vector<PlacedFact> facts_;
 };
 
-class Taking {
- public:
-  Taking(State& state, ArrivalRow& move) : state_(state), move_(move) {}
-
-  void operator()(const SessionFact& fact) {
-    ArrivingOwner& owner = move_.owners[fact.owner];
-    owner.born = ++state_.births;
-    if (!fact.row) return;
-    SessionTable& table = owner.table.emplace();
-    table.row = fact.row->summary;
-    table.born = owner.born;
-    table.grant.fence = fact.row->fence;
-    table.chain = fact.row->chain;
-    owner.segment = fact.row->segment;
-  }
-
-  void operator()(const SegmentFact& fact) {
-    ArrivingOwner& owner = move_.owners.at(fact.owner);
-    const SegmentId id = ++state_.last_segment;
-    move_.numbers[fact.segment] = id;
-    SegmentTable& table = move_.segments[id];
-    table.owner = owner.born;
-    table.segment = {.id = id,
-                     .session = owner.table ? owner.table->row.id : SessionId(),
-                     .first = fact.first,
-                     .parent = {},
-                     .parent_position = fact.parent_position};
-    if (fact.parent) table.segment.parent = move_.numbers.at(*fact.parent);
-    if (owner.table) owner.table->segments.push_back(id);
-  }
-
-  void operator()(const PrunedFact& fact) {
-    segment(fact.segment)
-        .shadows.push_back(
-            {.first = fact.first, .upto = fact.upto, .entries = fact.entries, .tally = fact.tally});
-  }
-
-  void operator()(const Entry& entry) {
-    SegmentTable& table = segment(entry.segment);
-    table.entries.push_back({entry, {}});
-    table.entries.back().entry.segment = table.segment.id;
-  }
-
-  void operator()(const ReceiptFact& fact) {
-    session(fact.owner)
-        .receipts.emplace(
-            fact.receipt.batch,
-            ReceiptRow{fact.receipt, fact.number, move_.numbers.at(fact.segment), fact.fence});
-  }
-
-  void operator()(const CheckpointFact& fact) {
-    session(fact.owner).checkpoints[fact.checkpoint.version] = {fact.checkpoint,
-                                                                move_.numbers.at(fact.segment)};
-  }
-
-  void operator()(const CallFact& fact) {
-    const Call& call = fact.call;
-    session(fact.owner).calls.emplace(call.position, call);
-    if (call.key && rules::holds_key(call.state)) move_.held.emplace(*call.key, call);
-  }
-
-  void operator()(const MessageFact& fact) {
-    InboxTable& inbox = session(fact.owner).inbox;
-    const InboxMessage& message = fact.message;
-    MessageRow row{{}, message.kind, message.body.codec(), message.at};
-    if (!fact.consumed) {
-      row.arrival = ++state_.messages;
-      inbox.pending.emplace(*row.arrival, message);
+/// Those of an arrival that are not the store's own.
+std::vector<PlacedFact> arrived_facts(const ArrivalRow& arrival) {
+  std::vector<PlacedFact> facts;
+  for (const Fact& fact : arrival.facts) {
+    const FactKind kind = rules::kind_of(fact);
+    if (kind >= FactKind::claim) continue;
+    PlacedFact placed{{.kind = kind, .group = 0, .number = facts.size() + 1, .name = {}}, fact};
+    if (auto* session = std::get_if<SessionFact>(&placed.fact);
+        session != nullptr && session->row) {
+      const auto segment = arrival.numbers.segments.find(session->row->segment);
+      session->row->segment = segment == arrival.numbers.segments.end() ? 0 : segment->second;
     }
-    inbox.messages.emplace(message.id, std::move(row));
+    facts.push_back(std::move(placed));
   }
+  return facts;
+}
 
-  void operator()(const ClaimFact& fact) {
-    const Call& call = fact.call;
-    const Digest key = call.key ? *call.key : rules::claim_key(*call.claimed);
-    if (state_.key_holders.contains(key) || find_claim(state_, key)) return;
-    state_.claims.emplace(key, fact.call);
-  }
-
-  void operator()(const ResourceFact& fact) {
-    Fence& fence = state_.resources[fact.name].fence;
-    fence = std::max(fence, fact.fence + rules::fence_jump);
-  }
-
- private:
-  SegmentTable& segment(SegmentId of_source) {
-    return move_.segments.at(move_.numbers.at(of_source));
-  }
-  SessionTable& session(OwnerNumber of_source) { return *move_.owners.at(of_source).table; }
-
-  State& state_;
-  ArrivalRow& move_;
-};
+FactSlice slice_of(std::vector<PlacedFact> facts, const FactCursor& from) {
+  const auto order = [](const PlacedFact& placed) {
+    return std::tie(placed.at.kind, placed.at.group, placed.at.number, placed.at.name);
+  };
+  std::ranges::sort(facts, {}, order);
+  auto next = std::ranges::upper_bound(
+      facts, std::tie(from.kind, from.group, from.number, from.name), {}, order);
+  rules::SliceMaker slice(from);
+  do {
+    for (; next != facts.end() && next->at.kind == slice.at().kind && !slice.is_full(); ++next) {
+      slice.add(next->at, std::move(next->fact));
+    }
+  } while (!slice.is_full() && slice.go_on());
+  return std::move(slice).finish();
+}
 
 /// The totals of each entry; those of the segments before must be known.
 void add_up(const State& state, SegmentTable& table) {
@@ -498,31 +271,170 @@ void add_keys(State& state, const SessionTable& session) {
   }
 }
 
-Result<void> take_in(State& state, ArrivalRow& move, const FactSlice& slice) {
-  Checking check(state, move);
-  for (const Fact& fact : slice.facts) {
-    auto checked = std::visit(check, fact);
-    if (!checked) return checked;
-  }
-  Taking take(state, move);
-  for (const Fact& fact : slice.facts) std::visit(take, fact);
-  return {};
-}
+/// Takes facts into an arrival, under numbers of this store.
+class Taking {
+ public:
+  Taking(State& state, ArrivalRow& arrival) : state_(state), arrival_(arrival) {}
 
-void land(State& state, ArrivalRow& move) {
-  for (auto& [id, table] : move.segments) {
-    SegmentTable& added = state.segments.emplace(id, std::move(table)).first->second;
-    add_up(state, added);
+  Result<void> take(Fact fact) {
+    if (const auto* session = std::get_if<SessionFact>(&fact)) {
+      arrival_.numbers.owners[session->owner] = ++state_.births;
+    } else if (const auto* segment = std::get_if<SegmentFact>(&fact)) {
+      arrival_.numbers.segments[segment->segment] = ++state_.last_segment;
+    }
+    if (!rules::renumber(fact, arrival_.numbers)) {
+      return fail(ErrorCode::corrupted,
+                  "a fact refers to a session or a segment that is not there");
+    }
+    if (auto checked = std::visit([this](const auto& one) { return check(one); }, fact); !checked) {
+      return checked;
+    }
+    arrival_.facts.push_back(std::move(fact));
+    return {};
   }
-  for (ArrivingOwner& owner : move.owners | std::views::values) {
-    if (!owner.table) continue;
-    SessionTable& session = *owner.table;
-    session.grant.fence += rules::fence_jump;
-    add_keys(state, session);
-    const SessionId id = session.row.id;
-    state.sessions.emplace(id, std::move(session));
+
+ private:
+  [[nodiscard]] Result<void> check(const SessionFact& fact) const {
+    if (!fact.row) return {};
+    const SessionId& id = fact.row->summary.id;
+    if (!state_.sessions.contains(id) && !is_arriving(state_, id)) return {};
+    return fail(ErrorCode::already_exists, fmt::format("there is a session {} already", id.text()),
+                id.text());
   }
-}
+  [[nodiscard]] Result<void> check(const Entry& entry) const {
+    return require_blob(state_, entry.body);
+  }
+  [[nodiscard]] Result<void> check(const CallFact& fact) const {
+    const Call& call = fact.call;
+    if (!rules::held_key(call)) return {};
+    const auto holder = state_.key_holders.find(*call.key);
+    if (holder != state_.key_holders.end()) {
+      return held(call, call_name(holder->second.session, holder->second.position));
+    }
+    // What it left when it was here before, and went, is its own.
+    const auto claim = find_claim(state_, *call.key);
+    if (!claim || (claim->session == call.session && claim->position == call.position)) return {};
+    return held(call, call_name(claim->session, claim->position));
+  }
+  [[nodiscard]] Result<void> check(const MessageFact& fact) const {
+    return fact.consumed ? Result<void>() : require_blob(state_, fact.message.body);
+  }
+  [[nodiscard]] static Result<void> check(const ClaimFact& fact) {
+    if (fact.call.key || fact.call.claimed) return {};
+    return fail(ErrorCode::corrupted, "a claim is of no key");
+  }
+  [[nodiscard]] static Result<void> check(const auto& /*fact*/) { return {}; }
+
+  static std::unexpected<Error> held(const Call& call, const std::string& holder) {
+    return fail(ErrorCode::conflict,
+                fmt::format("the key of call {} is held by call {}",
+                            call_name(call.session, call.position), holder),
+                holder);
+  }
+
+  State& state_;
+  ArrivalRow& arrival_;
+};
+
+/// Makes tables of facts that arrived. Those of a removed session are not found without it.
+class Landing {
+ public:
+  explicit Landing(State& state) : state_(state) {}
+
+  void operator()(const SessionFact& fact) {
+    if (!fact.row) return;
+    SessionTable& table = sessions_[fact.owner];
+    table.row = fact.row->summary;
+    table.born = fact.owner;
+    table.grant.fence = fact.row->fence + rules::fence_jump;
+    table.chain = fact.row->chain;
+  }
+
+  void operator()(const SegmentFact& fact) {
+    SessionTable* owner = find(fact.owner);
+    segments_.insert(fact.segment);
+    state_.segments[fact.segment] = {
+        .segment = {.id = fact.segment,
+                    .session = owner == nullptr ? SessionId() : owner->row.id,
+                    .first = fact.first,
+                    .parent = fact.parent,
+                    .parent_position = fact.parent_position},
+        .owner = fact.owner,
+        .entries = {},
+        .shadows = {}};
+    if (owner != nullptr) owner->segments.push_back(fact.segment);
+  }
+
+  void operator()(const PrunedFact& fact) {
+    state_.segments.at(fact.segment)
+        .shadows.push_back(
+            {.first = fact.first, .upto = fact.upto, .entries = fact.entries, .tally = fact.tally});
+  }
+
+  void operator()(const Entry& entry) {
+    state_.segments.at(entry.segment).entries.push_back({entry, {}});
+  }
+
+  void operator()(const ReceiptFact& fact) {
+    if (SessionTable* session = find(fact.owner)) {
+      session->receipts.emplace(fact.receipt.batch,
+                                ReceiptRow{fact.receipt, fact.number, fact.segment, fact.fence});
+    }
+  }
+
+  void operator()(const CheckpointFact& fact) {
+    if (SessionTable* session = find(fact.owner)) {
+      session->checkpoints[fact.checkpoint.version] = {fact.checkpoint, fact.segment};
+    }
+  }
+
+  void operator()(const CallFact& fact) {
+    if (SessionTable* session = find(fact.owner)) {
+      session->calls.emplace(fact.call.position, fact.call);
+    }
+  }
+
+  void operator()(const MessageFact& fact) {
+    SessionTable* session = find(fact.owner);
+    if (session == nullptr) return;
+    const InboxMessage& message = fact.message;
+    MessageRow row{{}, message.kind, message.body.codec(), message.at};
+    if (!fact.consumed) {
+      row.arrival = ++state_.messages;
+      session->inbox.pending.emplace(*row.arrival, message);
+    }
+    session->inbox.messages.emplace(message.id, std::move(row));
+  }
+
+  void operator()(const ClaimFact& fact) {
+    const Digest key = rules::key_of_claim(fact.call);
+    if (!state_.key_holders.contains(key)) state_.claims.emplace(key, fact.call);
+  }
+
+  void operator()(const ResourceFact& fact) {
+    Fence& fence = state_.resources[fact.name].fence;
+    fence = std::max(fence, fact.fence + rules::fence_jump);
+  }
+
+  void finish() {
+    for (const SegmentId id : segments_) add_up(state_, state_.segments.at(id));
+    for (SessionTable& session : sessions_ | std::views::values) {
+      add_keys(state_, session);
+      const SessionId id = session.row.id;
+      state_.sessions.emplace(id, std::move(session));
+    }
+  }
+
+ private:
+  SessionTable* find(OwnerNumber owner) {
+    const auto found = sessions_.find(owner);
+    return found == sessions_.end() ? nullptr : &found->second;
+  }
+
+  State& state_;
+  std::map<OwnerNumber, SessionTable> sessions_;
+  std::set<SegmentId> segments_;
+};
 
 rules::OpenArrival find_open(const State& state, const std::string& from) {
   const auto found = state.arrivals.find(from);
@@ -553,25 +465,24 @@ Result<void> mark(State& state, const Destination& to, const std::vector<Session
 
 }  // namespace
 
-Result<std::vector<OwnerNumber>> MemoryTransfer::find_owners(
-    const std::vector<SessionId>& sessions) {
-  return base_.state.with([&](State& state) -> Result<std::vector<OwnerNumber>> {
-    auto chosen = choose(state, sessions, base_.clock.uptime());
-    if (!chosen) return forward(chosen);
-    const std::set<OwnerNumber> owners = owners_of(state, *chosen);
-    return std::vector<OwnerNumber>(owners.begin(), owners.end());
-  });
-}
-
 Result<FactSlice> MemoryTransfer::read(const FactSource& source, const FactCursor& from) {
   return base_.state.with([&](State& state) -> Result<FactSlice> {
-    if (source.arrival.from.empty()) {
-      return read_named(state, {source.owners.begin(), source.owners.end()}, from);
+    FactSlice slice;
+    if (!source.arrival.from.empty()) {
+      const auto found = state.arrivals.find(source.arrival.from);
+      const ArrivalRow arrival = found == state.arrivals.end() ? ArrivalRow{} : found->second;
+      slice = slice_of(arrived_facts(arrival), from);
+      slice.attempt = arrival.open.attempt;
+      return slice;
     }
-    const auto found = state.arrivals.find(source.arrival.from);
-    FactSlice slice =
-        read_arriving(found == state.arrivals.end() ? ArrivalRow{} : found->second, from);
-    slice.attempt = find_open(state, source.arrival.from).attempt;
+    std::set<OwnerNumber> owners(source.owners.begin(), source.owners.end());
+    if (source.names_sessions()) {
+      auto chosen = choose(state, source.sessions, base_.clock.uptime());
+      if (!chosen) return forward(chosen);
+      owners = owners_of(state, *chosen);
+    }
+    slice = slice_of(FactList(state, owners).facts(), from);
+    slice.owners.assign(owners.begin(), owners.end());
     return slice;
   });
 }
@@ -581,23 +492,25 @@ Result<void> MemoryTransfer::take(const Arrival& arrival, const FactSlice& slice
     auto is_new = rules::check_next(arrival, slice, find_open(state, arrival.from));
     if (!is_new) return forward(is_new);
     if (!*is_new) return {};
-    ArrivalRow& row = state.arrivals[arrival.from];
-    if (auto taken = take_in(state, row, slice); !taken) {
-      if (row.open.attempt == 0) state.arrivals.erase(arrival.from);
-      return taken;
+    // All of the slice or nothing.
+    ArrivalRow row = state.arrivals[arrival.from];
+    if (slice.from.is_end()) {
+      state.arrivals.erase(arrival.from);
+      Landing land(state);
+      for (const Fact& fact : row.facts) std::visit(land, fact);
+      land.finish();
+      state.note_change();
+      return {};
+    }
+    Taking taking(state, row);
+    for (const Fact& fact : slice.facts) {
+      if (auto taken = taking.take(fact); !taken) {
+        if (row.open.attempt == 0) state.arrivals.erase(arrival.from);
+        return taken;
+      }
     }
     row.open = {.attempt = arrival.attempt, .next = slice.next};
-    state.note_change();
-    return {};
-  });
-}
-
-Result<void> MemoryTransfer::release(const Arrival& arrival) {
-  return base_.state.with([&](State& state) -> Result<void> {
-    auto checked = rules::check_release(arrival, find_open(state, arrival.from));
-    if (!checked) return checked;
-    land(state, state.arrivals.at(arrival.from));
-    state.arrivals.erase(arrival.from);
+    state.arrivals[arrival.from] = std::move(row);
     state.note_change();
     return {};
   });
@@ -617,8 +530,11 @@ Result<void> MemoryTransfer::mark_moved(const Destination& to, std::uint64_t att
                                         const std::vector<SessionVersion>& sessions) {
   if (auto checked = rules::check(to); !checked) return checked;
   return base_.state.with([&](State& state) -> Result<void> {
-    const auto found = state.marked.find(to.incarnation);
-    if (found != state.marked.end() && found->second == attempt) return {};
+    // Whatever the target is called by now: one that was restored has another incarnation.
+    if (std::ranges::any_of(state.marked,
+                            [&](const auto& mark) { return mark.second == attempt; })) {
+      return {};
+    }
     auto marked = mark(state, to, sessions, base_.clock.uptime());
     if (!marked) return marked;
     state.marked[to.incarnation] = attempt;

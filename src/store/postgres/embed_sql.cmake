@@ -22,17 +22,16 @@ file(
   CONTENT
     "// Made by embed_sql.cmake. Do not edit.
 
-#include \"postgres/upkeep/scripts.hpp\"
+#include \"postgres/upkeep/schema.hpp\"
 
 namespace perdure::postgres {
 
-std::string_view tables_script() { return @tables@; }
-
-std::string_view functions_script() { return @functions@; }
-
-std::string_view renewal_script() { return @renewal@; }
-
-std::string_view program_version() { return \"@PROJECT_VERSION@\"; }
+Scripts own_scripts() {
+  return {.tables = @tables@,
+          .functions = @functions@,
+          .renewal = @renewal@,
+          .version = \"@PROJECT_VERSION@\"};
+}
 
 }  // namespace perdure::postgres
 "

@@ -3,7 +3,6 @@
 
 #include "postgres/postgres_store.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,30 +21,16 @@
 #include "perdure/store/upkeep.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/client.hpp"
+#include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/rows.hpp"
 #include "postgres/client/watcher.hpp"
-#include "postgres/operations/commit.hpp"
 #include "postgres/operations/roles.hpp"
-#include "postgres/upkeep/check.hpp"
-#include "postgres/upkeep/doctor.hpp"
-#include "postgres/upkeep/migration.hpp"
 #include "postgres/upkeep/schema.hpp"
-#include "rules/checks.hpp"
+#include "postgres/upkeep/upkeep.hpp"
 #include "rules/followed.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::postgres {
-
-bool Access::is_synced(Sync sync) const {
-  return sync == Sync::now && durability == Durability::full;
-}
-
-Result<Rows> Access::write(std::string_view sql, const Params& params) const {
-  auto rows = client.write(sql, params);
-  if (rows) watcher.note_write();
-  return rows;
-}
 
 namespace {
 
@@ -73,25 +58,6 @@ class PostgresStore final : public PostgresRoles {
     return {};
   }
 
-  Result<Receipt> commit(const Lease& lease, const Batch& batch) override {
-    if (auto checked = rules::check(batch); !checked) return forward(checked);
-    auto committed = commit_batch(access_, lease, batch);
-    if (!committed) return forward(committed);
-    if (!committed->repeated) ++commits_;
-    return std::move(committed->receipt);
-  }
-
-  Result<Created> create(const NewSession& session, const WorkerId& worker,
-                         const Batch& first) override {
-    if (auto checked = rules::check(session); !checked) return forward(checked);
-    if (auto checked = rules::check(first); !checked) return forward(checked);
-    const Lease lease{.session = session.id, .worker = worker, .fence = first_fence};
-    auto committed = create_with_batch(access_, session, lease, first);
-    if (!committed) return forward(committed);
-    if (!committed->repeated) ++commits_;
-    return Created{lease, std::move(committed->receipt)};
-  }
-
  private:
   StoreInfo info() const override {
     return {.backend = "postgres",
@@ -100,7 +66,7 @@ class PostgresStore final : public PostgresRoles {
             .format = last_format(steps_),
             .incarnation = opened_.incarnation,
             .durability = options_.durability,
-            .counters = {.commits = commits_,
+            .counters = {.commits = commits(),
                          .transactions = client_.transactions(),
                          .rows_read = client_.counters().rows_read}};
   }
@@ -117,7 +83,7 @@ class PostgresStore final : public PostgresRoles {
                 "operation");
   }
 
-  Result<std::vector<Remark>> doctor() override { return examine(access_); }
+  Result<std::vector<Remark>> doctor() override { return examine(client_, options_.durability); }
 
   Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) override {
     return watcher_.wait(since, timeout);
@@ -143,7 +109,6 @@ class PostgresStore final : public PostgresRoles {
   const OpenOptions options_;
   const FormatSteps steps_;
   Opened opened_;
-  std::atomic<std::uint64_t> commits_ = 0;
   Client client_;
   Watcher watcher_{client_, client_.address().notify};
 };

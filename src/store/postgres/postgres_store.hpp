@@ -7,7 +7,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/store.hpp"
-#include "postgres/upkeep/migration.hpp"
+#include "postgres/upkeep/schema.hpp"
 
 namespace perdure::postgres {
 

@@ -79,6 +79,8 @@ Digest claim_key(const Digest& claimed) {
   return hash.finish();
 }
 
+Digest key_of_claim(const Call& call) { return call.key ? *call.key : claim_key(*call.claimed); }
+
 Call intended(const SessionId& session, const Intend& intent, Timestamp at) {
   Call call;
   call.session = session;

@@ -20,6 +20,9 @@ void disown(Call& call);
 /// By what stores keep a claim of a removed session: as a key that nothing can have.
 [[nodiscard]] Digest claim_key(const Digest& claimed);
 
+/// Of the call of a ClaimFact, which has one of both keys.
+[[nodiscard]] Digest key_of_claim(const Call& call);
+
 /// A call as its intent makes it.
 [[nodiscard]] Call intended(const SessionId& session, const Intend& intent, Timestamp at);
 

@@ -1,7 +1,5 @@
 // A cursor is good for the query it came from, and for nothing else.
 
-#include "rules/cursor.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +12,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/sessions.hpp"
+#include "rules/queries.hpp"
 
 namespace perdure::rules {
 namespace {

@@ -1,10 +1,11 @@
-// The number that a store's format has, on every backend that keeps one.
+// What a store says of itself: the number of its format, and how its incarnation is named.
 
 #pragma once
 
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
+#include <string_view>
 
 namespace perdure::rules {
 
@@ -20,5 +21,11 @@ inline constexpr std::int64_t first_format = 4;
       "import them into a new store (perdure import)",
       found, first_format);
 }
+
+// How a store's incarnation is named: new for every store, also for one that was restored.
+
+struct StoreTag {
+  static constexpr std::string_view prefix = "sto_";
+};
 
 }  // namespace perdure::rules

@@ -1,7 +1,5 @@
 // What a query asks for, field by field.
 
-#include "rules/match.hpp"
-
 #include <gtest/gtest.h>
 #include <utility>
 
@@ -9,6 +7,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "rules/queries.hpp"
 
 namespace perdure::rules {
 namespace {

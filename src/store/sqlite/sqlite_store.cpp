@@ -1,5 +1,5 @@
-// The store object that holds everything together. Members are in the order they
-// depend on each other; the watcher's thread ends first.
+// What a doctor says of a store's place, then the store object that holds everything together. Its
+// members are in the order they depend on each other.
 
 #include "sqlite/sqlite_store.hpp"
 
@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
-#include <optional>
 #include <string>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -30,22 +30,83 @@
 #include "rules/checks.hpp"
 #include "rules/followed.hpp"
 #include "sqlite/check/check.hpp"
-#include "sqlite/engine/acknowledged.hpp"
 #include "sqlite/engine/commit.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/lock_file.hpp"
 #include "sqlite/engine/readers.hpp"
 #include "sqlite/engine/roles.hpp"
 #include "sqlite/engine/schema.hpp"
-#include "sqlite/engine/watcher.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
 #include "sqlite/engine/workers.hpp"
+#include "sqlite/engine/writer.hpp"
 #include "sqlite/opening/backup.hpp"
-#include "sqlite/opening/doctor.hpp"
 #include "sqlite/opening/opening.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
 namespace {
+
+// A file has little that can be set wrong: how it is synced, whether its pages have sums, who may read
+// it, and whether there is room for it to grow.
+
+Remark fine(std::string topic, std::string what) {
+  return {
+      .gravity = Gravity::fine, .topic = std::move(topic), .what = std::move(what), .advice = {}};
+}
+
+Remark warning(std::string topic, std::string what, std::string advice) {
+  return {.gravity = Gravity::warning,
+          .topic = std::move(topic),
+          .what = std::move(what),
+          .advice = std::move(advice)};
+}
+
+Remark look_at_syncs(Durability durability) {
+  if (durability == Durability::full) {
+    return fine("disk", "a commit is on disk before it is acknowledged");
+  }
+  return {.gravity = Gravity::danger,
+          .topic = "disk",
+          .what = "opened with Durability::process: a machine that dies takes commits with it",
+          .advice = "open it with Durability::full"};
+}
+
+Remark look_at_sums(bool has_sums) {
+  if (has_sums) return fine("sums", "every page has a sum, so a check finds any changed byte");
+  return warning("sums",
+                 "the pages have no sums, as in a file that another program made: a check does "
+                 "not see all damage",
+                 "copy it into a new store");
+}
+
+Remark look_at_rights(const std::string& path) {
+  struct stat status{};
+  const bool is_known = ::stat(path.c_str(), &status) == 0;
+  if (is_known && (status.st_mode & (S_IRGRP | S_IROTH)) == 0) {
+    return fine("rights", "nobody but the file's owner may read what was said");
+  }
+  const bool is_for_all = (status.st_mode & S_IROTH) != 0;
+  return warning("rights",
+                 !is_known    ? "who may read the file is not known"
+                 : is_for_all ? "everybody on this machine may read what was said"
+                              : "the file's group may read what was said",
+                 fmt::format("unless that is meant: chmod 600 {0} {0}-*", path));
+}
+
+// When it is full, commits fail, and what was committed stays.
+Remark look_at_room(const std::string& path) {
+  constexpr std::uint64_t mib = 1U << 20U;
+  constexpr std::uint64_t enough_mib = 64;
+  struct statvfs status{};
+  if (::statvfs(path.c_str(), &status) != 0) {
+    return warning("space", "how much space is free is not known", {});
+  }
+  const std::uint64_t free_mib = std::uint64_t{status.f_bavail} * status.f_frsize / mib;
+  std::string what = fmt::format("{} MiB are free on the disk that holds the store", free_mib);
+  if (free_mib >= enough_mib) return fine("space", std::move(what));
+  return warning("space", std::move(what),
+                 "free some: without space every commit fails. Nothing that was committed is lost");
+}
 
 class SqliteStore final : public SqliteRoles {
  public:
@@ -54,31 +115,32 @@ class SqliteStore final : public SqliteRoles {
         options_(options),
         lock_file_(std::move(lock_file)),
         connection_(options.path, options.vfs,
-                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, &rows_read_) {
-  }
+                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, &rows_read_),
+        writer_(connection_, lock_file_,
+                {.path = options.path,
+                 .durability = options.open.durability,
+                 .wait = options.open.write_wait,
+                 .format = last_format(options.steps)}) {}
 
   // Closing, SQLite would write back what the WAL's index names. After a failed sync that may
   // be gone; it is left to whoever opens the store next.
   ~SqliteStore() override {
     if (is_ready_) writer_.finish();
-    if (!lock_file_.failures().are_open() && gate_.check()) return;
+    if (!lock_file_.failures().are_open() && writer_.gate().check()) return;
     sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   }
   SqliteStore(const SqliteStore&) = delete;
   SqliteStore& operator=(const SqliteStore&) = delete;
 
   Result<void> prepare() {
-    Opening opening(options_, {.lock_file = lock_file_,
-                               .connection = connection_,
-                               .gate = gate_,
-                               .readers = readers_,
-                               .acknowledged = acknowledged_});
-    auto incarnation = opening.run();
-    if (!incarnation) return forward(incarnation);
-    incarnation_ = *std::move(incarnation);
-    lost_at_ = opening.lost_at();
+    auto opened = make_ready(options_, {.lock_file = lock_file_,
+                                        .connection = connection_,
+                                        .writer = writer_,
+                                        .readers = readers_});
+    if (!opened) return forward(opened);
+    opened_ = *std::move(opened);
     // What a damaged file cannot note must be found again.
-    is_ready_ = !opening.is_damaged();
+    is_ready_ = !opened_.is_damaged;
     return {};
   }
 
@@ -116,7 +178,7 @@ class SqliteStore final : public SqliteRoles {
         .location = options_.location,
         .engine = fmt::format("SQLite {}", sqlite3_libversion()),
         .format = last_format(options_.steps),
-        .incarnation = incarnation_,
+        .incarnation = opened_.incarnation,
         .durability = options_.open.durability,
         .counters = {
             .commits = commits_, .transactions = writer_.transactions(), .rows_read = rows_read_}};
@@ -124,8 +186,9 @@ class SqliteStore final : public SqliteRoles {
 
   Result<CheckReport> check(const Progress& progress) override {
     if (auto here = process_.check(); !here) return forward(here);
-    return rules::followed(
-        progress, [&](const Progress& told) { return check_store(access_, lost_at_, told); });
+    return rules::followed(progress, [&](const Progress& told) {
+      return check_store(access_, opened_.lost_at, told);
+    });
   }
 
   Result<void> backup(const std::string& path, const Progress& progress) override {
@@ -135,8 +198,11 @@ class SqliteStore final : public SqliteRoles {
   }
 
   Result<std::vector<Remark>> doctor() override {
-    if (auto here = process_.check(); !here) return forward(here);
-    return examine(access_, info());
+    return readers_.read([&](Connection& db) -> Result<std::vector<Remark>> {
+      return std::vector{look_at_syncs(options_.open.durability),
+                         look_at_sums(db.reserved_bytes() == sum_bytes),
+                         look_at_rights(options_.path), look_at_room(options_.path)};
+    });
   }
 
   Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) override {
@@ -155,31 +221,23 @@ class SqliteStore final : public SqliteRoles {
   // incarnation; only after a failed sync it is not.
   Result<std::string> loss_token() override {
     if (auto here = process_.check(); !here) return forward(here);
-    if (workers_.boot().empty() || incarnation_.empty()) return std::string();
-    return fmt::format("{} {} {}", incarnation_, workers_.boot(), gate_.failures());
+    if (workers_.boot().empty() || opened_.incarnation.empty()) return std::string();
+    return fmt::format("{} {} {}", opened_.incarnation, workers_.boot(), writer_.gate().failures());
   }
 
   const OwnProcess process_;
   const SqliteOptions options_;
-  std::string incarnation_;
-  std::optional<Timestamp> lost_at_;
+  Opened opened_;
   bool is_ready_ = false;
   std::atomic<std::uint64_t> rows_read_ = 0;
   std::atomic<std::uint64_t> commits_ = 0;
   LockFile lock_file_;
   Connection connection_;
-  Gate gate_{options_.path, lock_file_};
-  Acknowledged acknowledged_{connection_, lock_file_};
-  Writer writer_{{.connection = connection_,
-                  .lock_file = lock_file_,
-                  .gate = gate_,
-                  .acknowledged = acknowledged_},
-                 {.durability = options_.open.durability,
-                  .wait = options_.open.write_wait,
-                  .format = last_format(options_.steps)}};
+  Writer writer_;
   Readers readers_{options_.path, options_.vfs, &rows_read_};
-  Workers workers_{lock_file_, *options_.open.clock, options_.boot};
-  Watcher watcher_{readers_, lock_file_};
+  Workers workers_{lock_file_, *options_.open.clock,
+                   options_.boot.empty() ? boot_id() : options_.boot};
+  Watcher watcher_{readers_};
 };
 
 // Its lock file has the rights of a store that is there, as SQLite's files beside it have.
@@ -203,10 +261,8 @@ Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& asked) {
   std::error_code unresolved;
   const auto path = std::filesystem::weakly_canonical(asked.path, unresolved);
   if (!unresolved) options.path = std::filesystem::absolute(path, unresolved).string();
-  if (auto nothing = look_for_remains(options); !nothing) return forward(nothing);
-  if (auto there = check_place(options); !there) return forward(there);
   try {
-    if (auto ours = look_at_header(options); !ours) return forward(ours);
+    if (auto looked = look_at_files(options); !looked) return forward(looked);
     auto lock_file = LockFile::open(options.path + "-lock", rights_of(options.path));
     if (!lock_file) return forward(lock_file);
     make_private(options.path);

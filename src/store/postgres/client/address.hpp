@@ -9,9 +9,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -24,9 +24,12 @@ enum class Migrate {
   verify,     ///< Refuse to open a store that is not of this build's format.
 };
 
-/// One server of possibly several: the words that libpq connects by.
+/// What libpq connects by.
+using Settings = std::map<std::string, std::string>;
+
+/// One server of possibly several.
 struct Host {
-  std::vector<std::pair<std::string, std::string>> settings{};
+  Settings settings{};
 };
 
 struct Address {

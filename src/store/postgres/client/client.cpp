@@ -1,4 +1,4 @@
-// Where repetition begins and ends (attempts.hpp).
+// Where repetition begins and ends (error.hpp).
 
 #include "postgres/client/client.hpp"
 
@@ -16,14 +16,11 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/address.hpp"
-#include "postgres/client/attempts.hpp"
-#include "postgres/client/batch_form.hpp"
+#include "postgres/client/committer.hpp"
 #include "postgres/client/connection.hpp"
-#include "postgres/client/deadline.hpp"
 #include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/pool.hpp"
-#include "postgres/client/rows.hpp"
 
 namespace perdure::postgres {
 namespace {
@@ -77,11 +74,11 @@ Result<void> Client::write_all(std::span<const Statement> statements) {
   });
 }
 
-Result<std::string> Client::commit(const BatchForm& form, Sync sync) {
+Result<std::string> Client::commit(Commission what, Sync sync) {
   if (auto here = process_.check(); !here) return forward(here);
   const Sync allowed = options_.durability == Durability::process ? Sync::later : sync;
   try {
-    return committer_.commit(form, allowed);
+    return committer_.commit(std::move(what), allowed);
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::unavailable, "out of memory");
   }

@@ -17,19 +17,15 @@
 
 #include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/address.hpp"
-#include "postgres/client/attempts.hpp"
-#include "postgres/client/batch_form.hpp"
 #include "postgres/client/committer.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/pool.hpp"
-#include "postgres/client/rows.hpp"
 
 namespace perdure::postgres {
 
@@ -78,9 +74,9 @@ class Client {
   /// The same for several statements in one transaction.
   [[nodiscard]] Result<void> write_all(std::span<const Statement> statements);
 
-  /// Commits a batch, in a transaction that it may share with others (committer.hpp). Returns what the
-  /// store's function answered. Fails: as write.
-  [[nodiscard]] Result<std::string> commit(const BatchForm& form, Sync sync);
+  /// Runs a statement that may be repeated, in a transaction that it may share with others
+  /// (committer.hpp). Returns its one value. Fails: as write.
+  [[nodiscard]] Result<std::string> commit(Commission what, Sync sync);
 
   /// A connection for somebody who stays on it, such as one who listens. One try.
   /// Fails: `unavailable`; `unsupported`.

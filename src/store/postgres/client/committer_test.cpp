@@ -9,22 +9,17 @@
 #include <fmt/format.h>
 #include <future>
 #include <gtest/gtest.h>
-#include <span>
 #include <string>
-#include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "doubles/pg_proxy.hpp"
 #include "doubles/pg_script.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ownership.hpp"
 #include "postgres/client/address.hpp"
-#include "postgres/client/commission.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/pool.hpp"
@@ -34,40 +29,12 @@ namespace {
 
 constexpr Duration committer_wait = std::chrono::minutes(5);
 
-/// Notes a batch down, and answers with the length of its body, in 8 bytes. Those whose names begin with
-/// "all" may be in one statement; of these, the server wants those with "odd" in their names alone.
-class Act final : public Commission {
- public:
-  Act(std::string batch, std::string body)
-      : session_(SessionId::parse("ses_" + batch).value()),
-        batch_(std::move(batch)),
-        body_(std::move(body)) {}
-
-  [[nodiscard]] const SessionId& session() const override { return session_; }
-  [[nodiscard]] std::size_t bytes() const override { return body_.size(); }
-  [[nodiscard]] Prepared alone(bool /*is_repeated*/) const override {
-    return {"SELECT perdure.act($1, $2, $3)", Params::of(batch_, body_)};
-  }
-  [[nodiscard]] bool goes_with(const Commission& other) const override {
-    return batch_.starts_with("all") && act_of(other).batch_.starts_with("all");
-  }
-  [[nodiscard]] Prepared together(std::span<const Commission* const> all) const override {
-    std::vector<std::string_view> batches;
-    std::vector<std::string_view> bodies;
-    for (const Commission* one : all) {
-      batches.emplace_back(act_of(*one).batch_);
-      bodies.emplace_back(act_of(*one).body_);
-    }
-    return {"SELECT perdure.act_all($1, $2, $3)", Params::of(batches, bodies)};
-  }
-
- private:
-  static const Act& act_of(const Commission& one) { return dynamic_cast<const Act&>(one); }
-
-  SessionId session_;
-  std::string batch_;
-  std::string body_;
-};
+/// Notes a batch down, and answers with its name. Both must outlive it.
+Commission commission_to(const std::string& batch, const std::string& body = {}) {
+  return {.session = batch,
+          .sql = "SELECT perdure.act($1, $2, $3, $4)",
+          .params = Params::of(batch, body, false, false)};
+}
 
 std::uint16_t cluster_port() {
   return static_cast<std::uint16_t>(std::stoi(cluster().one("SHOW port")));
@@ -82,20 +49,12 @@ class CommitterTest : public testing::Test {
     cluster().execute(fmt::format(
         "CREATE SCHEMA {0}; CREATE SEQUENCE {0}.sent;"
         "CREATE TABLE {0}.did (batch text PRIMARY KEY, later boolean, tx bigint, nth bigint);"
-        "CREATE FUNCTION {0}.act(p_batch text, p_body text, p_later boolean) RETURNS bigint "
-        "LANGUAGE plpgsql AS $$BEGIN "
+        "CREATE FUNCTION {0}.act(p_batch text, p_body text, p_repeated boolean, p_later boolean) "
+        "RETURNS text LANGUAGE plpgsql AS $$BEGIN "
         "IF p_batch LIKE '%bad%' THEN RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = p_batch, "
         "DETAIL = ''; END IF; "
         "INSERT INTO {0}.did VALUES (p_batch, p_later, txid_current(), nextval('{0}.sent')) "
-        "ON CONFLICT DO NOTHING; RETURN length(p_body); END$$;"
-        "CREATE FUNCTION {0}.act_all(p_batches text[], p_bodies text[], p_later boolean) "
-        "RETURNS bytea LANGUAGE plpgsql AS $$DECLARE v_odd text; BEGIN "
-        "SELECT string_agg((i - 1)::text, ' ') INTO v_odd FROM unnest(p_batches) WITH ORDINALITY "
-        "b(batch, i) WHERE batch LIKE '%odd%'; "
-        "IF v_odd IS NOT NULL THEN RAISE EXCEPTION USING ERRCODE = 'PD010', DETAIL = v_odd; END "
-        "IF; "
-        "RETURN string_agg(int8send({0}.act(batch, body, p_later)), '' ORDER BY i) "
-        "FROM unnest(p_batches, p_bodies) WITH ORDINALITY b(batch, body, i); END$$",
+        "ON CONFLICT DO NOTHING; RETURN p_batch; END$$;",
         schema.name()));
   }
   ~CommitterTest() override { proxy.go_on(); }
@@ -105,7 +64,7 @@ class CommitterTest : public testing::Test {
   }
   Result<std::string> commit(const std::string& batch, Sync sync = Sync::now,
                              const std::string& body = {}) {
-    return committer.commit(Act(batch, body), sync);
+    return committer.commit(commission_to(batch, body), sync);
   }
   /// Begins a commit in a thread of its own, and waits until it is queued.
   Outcome begin(const std::string& batch, Sync sync = Sync::now, const std::string& body = {}) {
@@ -129,7 +88,7 @@ class CommitterTest : public testing::Test {
                                       proxy.port(), schema.name()))
                 .value(),
             counters};
-  Committer committer{pool, committer_wait, 1};
+  Committer committer{pool, committer_wait};
 };
 
 TEST_F(CommitterTest, ALoneCommitIsOneRoundTrip) {
@@ -192,51 +151,16 @@ TEST_F(CommitterTest, ManyRefusedOnesDoNotEither) {
   EXPECT_EQ(ask("count(*)"), "9");
 }
 
-TEST_F(CommitterTest, ThoseThatGoTogetherAreOneStatementAndEachHasItsOwnAnswer) {
+TEST_F(CommitterTest, EachHasItsOwnAnswer) {
   auto held = hold_one();
-  auto third = begin("all3", Sync::now, "xxx");
-  auto other = begin("b", Sync::now, "xxxxxxx");
-  auto first = begin("all1", Sync::now, "x");
-  auto second = begin("all2", Sync::now, "xx");
-  const auto before = proxy.counts();
+  auto third = begin("c");
+  auto first = begin("a");
+  auto second = begin("b");
   proxy.go_on();
-  EXPECT_TRUE(held.get());
-  EXPECT_EQ(first.get().value().back(), 1);
-  EXPECT_EQ(second.get().value().back(), 2);
-  EXPECT_EQ(third.get().value().back(), 3);
-  EXPECT_EQ(other.get().value().back(), 7);
-  EXPECT_EQ(proxy.counts().statements - before.statements, 2U);
-  EXPECT_EQ(ask("count(DISTINCT tx)"), "2");
-}
-
-TEST_F(CommitterTest, WhoIsWantedAloneIsSentAloneAndTheOthersTogether) {
-  auto held = hold_one();
-  std::vector<Outcome> all;
-  for (const auto* batch : {"all1", "all2odd", "all3", "all4odd", "all5"}) {
-    all.push_back(begin(batch));
-  }
-  proxy.go_on();
-  EXPECT_TRUE(held.get());
-  for (Outcome& one : all) EXPECT_TRUE(one.get());
-  EXPECT_EQ(ask("count(*)"), "6");
-  EXPECT_EQ(ask("count(DISTINCT tx)"), "4");
-  EXPECT_EQ(ask("count(DISTINCT tx) FILTER (WHERE batch LIKE 'all%' AND batch NOT LIKE '%odd')"),
-            "1");
-}
-
-TEST_F(CommitterTest, ANoToAStatementOfSeveralIsNotTakenForANoToEach) {
-  auto held = hold_one();
-  auto first = begin("all1");
-  auto bad = begin("all2bad");
-  auto last = begin("all3");
-  proxy.go_on();
-  EXPECT_TRUE(held.get());
-  EXPECT_TRUE(first.get());
-  EXPECT_TRUE(last.get());
-  const auto refused = bad.get();
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "all2bad");
-  EXPECT_EQ(ask("count(*)"), "3");
+  EXPECT_EQ(held.get().value(), "held");
+  EXPECT_EQ(first.get().value(), "a");
+  EXPECT_EQ(second.get().value(), "b");
+  EXPECT_EQ(third.get().value(), "c");
 }
 
 TEST_F(CommitterTest, AGroupWhoseConnectionIsCutHappensOnceWhereverThatIs) {
@@ -296,25 +220,6 @@ TEST_F(CommitterTest, AGroupHasAtMostSoManyMembers) {
   EXPECT_EQ(committer.transactions(), 3U);
 }
 
-TEST_F(CommitterTest, ManyDoNotWaitForTheGroupUnderWay) {
-  Committer wide(pool, committer_wait);
-  const auto begin_wide = [&](const std::string& batch) {
-    return std::async(std::launch::async,
-                      [&wide, batch] { return wide.commit(Act(batch, ""), Sync::now); });
-  };
-  proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "act("});
-  auto held = begin_wide("held");
-  EXPECT_TRUE(proxy.wait_for_plans());
-  std::vector<Outcome> others;
-  others.reserve(8);
-  for (int i = 0; i < 8; ++i) others.push_back(begin_wide(fmt::format("b{}", i)));
-  for (Outcome& one : others) EXPECT_TRUE(one.get());
-  EXPECT_EQ(held.wait_for(Duration(0)), std::future_status::timeout);
-  EXPECT_EQ(wide.transactions(), 1U);
-  proxy.go_on();
-  EXPECT_TRUE(held.get());
-}
-
 TEST_F(CommitterTest, OneThatWaitsForALockDoesNotHoldUpItsGroup) {
   PostgresSql other(cluster().address());
   other.execute(fmt::format("BEGIN; INSERT INTO {}.did VALUES ('a')", schema.name()));
@@ -338,8 +243,8 @@ TEST_F(CommitterTest, WhoCannotBeReachedIsUnavailableToAll) {
   std::vector<Outcome> all;
   all.reserve(4);
   for (int i = 0; i < 4; ++i) {
-    all.push_back(
-        std::async(std::launch::async, [&] { return hasty.commit(Act("a", ""), Sync::now); }));
+    all.push_back(std::async(std::launch::async,
+                             [&] { return hasty.commit(commission_to("a"), Sync::now); }));
   }
   for (Outcome& one : all) {
     const auto heard = one.get();

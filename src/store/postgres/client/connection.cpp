@@ -21,13 +21,11 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "postgres/client/address.hpp"
-#include "postgres/client/deadline.hpp"
 #include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/rows.hpp"
-#include "postgres/client/statements.hpp"
 
 namespace perdure::postgres {
 namespace {
@@ -37,6 +35,7 @@ constexpr std::size_t swollen_bytes = std::size_t{32} << 20;
 constexpr int binary = 1;
 // Between two steps of a pipeline libpq returns one null. More mean that it lost count.
 constexpr int nulls_max = 3;
+constexpr std::string_view written_schema = "perdure.";
 
 // $1 is the server's process by what libpq was told at the start, $2 is in milliseconds. Settings are
 // made only where they stay with us, which is where both are the same. A backend that waits for a
@@ -101,9 +100,66 @@ std::string_view field(const PGresult* result, int code) {
 
 }  // namespace
 
+std::string quoted_name(std::string_view identifier) {
+  std::string text = "\"";
+  for (const char letter : identifier) {
+    if (letter == '"') text += '"';
+    text += letter;
+  }
+  text += '"';
+  return text;
+}
+
+std::string in_schema(std::string_view sql, std::string_view schema) {
+  std::string text;
+  text.reserve(sql.size() + 64);
+  for (;;) {
+    const std::size_t at = sql.find(written_schema);
+    text += sql.substr(0, at);
+    if (at == std::string_view::npos) return text;
+    text += schema;
+    text += '.';
+    sql.remove_prefix(at + written_schema.size());
+  }
+}
+
+// The width of a value says which whole number it is.
+std::int64_t Rows::integer(int column) const {
+  const std::string_view bytes = text(column);
+  if (bytes.empty()) return 0;
+  // Widened with the sign of its first bit.
+  const bool is_negative = (static_cast<std::uint8_t>(bytes.front()) & 0x80) != 0;
+  std::uint64_t bits = is_negative ? ~std::uint64_t{0} : 0;
+  for (const char byte : bytes) bits = bits << 8 | static_cast<std::uint8_t>(byte);
+  return static_cast<std::int64_t>(bits);
+}
+
+Digest Rows::digest(int column) const {
+  Digest digest{};
+  const std::string_view bytes = text(column);
+  std::copy_n(bytes.begin(), std::min(bytes.size(), digest.size()), digest.begin());
+  return digest;
+}
+
+std::optional<Timestamp> Rows::optional_time(int column) const {
+  if (is_null(column)) return std::nullopt;
+  return time(column);
+}
+
+std::string_view Rows::text(int column) const {
+  return {PQgetvalue(result_.get(), row_, column),
+          static_cast<std::size_t>(PQgetlength(result_.get(), row_, column))};
+}
+
+std::vector<std::int64_t> Rows::integers() {
+  std::vector<std::int64_t> all;
+  while (next()) all.push_back(integer(0));
+  return all;
+}
+
 Connection::Connection(const Address& address, Deadline deadline, Counters& counters,
                        std::size_t first)
-    : counters_(counters), statements_(address.schema), patience_(deadline.left()) {
+    : counters_(counters), schema_(quoted_name(address.schema)), patience_(deadline.left()) {
   connect_to_any(address, deadline, first);
   ++counters_.connects;
 }
@@ -218,6 +274,12 @@ std::vector<Answer> Connection::pipeline(std::span<const Statement> statements) 
   return answers;
 }
 
+Connection::Known& Connection::know(std::string_view sql) {
+  if (const auto found = known_.find(sql); found != known_.end()) return found->second;
+  Known known{.sql = in_schema(sql, schema_), .name = "p" + std::to_string(known_.size())};
+  return known_.emplace(sql, std::move(known)).first->second;
+}
+
 // In one pipeline with its first execution, preparing costs no round trip. It also outlives a
 // transaction that fails later.
 void Connection::send(const Statement& statement) {
@@ -227,7 +289,7 @@ void Connection::send(const Statement& statement) {
   values_.resize(size);
   for (std::size_t i = 0; i < size; ++i) values_[i] = params.value(i);
 
-  Statements::Known& known = statements_.find(statement.sql);
+  Known& known = know(statement.sql);
   const bool is_new = !known.is_prepared && !known.is_sent;
   const bool is_named = !is_pooled_ && (is_new || known.types == params.types());
   PGconn* handle = handle_.get();
@@ -369,7 +431,7 @@ PgError Connection::refusal(const PGresult* result) {
 void Connection::execute(std::string_view script) {
   begin();
   PGconn* handle = handle_.get();
-  const std::string sql = in_schema(script, statements_.schema());
+  const std::string sql = in_schema(script, schema_);
   if (PQexitPipelineMode(handle) == 0 || PQsendQuery(handle, sql.c_str()) == 0) {
     lose(PQerrorMessage(handle));
   }

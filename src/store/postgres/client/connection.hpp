@@ -1,4 +1,4 @@
-// One connection to a server, always in libpq's pipeline mode.
+// One connection to a server, always in libpq's pipeline mode, and what comes back over it.
 //
 // A pipeline is some statements and one sync: one round trip and one transaction, which the server
 // opens and ends by itself. So there is no BEGIN here, and a connection is never idle in a
@@ -12,7 +12,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <libpq-fe.h>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,15 +23,67 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "postgres/client/address.hpp"
-#include "postgres/client/deadline.hpp"
 #include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/rows.hpp"
-#include "postgres/client/statements.hpp"
 
 namespace perdure::postgres {
+
+/// `"my schema"`, as an identifier of SQL.
+[[nodiscard]] std::string quoted_name(std::string_view identifier);
+
+/// `sql` with every `perdure.` replaced by `schema`, which is quoted already, and a dot. Plain
+/// replacement of text: nothing but names of the store may be written `perdure.` in SQL.
+[[nodiscard]] std::string in_schema(std::string_view sql, std::string_view schema);
+
+/// What a statement returned: all its rows, in memory, in binary form.
+/// Stands before its first row. Independent of the connection it came from; one thread at a time.
+/// Columns count from 0. A null reads as 0, false or empty; ask is_null() where that matters.
+class Rows {
+ public:
+  explicit Rows(PGresult* result) : result_(result) {}
+
+  /// Moves to the next row; false when there is none left.
+  bool next() { return ++row_ < PQntuples(result_.get()); }
+
+  /// Of a smallint, integer, bigint or boolean.
+  [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] std::uint64_t number(int column) const {
+    return static_cast<std::uint64_t>(integer(column));
+  }
+  [[nodiscard]] bool boolean(int column) const { return integer(column) != 0; }
+  /// Of a text or bytea. Valid while this lives, or what it was moved to.
+  [[nodiscard]] std::string_view text(int column) const;
+  [[nodiscard]] std::string string(int column) const { return std::string(text(column)); }
+  [[nodiscard]] bool is_null(int column) const {
+    return PQgetisnull(result_.get(), row_, column) != 0;
+  }
+  /// Zeros where the bytes end early.
+  [[nodiscard]] Digest digest(int column) const;
+  [[nodiscard]] Timestamp time(int column) const { return Timestamp(Duration(integer(column))); }
+  [[nodiscard]] std::optional<Timestamp> optional_time(int column) const;
+
+  /// For the connection, which reads how the statement ended.
+  [[nodiscard]] const PGresult* get() const { return result_.get(); }
+
+  /// Of each row that is left, its first column.
+  [[nodiscard]] std::vector<std::int64_t> integers();
+
+  /// All rows there are, wherever this stands.
+  [[nodiscard]] std::size_t count() const {
+    return static_cast<std::size_t>(PQntuples(result_.get()));
+  }
+
+ private:
+  struct Clearer {
+    void operator()(PGresult* result) const { PQclear(result); }
+  };
+
+  std::unique_ptr<PGresult, Clearer> result_;
+  int row_ = -1;
+};
 
 /// Of all connections of a store together.
 struct Counters {
@@ -99,14 +153,24 @@ class Connection {
     void operator()(PGconn* handle) const { PQfinish(handle); }
   };
 
+  /// A statement that this connection has met.
+  struct Known {
+    std::string sql{};         ///< In the schema of the store.
+    std::string name{};        ///< For the server.
+    std::vector<Oid> types{};  ///< Of the parameters it was prepared with.
+    bool is_prepared = false;
+    bool is_sent = false;  ///< In the pipeline under way.
+  };
+
   /// What was sent and will be answered: a preparation, or, with none, an execution.
   struct Step {
-    Statements::Known* prepares;
+    Known* prepares;
   };
 
   void connect_to_any(const Address& address, Deadline deadline, std::size_t first);
   void connect(const Host& host, Deadline deadline);
   void say_hello(Duration lock_wait);
+  [[nodiscard]] Known& know(std::string_view sql);
   void send(const Statement& statement);
   void flush();
   [[nodiscard]] std::vector<Answer> receive(std::size_t count);
@@ -122,7 +186,8 @@ class Connection {
   static void notice(void* self, const PGresult* result);
 
   Counters& counters_;
-  Statements statements_;
+  const std::string schema_;  ///< Quoted.
+  std::map<std::string, Known, std::less<>> known_;
   std::unique_ptr<PGconn, Closer> handle_;
   Duration patience_;
   std::size_t host_ = 0;

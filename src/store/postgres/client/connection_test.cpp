@@ -18,10 +18,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "postgres/client/address.hpp"
-#include "postgres/client/deadline.hpp"
 #include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/rows.hpp"
 
 namespace perdure::postgres {
 namespace {

@@ -1,4 +1,4 @@
-// What went wrong between us and the server.
+// What went wrong between us and the server, and how long it is tried again.
 //
 // Inside this backend a failing statement throws PgError; it is caught where the backend ends, in
 // Client and Committer, and becomes an Error there. Nothing else in Perdure sees it.
@@ -9,11 +9,15 @@
 
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 
 namespace perdure::postgres {
 
@@ -73,6 +77,61 @@ class PgError : public std::exception {
   Kind kind_;
   bool may_have_happened_;
   Words words_;
+};
+
+/// How long a server is still waited for. Always by the machine's own uptime, also where a store was
+/// given a clock: a test that owns the time does not own the network.
+class Deadline {
+ public:
+  /// Nothing here waits longer than a day, whatever it was told.
+  explicit Deadline(Duration wait)
+      : at_(system_clock().uptime() + std::clamp(wait, Duration(0), longest)) {}
+
+  [[nodiscard]] Duration left() const {
+    return std::max(at_ - system_clock().uptime(), Duration(0));
+  }
+  [[nodiscard]] bool is_over() const { return left() == Duration(0); }
+
+ private:
+  static constexpr Duration longest = std::chrono::hours(24);
+
+  Uptime at_;
+};
+
+/// One operation and its repetitions: when to try again, and what to say in the end.
+///
+/// Every write of this backend may be repeated: it carries an id by which the server knows what it
+/// did already. So a lost reply is no news to the caller, as long as there is time. Only when that is
+/// over does it matter whether any attempt may have happened.
+class Attempts {
+ public:
+  explicit Attempts(Duration patience) : deadline_(patience) {}
+
+  [[nodiscard]] const Deadline& deadline() const { return deadline_; }
+
+  /// An attempt failed. Nothing: it is time for another one, after a short pause that was taken
+  /// here. Otherwise what the caller is to be told: `commit_unknown` if any attempt may have
+  /// happened and none was answered.
+  [[nodiscard]] std::optional<Error> after(const PgError& error);
+
+  /// An attempt that was made for several operations at once failed.
+  void note(const PgError& error) { may_have_happened_ |= error.may_have_happened(); }
+  /// Any of them, although it failed.
+  [[nodiscard]] bool may_have_happened() const { return may_have_happened_; }
+  /// What says most about why it failed: a last try may just have run out of time.
+  [[nodiscard]] const PgError& reason(const PgError& last) const {
+    return last.sqlstate().empty() && said_ ? *said_ : last;
+  }
+  /// No more of it, whatever time is left.
+  [[nodiscard]] Error give_up(const PgError& error) const;
+
+ private:
+  void pause();
+
+  Deadline deadline_;
+  std::optional<PgError> said_;  ///< Last, by a server; or else about it.
+  int failed_ = 0;
+  bool may_have_happened_ = false;
 };
 
 }  // namespace perdure::postgres

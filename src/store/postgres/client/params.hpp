@@ -2,12 +2,11 @@
 //
 // Every whole number is a bigint, every Timestamp a bigint of milliseconds since 1970; SQL casts
 // where it wants less. Texts and bytes are not copied: they must stay until the statement was
-// answered. Arrays are one value on the wire, so their elements are copied, once.
-//
-// A temporary std::string is refused by the compiler, because it would be gone too soon.
+// answered. Temporary strings and arrays are copied, once.
 
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <libpq-fe.h>
@@ -40,12 +39,24 @@ enum class Type : Oid {
   smallint = 21,
   text = 25,
   record = 2249,
-  boolean_array = 1000,
   bytea_array = 1001,
-  smallint_array = 1005,
   text_array = 1009,
   bigint_array = 1016,
 };
+
+/// The type of our values as parameters, and so of a null of theirs.
+template <class T>
+inline constexpr Type type_of = Type::bigint;
+template <>
+inline constexpr Type type_of<bool> = Type::boolean;
+template <>
+inline constexpr Type type_of<std::string> = Type::text;
+template <>
+inline constexpr Type type_of<std::string_view> = Type::text;
+template <>
+inline constexpr Type type_of<BytesView> = Type::bytea;
+template <>
+inline constexpr Type type_of<Digest> = Type::bytea;
 
 class Params {
  public:
@@ -54,58 +65,55 @@ class Params {
   template <class... Args>
   [[nodiscard]] static Params of(Args&&... args) {
     Params params;
-    params.reserve(sizeof...(args));
     (params.add(std::forward<Args>(args)), ...);
     return params;
   }
-  void reserve(std::size_t count);
-  /// For what is copied.
-  void reserve_bytes(std::size_t bytes) { own_.reserve(bytes); }
 
   Params& add(std::int64_t value);
-  Params& add(std::uint64_t value) { return add(static_cast<std::int64_t>(value)); }
-  Params& add(std::uint32_t value) { return add(static_cast<std::int64_t>(value)); }
-  Params& add(int value) { return add(static_cast<std::int64_t>(value)); }
+  template <std::integral Number>
+  Params& add(Number value) {
+    return add(static_cast<std::int64_t>(value));
+  }
   Params& add(bool value);
   Params& add(std::int16_t value);
   Params& add(Timestamp time) { return add(std::int64_t{time.time_since_epoch().count()}); }
   Params& add(Duration time) { return add(std::int64_t{time.count()}); }
   Params& add(std::string_view text) { return add_view(Type::text, text); }
   Params& add(const char* text) { return add(std::string_view(text)); }
-  Params& add(const std::string& text) { return add(std::string_view(text)); }
-  Params& add(std::string&&) = delete;
+  Params& add(std::string&& text) { return add_copy(Type::text, text); }
   Params& add(BytesView value) { return add_view(Type::bytea, value.bytes); }
-  Params& add_copy(BytesView value);
   /// Copied: 32 bytes.
-  Params& add(const Digest& digest) { return add_copy(bytes_view(digest)); }
+  Params& add(const Digest& digest) { return add_copy(Type::bytea, bytes_view(digest).bytes); }
   Params& add_null(Type type);
-  /// The last value, a boolean, becomes this one.
-  void set_last(bool value) { own_.back() = value ? '\1' : '\0'; }
 
   /// Null if there is none, with the type that a value would have.
   template <class T>
   Params& add(const std::optional<T>& value) {
-    return value ? add(*value) : add_null(type_of(static_cast<const T*>(nullptr)));
+    return value ? add(*value) : add_null(type_of<T>);
   }
-  Params& add(std::optional<std::string>&&) = delete;
+  template <class T>
+  Params& add(std::optional<T>&& value) {
+    return value ? add(*std::move(value)) : add_null(type_of<T>);
+  }
 
-  Params& add(std::span<const std::int64_t> values);
-  Params& add(std::span<const std::uint64_t> values);
-  Params& add(std::span<const std::optional<std::int64_t>> values);
-  Params& add(std::span<const std::optional<std::uint64_t>> values);
-  Params& add(std::span<const std::int16_t> values);
-  Params& add(std::span<const std::string_view> values);
-  Params& add(std::span<const std::optional<std::string_view>> values);
-  Params& add(std::span<const BytesView> values);
-  Params& add(std::span<const std::optional<BytesView>> values);
-  Params& add(const std::vector<bool>& values);
-  /// One value of a type that we made ourselves: its fields in their order, each of its exact type.
-  Params& add_record(const Params& fields);
-  /// An array of those.
-  Params& add_records(std::span<const Params> records);
+  /// An array of whole numbers, texts or bytes, some of which may be null.
+  template <class T>
+  Params& add(std::span<const T> values) {
+    return add_array(type_of_each(static_cast<const T*>(nullptr)), values.size(), [&] {
+      for (const T& value : values) append(value);
+    });
+  }
   template <class T>
   Params& add(const std::vector<T>& values) {
     return add(std::span<const T>(values));
+  }
+  /// An array of a type that we made ourselves: of each its fields in their order, of its exact type.
+  Params& add_records(std::span<const Params> records);
+
+  /// The last two values, booleans, become these.
+  void set_last(bool before, bool last) {
+    own_[own_.size() - 2] = before ? '\1' : '\0';
+    own_.back() = last ? '\1' : '\0';
   }
 
   [[nodiscard]] int count() const { return static_cast<int>(types_.size()); }
@@ -117,18 +125,6 @@ class Params {
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
-  static constexpr Type type_of(const std::int64_t*) { return Type::bigint; }
-  static constexpr Type type_of(const std::uint64_t*) { return Type::bigint; }
-  static constexpr Type type_of(const std::uint32_t*) { return Type::bigint; }
-  static constexpr Type type_of(const int*) { return Type::bigint; }
-  static constexpr Type type_of(const bool*) { return Type::boolean; }
-  static constexpr Type type_of(const Timestamp*) { return Type::bigint; }
-  static constexpr Type type_of(const Duration*) { return Type::bigint; }
-  static constexpr Type type_of(const std::string_view*) { return Type::text; }
-  static constexpr Type type_of(const std::string*) { return Type::text; }
-  static constexpr Type type_of(const BytesView*) { return Type::bytea; }
-  static constexpr Type type_of(const Digest*) { return Type::bytea; }
-
   /// Where a value is: outside, or in `own_` from `offset`.
   struct Place {
     const char* outside;
@@ -136,14 +132,38 @@ class Params {
     bool is_null;
   };
 
+  template <class T>
+  static constexpr Type type_of_each(const T*) {
+    return type_of<T>;
+  }
+  template <class T>
+  static constexpr Type type_of_each(const std::optional<T>*) {
+    return type_of<T>;
+  }
+
   Params& add_view(Type type, std::string_view bytes);
+  Params& add_copy(Type type, std::string_view bytes);
   /// Whatever was written to `own_` from `offset` on is the next value.
   Params& add_own(Type type, std::size_t offset);
-  /// As the server reads a composite value; copied into `to`.
-  void append_record_to(std::string& to) const;
-  [[nodiscard]] std::size_t record_bytes() const;
+  template <class Write>
+  Params& add_array(Type element, std::size_t count, Write write) {
+    const std::size_t offset = own_.size();
+    append_array_head(element, count);
+    write();
+    return add_own(array_of(element), offset);
+  }
+  static Type array_of(Type element);
+  void append_array_head(Type element, std::size_t count);
+  /// One element: its length and its bytes.
+  void append(std::string_view bytes);
+  void append(BytesView value) { append(value.bytes); }
+  void append(std::int64_t value);
+  void append(std::uint64_t value) { append(static_cast<std::int64_t>(value)); }
   template <class T>
-  Params& add_array(Type type, Type element, std::span<const T> values);
+  void append(const std::optional<T>& value) {
+    value ? append(*value) : append_null();
+  }
+  void append_null();
 
   std::vector<Oid> types_;
   std::vector<int> lengths_;

@@ -14,7 +14,6 @@
 #include "perdure/core/time.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/connection.hpp"
-#include "postgres/client/deadline.hpp"
 #include "postgres/client/error.hpp"
 
 namespace perdure::postgres {
@@ -44,7 +43,7 @@ Pool::Loan Pool::borrow(Deadline deadline) {
     forget_one();
   }
   connection->set_patience(std::max(deadline.left(), address_.lock_wait + patience_beyond_locks));
-  return {*this, std::move(connection)};
+  return {connection.release(), Returner{this}};
 }
 
 std::unique_ptr<Connection> Pool::take_idle(Deadline deadline) {

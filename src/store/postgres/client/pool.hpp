@@ -2,7 +2,7 @@
 //
 // A connection that lay idle may have died meanwhile, by a restart of the server or a firewall. It
 // is looked at before it is lent, and a dead one is replaced without a word; what dies in use is
-// its user's to repeat (attempts.hpp).
+// its user's to repeat (error.hpp).
 
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "perdure/core/time.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/connection.hpp"
-#include "postgres/client/deadline.hpp"
+#include "postgres/client/error.hpp"
 
 namespace perdure::postgres {
 
@@ -24,24 +24,12 @@ namespace perdure::postgres {
 /// could wait for each other until their deadlines.
 class Pool {
  public:
-  /// A connection for as long as this lives.
-  class Loan {
-   public:
-    Loan(Pool& pool, std::unique_ptr<Connection> connection)
-        : pool_(&pool), connection_(std::move(connection)) {}
-    Loan(Loan&&) = default;
-    Loan& operator=(Loan&&) = delete;
-    ~Loan() {
-      if (connection_) pool_->take_back(std::move(connection_));
-    }
-
-    [[nodiscard]] Connection& operator*() const { return *connection_; }
-    [[nodiscard]] Connection* operator->() const { return connection_.get(); }
-
-   private:
-    Pool* pool_;
-    std::unique_ptr<Connection> connection_;
+  struct Returner {
+    Pool* pool;
+    void operator()(Connection* lent) const { pool->take_back(std::unique_ptr<Connection>(lent)); }
   };
+  /// A connection for as long as this lives.
+  using Loan = std::unique_ptr<Connection, Returner>;
 
   /// `counters` must outlive it.
   Pool(Address address, Counters& counters);

@@ -19,7 +19,6 @@
 #include "perdure/core/time.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/connection.hpp"
-#include "postgres/client/deadline.hpp"
 #include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
 

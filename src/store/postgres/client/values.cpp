@@ -1,7 +1,10 @@
-// Columns are read by number, in the order of the select texts in the header.
+// Columns are read by number, in the order of the select texts in the header. The names of those in JSON
+// are those of sql/sessions.sql and sql/commit.sql.
 
 #include "postgres/client/values.hpp"
 
+#include <cstdint>
+#include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,12 +12,13 @@
 
 #include "core/api/text.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
+#include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/process.hpp"
-#include "postgres/client/rows.hpp"
 #include "rules/moves.hpp"
 #include "rules/stored_rows.hpp"
 
@@ -36,7 +40,6 @@ std::optional<Holder> read_holder(const Rows& rows, int column) {
 
 SessionSummary read_session(const Rows& rows) {
   SessionSummary session = rules::read_summary(rows);
-  session.restored = rows.boolean(23);
   session.holder = read_holder(rows, 24);
   session.moved_to = rules::moved_from(rows.text(32)).to.place;
   return session;
@@ -73,10 +76,48 @@ std::string_view searchable(std::string_view name) { return is_storable(name) ? 
 
 BodyColumns columns_of(const Body& body) {
   const std::string_view bytes = body.bytes();
-  const bool is_text =
-      body.codec() != Codec::bytes && is_utf8(bytes) && bytes.find('\0') == std::string_view::npos;
-  if (is_text) return {.body = bytes, .bytes = {}};
+  if (body.codec() != Codec::bytes && is_storable(bytes)) return {.body = bytes, .bytes = {}};
   return {.body = {}, .bytes = BytesView{bytes}};
+}
+
+std::int64_t kind_of(Point point) {
+  if (point.kind() == Point::Kind::head) return 0;
+  return point.kind() == Point::Kind::version ? 1 : 2;
+}
+
+JsonRow& JsonRow::add(const char* name, BytesView bytes) {
+  std::string hex;
+  for (const unsigned char byte : bytes.bytes) hex += fmt::format("{:02x}", byte);
+  return add(name, Json(std::move(hex)));
+}
+
+void add_to(JsonRow& row, const Annotation& annotation) {
+  row.add("title", annotation.title).add("opening", annotation.opening);
+  if (annotation.tags) row.add("tags", rules::tags_text(*annotation.tags));
+  row.add("metadata", annotation.metadata);
+}
+
+Json session_row(const NewSession& session, const std::string& nonce) {
+  JsonRow row;
+  row.add("nonce", nonce)
+      .add("id", session.id.text())
+      .add("status", to_string(session.status))
+      .add("wait_reason", session.wait_reason)
+      .add("wake_at", session.wake_at);
+  add_to(row, session.annotation);
+  if (session.origin) {
+    row.add("origin", session.origin->session.text())
+        .add("origin_kind", kind_of(session.origin->at))
+        .add("origin_number", session.origin->at.number())
+        .add("lineage", session.origin->lineage == Lineage::child ? "child" : "fork");
+  }
+  return std::move(row).json();
+}
+
+std::string call_of(std::string_view function, int count) {
+  std::string text = fmt::format("SELECT * FROM perdure.{}(", function);
+  for (int i = 1; i <= count; ++i) text += fmt::format("{}${}", i == 1 ? "" : ", ", i);
+  return text + ")";
 }
 
 std::string sql(std::string_view select, std::string_view tail) {

@@ -23,8 +23,6 @@
 #include "postgres/client/connection.hpp"
 #include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/rows.hpp"
-#include "postgres/client/statements.hpp"
 
 namespace perdure::postgres {
 namespace {

@@ -16,7 +16,6 @@
 #include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/rows.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 
@@ -69,8 +68,7 @@ Result<BlobRef> PostgresRoles::put(std::string_view bytes) {
   }
   const BlobRef ref{.digest = sha256(bytes), .size = bytes.size()};
   const bool synced = access_.is_synced(Sync::now);
-  auto touched = access_.write("SELECT perdure.touch_blob($1, $2, $3, $4)",
-                               Params::of(access_.now(), synced, ref.digest, sendable(ref.size)));
+  auto touched = access_.call("touch_blob", access_.now(), synced, ref.digest, sendable(ref.size));
   if (!touched) return forward(touched);
   if (touched->next() && touched->boolean(0)) return ref;
   std::vector<Params> params;

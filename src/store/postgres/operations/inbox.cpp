@@ -12,7 +12,6 @@
 #include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/rows.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"
@@ -24,15 +23,11 @@ Result<void> PostgresRoles::post(const NewInboxMessage& message) {
   if (auto checked = rules::check(message); !checked) return checked;
   const BodyColumns columns = columns_of(message.body);
   const auto ref = message.body.blob();
-  Params params = Params::of(
-      access_.now(), access_.is_synced(Sync::now), message.session.text(), message.id.text(),
-      message.kind, static_cast<std::int64_t>(message.body.codec()), columns.body, columns.bytes);
-  params.add(ref ? std::optional(ref->digest) : std::nullopt);
-  params.add(ref ? std::optional(sendable(ref->size)) : std::nullopt);
-  auto posted =
-      access_.write("SELECT perdure.post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)", params);
-  if (!posted) return forward(posted);
-  return {};
+  return without_rows(access_.call("post", access_.now(), access_.is_synced(Sync::now),
+                                   message.session.text(), message.id.text(), message.kind,
+                                   static_cast<std::int64_t>(message.body.codec()), columns.body,
+                                   columns.bytes, ref ? std::optional(ref->digest) : std::nullopt,
+                                   ref ? std::optional(sendable(ref->size)) : std::nullopt));
 }
 
 Result<std::vector<InboxMessage>> PostgresRoles::list(const SessionId& session, std::size_t limit) {

@@ -19,14 +19,12 @@
 #include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
-#include "postgres/client/rows.hpp"
-#include "postgres/client/session_row.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"
-#include "rules/match.hpp"
-#include "rules/soundness.hpp"
+#include "rules/queries.hpp"
 #include "rules/stored_rows.hpp"
+#include "rules/stored_session.hpp"
 
 namespace perdure::postgres {
 namespace {

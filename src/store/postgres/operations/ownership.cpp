@@ -19,18 +19,12 @@
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/process.hpp"
-#include "postgres/client/rows.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"
 
 namespace perdure::postgres {
 namespace {
-
-Result<void> without_rows(Result<Rows> done) {
-  if (!done) return forward(done);
-  return {};
-}
 
 // Those of this machine whose processes ended without a word.
 Result<std::vector<std::int64_t>> find_gone(Client& client) {
@@ -55,19 +49,16 @@ void PostgresRoles::end_workers() {
   std::vector<std::string_view> workers;
   workers.reserve(own_.size());
   for (const WorkerId& worker : own_) workers.push_back(worker.text());
-  [[maybe_unused]] const auto told =
-      access_.write("SELECT perdure.end_workers($1)", Params::of(workers));
+  [[maybe_unused]] const auto told = access_.call("end_workers", workers);
 }
 
 Result<void> PostgresRoles::enroll(const NewWorker& worker) {
   if (auto checked = rules::check(worker); !checked) return checked;
   auto gone = find_gone(access_.client);
   if (!gone) return forward(gone);
-  const std::string nonce = mint<BatchTag>(access_.ids).text();
-  const std::string process = own_process();
-  auto enrolled = access_.write("SELECT perdure.enroll($1, $2, $3, $4, $5, $6, $7, $8)",
-                                Params::of(access_.uptime(), nonce, worker.id.text(), worker.host,
-                                           worker.pid, process, worker.lease_time, *gone));
+  auto enrolled =
+      access_.call("enroll", access_.uptime(), mint<BatchTag>(access_.ids).text(), worker.id.text(),
+                   worker.host, worker.pid, own_process(), worker.lease_time, *gone);
   if (!enrolled) return forward(enrolled);
   const std::scoped_lock lock(mutex_);
   own_.insert(worker.id);
@@ -84,15 +75,14 @@ Result<void> PostgresRoles::renew(const WorkerId& worker) {
     const std::scoped_lock lock(mutex_);
     if (!own_.contains(worker)) return lost();
   }
-  auto renewed =
-      access_.write("SELECT perdure.renew($1, $2)", Params::of(access_.uptime(), worker.text()));
+  auto renewed = access_.call("renew", access_.uptime(), worker.text());
   if (!renewed) return forward(renewed);
   if (!renewed->next() || !renewed->boolean(0)) return lost();
   return {};
 }
 
 Result<void> PostgresRoles::retire(const WorkerId& worker) {
-  auto retired = access_.write("SELECT perdure.retire($1)", Params::of(worker.text()));
+  auto retired = access_.call("retire", worker.text());
   if (!retired) return forward(retired);
   const std::scoped_lock lock(mutex_);
   own_.erase(worker);
@@ -122,9 +112,8 @@ Result<Fence> PostgresRoles::take(Ask ask) {
 
 Result<Lease> PostgresRoles::acquire(const SessionId& session, const WorkerId& worker, Sync sync) {
   auto fence = take([&](const std::optional<std::string>& gone) {
-    return access_.write("SELECT perdure.acquire($1, $2, $3, $4, $5, $6)",
-                         Params::of(access_.now(), access_.uptime(), access_.is_synced(sync),
-                                    session.text(), worker.text(), gone));
+    return access_.call("acquire", access_.now(), access_.uptime(), access_.is_synced(sync),
+                        session.text(), worker.text(), gone);
   });
   if (!fence) return forward(fence);
   return Lease{.session = session, .worker = worker, .fence = *fence};
@@ -132,17 +121,15 @@ Result<Lease> PostgresRoles::acquire(const SessionId& session, const WorkerId& w
 
 Result<void> PostgresRoles::release(const Lease& lease) {
   return without_rows(
-      access_.write("SELECT perdure.release($1, $2, $3)",
-                    Params::of(lease.session.text(), lease.worker.text(), sendable(lease.fence))));
+      access_.call("release", lease.session.text(), lease.worker.text(), sendable(lease.fence)));
 }
 
 Result<ResourceLease> PostgresRoles::acquire_resource(const std::string& name,
                                                       const WorkerId& worker) {
   if (auto checked = rules::check_resource(name); !checked) return forward(checked);
   auto fence = take([&](const std::optional<std::string>& gone) {
-    return access_.write("SELECT perdure.acquire_resource($1, $2, $3, $4, $5, $6)",
-                         Params::of(access_.now(), access_.uptime(), access_.is_synced(Sync::now),
-                                    name, worker.text(), gone));
+    return access_.call("acquire_resource", access_.now(), access_.uptime(),
+                        access_.is_synced(Sync::now), name, worker.text(), gone);
   });
   if (!fence) return forward(fence);
   return ResourceLease{.name = name, .worker = worker, .fence = *fence};
@@ -150,8 +137,7 @@ Result<ResourceLease> PostgresRoles::acquire_resource(const std::string& name,
 
 Result<void> PostgresRoles::release_resource(const ResourceLease& lease) {
   return without_rows(
-      access_.write("SELECT perdure.release_resource($1, $2, $3)",
-                    Params::of(lease.name, lease.worker.text(), sendable(lease.fence))));
+      access_.call("release_resource", lease.name, lease.worker.text(), sendable(lease.fence)));
 }
 
 Result<std::optional<Holder>> PostgresRoles::find_resource(const std::string& name) {

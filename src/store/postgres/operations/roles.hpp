@@ -2,16 +2,23 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "postgres/client/client.hpp"
+#include "postgres/client/committer.hpp"
+#include "postgres/client/connection.hpp"
+#include "postgres/client/params.hpp"
+#include "postgres/client/values.hpp"
 #include "postgres/client/watcher.hpp"
 #include "rules/whole_store.hpp"
 #include "store/api/transfer.hpp"
@@ -34,19 +41,41 @@ struct Access {
   [[nodiscard]] std::optional<std::int64_t> uptime() const {
     return clock == nullptr ? std::nullopt : std::optional(clock->uptime().count());
   }
-  [[nodiscard]] bool is_synced(Sync sync) const;
+  [[nodiscard]] bool is_synced(Sync sync) const {
+    return sync == Sync::now && durability == Durability::full;
+  }
 
-  /// One repeatable statement, and word of it to whoever waits.
-  Result<Rows> write(std::string_view sql, const Params& params) const;
+  /// Calls one of our functions, which may be repeated, in a transaction of its own.
+  template <class... Args>
+  Result<Rows> call(std::string_view function, Args&&... args) const {
+    const Params params = Params::of(std::forward<Args>(args)...);
+    return write(call_of(function, params.count()), params);
+  }
+
+  /// One repeatable statement, and word of it to those who wait.
+  Result<Rows> write(std::string_view sql, const Params& params) const {
+    auto rows = client.write(sql, params);
+    if (rows) watcher.note_write();
+    return rows;
+  }
 };
+
+/// A batch as perdure.commit takes it. Points into the lease and the batch. `first_row`: of the session, if
+/// the batch is its first.
+[[nodiscard]] Commission commission_of(const Access& access, const Lease& lease, const Batch& batch,
+                                       std::optional<std::string> first_row = {});
+
+/// Of a statement whose rows say nothing.
+[[nodiscard]] inline Result<void> without_rows(Result<Rows> done) {
+  if (!done) return forward(done);
+  return {};
+}
 
 class PostgresTransfer final : public Transfer {
  public:
   explicit PostgresTransfer(Access access) : access_(access) {}
-  Result<std::vector<OwnerNumber>> find_owners(const std::vector<SessionId>& sessions) override;
   Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
   Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
-  Result<void> release(const Arrival& arrival) override;
   Result<void> discard(const Arrival& arrival) override;
   Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
                           const std::vector<SessionVersion>& sessions) override;
@@ -64,6 +93,10 @@ struct PostgresParts {
 class PostgresRoles : protected PostgresParts, public rules::WholeStore {
  protected:
   explicit PostgresRoles(Access access) : PostgresParts{access}, WholeStore(transfer_) {}
+
+  Result<Receipt> commit(const Lease& lease, const Batch& batch) override;
+  Result<Created> create(const NewSession& session, const WorkerId& worker,
+                         const Batch& first) override;
 
   Result<SessionSummary> create(const NewSession& session) override;
   Result<SessionSummary> read(const SessionId& id) override;
@@ -108,14 +141,19 @@ class PostgresRoles : protected PostgresParts, public rules::WholeStore {
   Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
   Result<Freed> vacuum(const Progress& progress) override;
 
+  /// That wrote something.
+  [[nodiscard]] std::uint64_t commits() const { return commits_; }
   /// Ends the workers that this store object enrolled, while the client can still be used.
   void end_workers();
 
  private:
+  Result<Receipt> commit_as(const Lease& lease, const Batch& batch,
+                            std::optional<std::string> first_row);
   template <class Ask>
   Result<Fence> take(Ask ask);
   [[nodiscard]] bool is_gone(const std::string& worker);
 
+  std::atomic<std::uint64_t> commits_ = 0;
   std::mutex mutex_;
   std::set<WorkerId> own_;  ///< Enrolled by this store object.
 };

@@ -19,13 +19,10 @@
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/process.hpp"
-#include "postgres/client/rows.hpp"
-#include "postgres/client/session_row.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"
-#include "rules/cursor.hpp"
-#include "rules/match.hpp"
+#include "rules/queries.hpp"
 #include "rules/stored_rows.hpp"
 
 namespace perdure::postgres {
@@ -76,13 +73,8 @@ bool fill_page(SessionPage& page, Rows& rows, const SessionQuery& query,
 
 Result<SessionSummary> PostgresRoles::create(const NewSession& session) {
   if (auto checked = rules::check(session); !checked) return forward(checked);
-  const SessionRow row(session, mint<BatchTag>(access_.ids).text());
-  Params params = Params::of(access_.now(), access_.is_synced(Sync::now));
-  row.add_to(params);
-  auto made = access_.write(
-      "SELECT perdure.create_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
-      "$15)",
-      params);
+  auto made = access_.call("create_session", access_.now(), access_.is_synced(Sync::now),
+                           session_row(session, mint<BatchTag>(access_.ids).text()).text());
   if (!made) return forward(made);
   return read(session.id);
 }
@@ -148,9 +140,8 @@ Result<SessionSummary> PostgresRoles::annotate(const SessionId& id, const Annota
   if (auto checked = rules::check(part); !checked) return forward(checked);
   std::optional<std::string> tags;
   if (part.tags) tags = rules::tags_text(*part.tags);
-  auto done = access_.write("SELECT perdure.annotate($1, $2, $3, $4, $5, $6, $7)",
-                            Params::of(access_.now(), access_.is_synced(Sync::now), id.text(),
-                                       part.title, part.opening, tags, part.metadata));
+  auto done = access_.call("annotate", access_.now(), access_.is_synced(Sync::now), id.text(),
+                           part.title, part.opening, tags, part.metadata);
   if (!done) return forward(done);
   return read(id);
 }

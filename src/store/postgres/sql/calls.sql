@@ -50,42 +50,45 @@ BEGIN
                      perdure.call_name(v_session, c.position), v_state);
 END $$;
 
--- Writes a call down: 0; starts an attempt: 1; says what became of it: 2. Returns by how much the
--- number of calls in doubt changed.
+-- Writes a call down, starts an attempt, or says what became of it (change_row in
+-- operations/commit.cpp). `other`: the entry of the arguments, or of the result. Returns by how much
+-- the number of calls in doubt changed.
 CREATE FUNCTION perdure.apply_call(
   p_num bigint, p_session text, p_segment bigint, p_fence bigint, p_first bigint, p_head bigint,
-  p_at bigint, p_op bigint, p_call bigint, p_other bigint, p_tool text, p_provider_id bytea,
-  p_effect text, p_key bytea, p_state text, p_deadline bigint, p_who text, p_why text) RETURNS bigint
+  p_at bigint, p_change jsonb) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
   c perdure.call;
+  v_call CONSTANT bigint := (p_change ->> 'call')::bigint;
+  v_other CONSTANT bigint := (p_change ->> 'other')::bigint;
+  v_to CONSTANT text := p_change ->> 'to';
   v_key bytea;
-  v_to text := CASE p_op WHEN 1 THEN 'dispatched' ELSE p_state END;
 BEGIN
-  IF p_op = 0 THEN
-    IF p_call < p_first OR p_call > p_head THEN
+  IF v_to = 'intended' THEN
+    IF v_call < p_first OR v_call > p_head THEN
       RAISE EXCEPTION USING ERRCODE = 'PD005', MESSAGE = format(
-        'the intent of a call must be an entry of its batch; %s is not', p_call);
+        'the intent of a call must be an entry of its batch; %s is not', v_call);
     END IF;
-    IF p_other < p_first OR p_other > p_head THEN
-      PERFORM perdure.require_on_line(p_segment, p_head, p_other, 'arguments');
+    IF v_other < p_first OR v_other > p_head THEN
+      PERFORM perdure.require_on_line(p_segment, p_head, v_other, 'arguments');
     END IF;
     INSERT INTO perdure.call (session, position, args, tool, provider_id, effect, key, state,
         attempts, failures, fence, segment, intended_at, who, why)
-      VALUES (p_num, p_call, p_other, p_tool, p_provider_id, p_effect, p_key, 'intended', 0, 0, 0,
-        p_segment, p_at, '', '')
+      VALUES (p_num, v_call, v_other, p_change ->> 'tool', decode(p_change ->> 'provider_id', 'hex'),
+        p_change ->> 'effect', decode(p_change ->> 'key', 'hex'), 'intended', 0, 0, 0, p_segment,
+        p_at, '', '')
       ON CONFLICT (session, position) DO NOTHING;
     IF NOT FOUND THEN
-      RAISE EXCEPTION USING ERRCODE = 'PD004', DETAIL = perdure.call_name(p_session, p_call),
-        MESSAGE = format('call %s exists already', perdure.call_name(p_session, p_call));
+      RAISE EXCEPTION USING ERRCODE = 'PD004', DETAIL = perdure.call_name(p_session, v_call),
+        MESSAGE = format('call %s exists already', perdure.call_name(p_session, v_call));
     END IF;
     RETURN 0;
   END IF;
 
-  SELECT * INTO c FROM perdure.call WHERE session = p_num AND position = p_call;
+  SELECT * INTO c FROM perdure.call WHERE session = p_num AND position = v_call;
   IF NOT FOUND THEN
-    RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = perdure.call_name(p_session, p_call),
-      MESSAGE = format('there is no call %s', perdure.call_name(p_session, p_call));
+    RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = perdure.call_name(p_session, v_call),
+      MESSAGE = format('there is no call %s', perdure.call_name(p_session, v_call));
   END IF;
   IF NOT (CASE c.state
       WHEN 'intended' THEN v_to IN ('dispatched', 'denied', 'cancelled')
@@ -93,29 +96,29 @@ BEGIN
       WHEN 'failed' THEN v_to = 'dispatched'
       WHEN 'in_doubt' THEN v_to IN ('succeeded', 'failed', 'abandoned', 'dispatched')
       ELSE false END) THEN
-    RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = perdure.call_name(p_session, p_call),
+    RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = perdure.call_name(p_session, v_call),
       MESSAGE = format('call %s is %s and cannot become %s',
-                       perdure.call_name(p_session, p_call), c.state, v_to);
+                       perdure.call_name(p_session, v_call), c.state, v_to);
   END IF;
-  IF p_op = 1 THEN
+  IF v_to = 'dispatched' THEN
     v_key := coalesce(c.claimed, c.key);
     IF v_key IS NOT NULL THEN
-      PERFORM perdure.claim_key(v_key, p_num, p_session, p_call);
+      PERFORM perdure.claim_key(v_key, p_num, p_session, v_call);
     END IF;
-    UPDATE perdure.call SET state = 'dispatched', key = v_key, claimed = NULL, attempts = attempts + 1, fence = p_fence,
-        dispatched_at = p_at, deadline = p_deadline, settled_at = NULL, result = NULL, who = '',
-        why = ''
-      WHERE session = p_num AND position = p_call;
+    UPDATE perdure.call SET state = v_to, key = v_key, claimed = NULL, attempts = attempts + 1,
+        fence = p_fence, dispatched_at = p_at, deadline = (p_change ->> 'deadline')::bigint,
+        settled_at = NULL, result = NULL, who = '', why = ''
+      WHERE session = p_num AND position = v_call;
   ELSE
-    IF p_other IS NOT NULL AND (p_other < p_first OR p_other > p_head) THEN
-      PERFORM perdure.require_on_line(p_segment, p_head, p_other, 'result');
+    IF v_other IS NOT NULL AND (v_other < p_first OR v_other > p_head) THEN
+      PERFORM perdure.require_on_line(p_segment, p_head, v_other, 'result');
     END IF;
     UPDATE perdure.call SET state = v_to, failures = failures + (v_to = 'failed')::int,
-        settled_at = p_at, result = p_other, who = p_who, why = p_why
-      WHERE session = p_num AND position = p_call;
+        settled_at = p_at, result = v_other, who = p_change ->> 'who', why = p_change ->> 'why'
+      WHERE session = p_num AND position = v_call;
     -- Nothing happened: the key is free again.
     IF v_to = 'failed' AND c.key IS NOT NULL THEN
-      DELETE FROM perdure.claim WHERE key = c.key AND holder = p_num AND position = p_call;
+      DELETE FROM perdure.claim WHERE key = c.key AND holder = p_num AND position = v_call;
     END IF;
   END IF;
   RETURN (v_to = 'in_doubt')::int - (c.state = 'in_doubt')::int;

@@ -109,48 +109,42 @@ END $$;
 
 -- What a batch does beside adding entries and naming a position.
 CREATE FUNCTION perdure.apply_rest(
-  p_rest perdure.rest, p_num bigint, p_session text, p_segment bigint, p_fence bigint, p_first bigint,
+  p_rest jsonb, p_num bigint, p_session text, p_segment bigint, p_fence bigint, p_first bigint,
   p_head bigint, p_at bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   v_attention bigint := 0;
   v_message text;
-  v_child jsonb;
+  v_one jsonb;
 BEGIN
-  IF p_rest.blobs IS NOT NULL THEN
-    PERFORM perdure.require_blobs(p_rest.blobs, p_rest.blob_sizes);
+  IF p_rest ? 'blobs' THEN
+    PERFORM perdure.require_blobs(array_agg(decode(b ->> 'hash', 'hex')),
+                                  array_agg((b ->> 'size')::bigint))
+      FROM jsonb_array_elements(p_rest -> 'blobs') b;
   END IF;
-  IF p_rest.op IS NOT NULL THEN
-    FOR i IN 1 .. cardinality(p_rest.op) LOOP
-      v_attention := v_attention + perdure.apply_call(
-        p_num, p_session, p_segment, p_fence, p_first, p_head, p_at, p_rest.op[i], p_rest.call[i],
-        p_rest.other[i], p_rest.tool[i], p_rest.provider_id[i], p_rest.effect[i], p_rest.key[i],
-        p_rest.state[i], p_rest.deadline[i], p_rest.who[i], p_rest.why[i]);
-    END LOOP;
-    IF v_attention <> 0 THEN
-      UPDATE perdure.session x SET attention = x.attention + v_attention WHERE x.num = p_num;
+  FOR v_one IN SELECT * FROM jsonb_array_elements(p_rest -> 'calls') LOOP
+    v_attention := v_attention + perdure.apply_call(
+      p_num, p_session, p_segment, p_fence, p_first, p_head, p_at, v_one);
+  END LOOP;
+  IF v_attention <> 0 THEN
+    UPDATE perdure.session x SET attention = x.attention + v_attention WHERE x.num = p_num;
+  END IF;
+  FOR v_message IN SELECT * FROM jsonb_array_elements_text(p_rest -> 'consumed') LOOP
+    UPDATE perdure.message m SET consumed = true, body = NULL, bytes = NULL
+      WHERE m.session = p_num AND m.id = v_message AND NOT m.consumed;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = v_message, MESSAGE = format(
+        'message %s is not waiting in the inbox: it was consumed before or never posted',
+        v_message);
     END IF;
+  END LOOP;
+  IF p_rest ?| ARRAY['title', 'opening', 'tags', 'metadata'] THEN
+    PERFORM perdure.update_annotation(p_num, p_rest ->> 'title', p_rest ->> 'opening',
+                                      p_rest ->> 'tags', p_rest ->> 'metadata');
   END IF;
-  IF p_rest.consumed IS NOT NULL THEN
-    FOREACH v_message IN ARRAY p_rest.consumed LOOP
-      UPDATE perdure.message m SET consumed = true, body = NULL, bytes = NULL
-        WHERE m.session = p_num AND m.id = v_message AND NOT m.consumed;
-      IF NOT FOUND THEN
-        RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = v_message, MESSAGE = format(
-          'message %s is not waiting in the inbox: it was consumed before or never posted',
-          v_message);
-      END IF;
-    END LOOP;
-  END IF;
-  IF coalesce(p_rest.title, p_rest.opening, p_rest.tags, p_rest.metadata) IS NOT NULL THEN
-    PERFORM perdure.update_annotation(p_num, p_rest.title, p_rest.opening, p_rest.tags,
-                                      p_rest.metadata);
-  END IF;
-  IF p_rest.children IS NOT NULL THEN
-    FOR v_child IN SELECT * FROM jsonb_array_elements(p_rest.children::jsonb) LOOP
-      PERFORM perdure.make_session_of(p_at, v_child);
-    END LOOP;
-  END IF;
+  FOR v_one IN SELECT * FROM jsonb_array_elements(p_rest -> 'children') LOOP
+    PERFORM perdure.make_session(p_at, v_one);
+  END LOOP;
 END $$;
 
 -- One batch, whatever is in it. Every statement in here is paid for by every commit, and in each the
@@ -172,14 +166,17 @@ CREATE FUNCTION perdure.commit(
   p_seal text,
   k_reason text, k_label text, k_metadata text,
   s_status text, s_wait_reason text, s_wake_at bigint,
-  p_rest perdure.rest) RETURNS bytea
+  -- What few batches have (rest_of in operations/commit.cpp).
+  p_rest jsonb,
+  -- Of a batch that is the first of its session: how to make that.
+  p_uptime bigint, p_first_row jsonb) RETURNS bytea
 LANGUAGE plpgsql AS $$
 DECLARE
   v_count bigint := cardinality(p_entries);
   v_is_examined boolean := p_examine;
   -- Whether it intends or dispatches a call, or creates a session.
-  v_begins boolean := coalesce(p_rest.children IS NOT NULL OR p_rest.op && ARRAY[0, 1]::smallint[],
-                               false);
+  v_begins boolean := coalesce(p_rest ? 'children' OR p_rest @?
+    '$.calls[*] ? (@.to == "intended" || @.to == "dispatched")', false);
   v_at bigint;
   v_begun bigint;
   -- Of the session, after the commit.
@@ -201,13 +198,17 @@ BEGIN
   IF NOT p_sync OR current_setting('synchronous_commit') = 'off' THEN
     PERFORM perdure.set_sync(p_sync);
   END IF;
+  IF p_first_row IS NOT NULL THEN
+    PERFORM perdure.begin_session(p_now, p_uptime, p_worker, p_first_row);
+  END IF;
   LOOP
     IF v_is_examined THEN
       v_answer := perdure.examine_commit(p_session, p_worker, p_fence, p_batch, p_head, v_count,
                                          p_sync, v_begins, s_status);
       IF v_answer IS NOT NULL THEN RETURN v_answer; END IF;
-      IF p_rest.branch_kind IS NOT NULL THEN
-        PERFORM perdure.branch(p_session, p_rest.branch_kind, p_rest.branch_number);
+      IF p_rest ? 'branch_kind' THEN
+        PERFORM perdure.branch(p_session, (p_rest ->> 'branch_kind')::bigint,
+                               (p_rest ->> 'branch_number')::bigint);
       END IF;
     END IF;
     v_at := coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
@@ -254,7 +255,7 @@ BEGIN
       VALUES (v_num, v_version, v_segment, v_head, v_at, k_reason, k_label, k_metadata, v_turns,
         v_steps, v_tokens_in, v_tokens_out, v_cost);
   END IF;
-  IF NOT (p_rest IS NULL) THEN
+  IF p_rest IS NOT NULL THEN
     PERFORM perdure.apply_rest(p_rest, v_num, p_session, v_segment, p_fence, v_first, v_head, v_at);
   END IF;
   IF s_status IN ('completed', 'failed') THEN
@@ -268,87 +269,4 @@ BEGIN
   END IF;
   RETURN perdure.answer(false, v_first, v_count, v_head,
                         CASE WHEN k_reason IS NOT NULL THEN v_version END, v_at, v_chain);
-END $$;
-
--- Several batches that only add entries and name positions, of as many sessions, in one statement each
--- for the sessions' rows, receipts, entries and checkpoints: what a statement costs before it does
--- anything is paid once for all. Receipts are looked up one by one: a join would be planned while there
--- are few, and read them all when there are many. PD010 if any of them has to be examined; its detail
--- names which.
---
--- b_numbers, of each batch: fence, head, number of entries, number of entries of the batches before
--- it, and what its entries add to turns, steps, tokens in and out, cost. Entries by columns, because each
--- batch must find its own: hashes one after the other; of each entry eight numbers: fold, codec, time, and
--- what it adds to turns, steps, tokens in and out, cost. The rest as in commit().
-CREATE FUNCTION perdure.commit_all(
-  p_now bigint, p_sync boolean,
-  b_session text[], b_worker text[], b_batch text[], b_seal text[], b_numbers bigint[],
-  b_reason text[], b_label text[], b_metadata text[],
-  e_channel text[], e_kind text[], e_numbers bigint[], e_hashes bytea, e_body text[],
-  e_bytes bytea[]) RETURNS bytea
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-  v_at bigint := coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
-  v_time text := encode(int8send(v_at), 'hex');
-  v_begun bigint;
-  v_done bigint[];
-  v_answer bytea;
-BEGIN
-  IF NOT p_sync OR current_setting('synchronous_commit') = 'off' THEN
-    PERFORM perdure.set_sync(p_sync);
-  END IF;
-  WITH done AS (
-    UPDATE perdure.session x SET updated_at = v_at,
-        head = x.next + b_numbers[9 * b.i - 6] - 1, next = x.next + b_numbers[9 * b.i - 6],
-        version = x.version + (b_reason[b.i] IS NOT NULL)::integer, commits = x.commits + 1,
-        revision = x.revision + 1,
-        chain = sha256(x.chain || sha256(decode(replace(b_seal[b.i], 't', v_time), 'hex'))
-          || int8send(x.head) || int8send(x.next)),
-        turns = x.turns + b_numbers[9 * b.i - 4], steps = x.steps + b_numbers[9 * b.i - 3],
-        tokens_in = x.tokens_in + b_numbers[9 * b.i - 2],
-        tokens_out = x.tokens_out + b_numbers[9 * b.i - 1],
-        cost_micros = x.cost_micros + b_numbers[9 * b.i]
-      FROM unnest(b_session) WITH ORDINALITY b(session, i)
-      WHERE x.id = b.session
-        AND x.owner = (SELECT w.num FROM perdure.worker w WHERE w.id = b_worker[b.i])
-        AND x.fence = b_numbers[9 * b.i - 8] AND x.head = b_numbers[9 * b.i - 7]
-        AND x.next + b_numbers[9 * b.i - 6] <= 4294967295 AND (
-          SELECT true FROM perdure.receipt r
-            WHERE r.session = x.num AND r.batch = b_batch[b.i] LIMIT 1) IS NULL
-      RETURNING b.i, b_numbers[9 * b.i - 6] AS count, b_numbers[9 * b.i - 5] AS before, x.num,
-        x.segment, x.head, x.next - b_numbers[9 * b.i - 6] AS first, x.commits, x.chain,
-        x.version, CASE WHEN b_reason[b.i] IS NOT NULL THEN x.version END AS named, x.turns,
-        x.steps, x.tokens_in, x.tokens_out, x.cost_micros),
-  receipts AS (
-    INSERT INTO perdure.receipt (session, batch, number, segment, first, count, head, version, at,
-        fence, chain)
-      SELECT d.num, b_batch[d.i], d.commits, d.segment, d.first, d.count, d.head, d.named, v_at,
-          b_numbers[9 * d.i - 8], d.chain
-        FROM done d),
-  entries AS (
-    INSERT INTO perdure.entry (session, position, segment, channel, kind, fold, codec, at, turns,
-        steps, tokens_in, tokens_out, cost_micros, hash, body, bytes)
-      SELECT d.num, d.first + e.i - d.before - 1, d.segment, e_channel[e.i], e_kind[e.i],
-          e_numbers[8 * e.i - 7]::smallint, e_numbers[8 * e.i - 6]::smallint,
-          coalesce(e_numbers[8 * e.i - 5], v_at), e_numbers[8 * e.i - 4], e_numbers[8 * e.i - 3],
-          e_numbers[8 * e.i - 2], e_numbers[8 * e.i - 1], e_numbers[8 * e.i],
-          substr(e_hashes, 32 * e.i::integer - 31, 32), e_body[e.i], e_bytes[e.i]
-        FROM done d CROSS JOIN LATERAL generate_series(d.before + 1, d.before + d.count) e(i)),
-  checkpoints AS (
-    INSERT INTO perdure.checkpoint (session, version, segment, position, at, reason, label, metadata,
-        turns, steps, tokens_in, tokens_out, cost_micros)
-      SELECT d.num, d.version, d.segment, d.head, v_at, b_reason[d.i], b_label[d.i],
-          b_metadata[d.i], d.turns, d.steps, d.tokens_in, d.tokens_out, d.cost_micros
-        FROM done d WHERE d.named IS NOT NULL)
-  SELECT array_agg(d.i ORDER BY d.i), string_agg(
-      perdure.answer(false, d.first, d.count, d.head, d.named, v_at, d.chain), '' ORDER BY d.i)
-    INTO v_done, v_answer FROM done d;
-  IF coalesce(cardinality(v_done), 0) < cardinality(b_session) THEN
-    RAISE EXCEPTION USING ERRCODE = 'PD010', MESSAGE = 'not all of them as they are',
-      DETAIL = (SELECT string_agg((b.i - 1)::text, ' ' ORDER BY b.i)
-                  FROM generate_subscripts(b_session, 1) b(i)
-                  WHERE v_done IS NULL OR b.i <> ALL (v_done));
-  END IF;
-  v_begun := nextval('perdure.begun');
-  RETURN v_answer;
 END $$;

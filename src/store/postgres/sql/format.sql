@@ -1,6 +1,6 @@
 -- The tables of a store, and the types by which a client hands over a commit. Until a release is
 -- published they are changed in place; what a release wrote is never changed again, but by a step to
--- the next format (migration.hpp).
+-- the next format (upkeep/schema.hpp).
 --
 -- Everything of one session lies together under its number. An entry is found by session and
 -- position: a session's own segments cover disjoint, rising stretches of its positions, so a
@@ -289,19 +289,8 @@ CREATE TABLE perdure.arrived_segment (
   PRIMARY KEY (peer, origin)
 );
 
--- The types by which a client hands over a commit (commit.sql).
-
 -- An entry as a client sends it: `position` counts from 0 in its batch, `at` is null for the commit's time.
 CREATE TYPE perdure.new_entry AS (
   position bigint, channel text, kind text, fold smallint, codec smallint, at bigint, turns bigint,
   steps bigint, tokens_in bigint, tokens_out bigint, cost_micros bigint, hash bytea, body text,
   bytes bytea);
-
--- What most batches have nothing of. `calls` by columns, as apply_call takes them.
-CREATE TYPE perdure.rest AS (
-  branch_kind bigint, branch_number bigint,
-  blobs bytea[], blob_sizes bigint[],
-  op smallint[], call bigint[], other bigint[], tool text[], provider_id bytea[], effect text[],
-  key bytea[], state text[], deadline bigint[], who text[], why text[],
-  title text, opening text, tags text, metadata text,
-  consumed text[], children text);

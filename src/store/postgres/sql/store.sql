@@ -88,17 +88,26 @@ BEGIN
   UPDATE perdure.resource SET worker = NULL, fence = fence + 4294967296;
   UPDATE perdure.session SET owner = NULL, owned_since = NULL, fence = fence + 4294967296,
     revision = revision + 1, restored = status IN ('active', 'waiting', 'paused');
+  UPDATE perdure.arriving SET fence = fence + 4294967296, revision = revision + 1,
+    restored = status IN ('active', 'waiting', 'paused');
   -- Decisions were posted to the store of before, which may have acted on them.
   UPDATE perdure.message SET kind = 'void_' || kind
     WHERE NOT consumed AND kind IN ('approve', 'resolve', 'ended_worker');
-  -- Moves that were under way are off.
+  -- What arrived as a whole may be marked in its source, and is nowhere else then: only that store
+  -- can tell, when the move is repeated. The rest is off. 11: behind all kinds of facts.
   UPDATE perdure.session SET moved = NULL WHERE moved LIKE 'moving %';
-  DELETE FROM perdure.claim WHERE holder IN (SELECT owner FROM perdure.transit WHERE side = 1);
-  DELETE FROM perdure.move;
-  DELETE FROM perdure.transit;
-  DELETE FROM perdure.arriving;
-  DELETE FROM perdure.arrived_segment;
+  DELETE FROM perdure.move WHERE side = 1 AND cursor NOT LIKE '11 %';
+  DELETE FROM perdure.claim WHERE holder IN (
+    SELECT t.owner FROM perdure.transit t
+    WHERE t.peer NOT IN (SELECT m.peer FROM perdure.move m WHERE m.side = 1));
+  DELETE FROM perdure.transit t
+    WHERE t.peer NOT IN (SELECT m.peer FROM perdure.move m WHERE m.side = 1);
+  DELETE FROM perdure.arriving r WHERE r.num NOT IN (SELECT t.owner FROM perdure.transit t);
+  DELETE FROM perdure.arrived_segment a
+    WHERE a.peer NOT IN (SELECT m.peer FROM perdure.move m WHERE m.side = 1);
   UPDATE perdure.session SET status = 'paused', wake_at = NULL, wait_reason = p_reason
+    WHERE status IN ('active', 'waiting');
+  UPDATE perdure.arriving SET status = 'paused', wake_at = NULL, wait_reason = p_reason
     WHERE status IN ('active', 'waiting');
 END $$;
 

@@ -1,8 +1,8 @@
 -- Sessions that leave for another store, or come from one (transfer.hpp).
 --
--- Facts come as one JSON array, bodies beside it, because JSON has no odd bytes. Numbers of
--- sessions and segments in them are the source's; `transit` and `arrived_segment` say which is which
--- here. Kinds are those of FactKind.
+-- Facts come as one JSON array of rows by the names of their columns, bodies beside it, because JSON
+-- has no odd bytes. Numbers of sessions and segments in them are the source's; `transit` and
+-- `arrived_segment` say which is which here. Kinds are those of FactKind.
 
 -- PD003 if one of these sessions is related to one that stays.
 CREATE FUNCTION perdure.require_families(p_sessions bigint[]) RETURNS void
@@ -49,7 +49,7 @@ BEGIN
   PERFORM FROM perdure.move m WHERE m.peer = p_peer AND m.side = 0 FOR UPDATE;
   PERFORM FROM perdure.session x WHERE x.id = ANY (p_sessions) ORDER BY x.num FOR UPDATE;
   IF EXISTS (SELECT FROM perdure.move m
-             WHERE m.peer = p_peer AND m.side = 0 AND m.done = p_attempt) THEN
+             WHERE m.side = 0 AND m.done = p_attempt) THEN
     RETURN;
   END IF;
   IF cardinality(p_sessions) = 0 THEN
@@ -79,16 +79,6 @@ BEGIN
     WHERE m.peer = p_peer AND m.side = 0;
 END $$;
 
--- PD008 unless as many rows were written as there are facts.
-CREATE FUNCTION perdure.require_all(p_written bigint, p_facts jsonb) RETURNS void
-LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  IF p_written <> jsonb_array_length(p_facts) THEN
-    RAISE EXCEPTION USING ERRCODE = 'PD008',
-      MESSAGE = 'a fact refers to a session or a segment that did not come before it';
-  END IF;
-END $$;
-
 -- While the table is locked nobody makes a session under one of the ids; who does later finds it in
 -- `arriving`.
 CREATE FUNCTION perdure.take_sessions(p_peer text, p_facts jsonb) RETURNS void
@@ -107,122 +97,79 @@ BEGIN
   WITH numbered AS (
     INSERT INTO perdure.transit (owner, peer, side, origin)
       SELECT nextval('perdure.session_num'), p_peer, 1, x.owner
-      FROM (SELECT y.owner FROM jsonb_to_recordset(p_facts) y(owner bigint) ORDER BY y.owner) x
+      FROM (SELECT y.num AS owner FROM jsonb_to_recordset(p_facts) y(num bigint) ORDER BY y.num) x
       RETURNING owner
   )
   INSERT INTO perdure.garbage (session, id) SELECT n.owner, '' FROM numbered n;
-  INSERT INTO perdure.arriving (
-      num, id, created_at, updated_at, status, wait_reason, wake_at, title, opening, tags, metadata,
-      parent, parent_position, lineage, segment, head, next, version, commits, revision, chain,
-      turns, steps, tokens_in, tokens_out, cost_micros, attention, restored, fence, nonce)
-    SELECT t.owner, x.id, x.created_at, x.updated_at, x.status, x.wait_reason, x.wake_at, x.title,
-      x.opening, x.tags, x.metadata, x.parent, x.parent_position, x.lineage, x.segment, x.head,
-      x.next, x.version, x.commits, x.revision, decode(x.chain, 'hex'), x.turns, x.steps,
-      x.tokens_in, x.tokens_out, x.cost_micros, x.attention, x.restored, x.fence, ''
-    FROM jsonb_to_recordset(p_facts) x(
-        owner bigint, id text, created_at bigint, updated_at bigint, status text, wait_reason text,
-        wake_at bigint, title text, opening text, tags text, metadata text, parent text,
-        parent_position bigint, lineage text, segment bigint, head bigint, next bigint,
-        version bigint, commits bigint, revision bigint, chain text, turns bigint, steps bigint,
-        tokens_in bigint, tokens_out bigint, cost_micros bigint, attention bigint, restored boolean,
-        fence bigint)
-      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.owner
-    WHERE x.id IS NOT NULL;
+  INSERT INTO perdure.arriving
+    SELECT r.* FROM jsonb_array_elements(p_facts) x(fact)
+      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1
+        AND t.origin = (x.fact->>'num')::bigint
+      CROSS JOIN LATERAL jsonb_populate_record(
+        NULL::perdure.arriving, x.fact || jsonb_build_object('num', t.owner, 'nonce', '')) r
+    WHERE x.fact ? 'id';
 END $$;
 
-CREATE FUNCTION perdure.take_segments(p_peer text, p_facts jsonb) RETURNS bigint
+-- PD008 unless as many rows were written as there are facts.
+CREATE FUNCTION perdure.require_all(p_written bigint, p_facts jsonb) RETURNS void
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF p_written <> jsonb_array_length(p_facts) THEN
+    RAISE EXCEPTION USING ERRCODE = 'PD008',
+      MESSAGE = 'a fact refers to a session or a segment that did not come before it';
+  END IF;
+END $$;
+
+CREATE FUNCTION perdure.take_segments(p_peer text, p_facts jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   v_written bigint;
 BEGIN
   INSERT INTO perdure.arrived_segment (peer, origin, num)
-    SELECT p_peer, x.segment, nextval('perdure.segment_num')
-    FROM (SELECT y.segment FROM jsonb_to_recordset(p_facts) y(segment bigint) ORDER BY y.segment) x;
+    SELECT p_peer, x.num, nextval('perdure.segment_num')
+    FROM (SELECT y.num FROM jsonb_to_recordset(p_facts) y(num bigint) ORDER BY y.num) x;
   INSERT INTO perdure.segment (num, session, first, parent, parent_position)
     SELECT a.num, t.owner, x.first, b.num, x.parent_position
-    FROM jsonb_to_recordset(p_facts) x(segment bigint, owner bigint, first bigint, parent bigint,
-                                       parent_position bigint)
-      JOIN perdure.arrived_segment a ON a.peer = p_peer AND a.origin = x.segment
-      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.owner
+    FROM jsonb_populate_recordset(NULL::perdure.segment, p_facts) x
+      JOIN perdure.arrived_segment a ON a.peer = p_peer AND a.origin = x.num
+      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.session
       LEFT JOIN perdure.arrived_segment b ON b.peer = p_peer AND b.origin = x.parent
     WHERE x.parent IS NULL OR b.num IS NOT NULL;
   GET DIAGNOSTICS v_written = ROW_COUNT;
-  RETURN v_written;
+  PERFORM perdure.require_all(v_written, p_facts);
 END $$;
 
-CREATE FUNCTION perdure.take_pruned(p_peer text, p_facts jsonb) RETURNS bigint
+-- Those whose session and segment are here, with our numbers and their bodies. Messages get their
+-- numbers in their order.
+CREATE FUNCTION perdure.numbered(p_peer text, p_facts jsonb, p_bodies text[], p_bytes bytea[])
+RETURNS SETOF jsonb
+LANGUAGE sql AS $$
+  SELECT x.fact || jsonb_strip_nulls(jsonb_build_object(
+      'num', x.num, 'session', coalesce(t.owner, g.session), 'segment', g.num, 'body', x.body,
+      'bytes', x.bytes))
+  FROM (SELECT f.fact, b.body, b.bytes, (f.fact->>'session')::bigint AS session,
+          (f.fact->>'segment')::bigint AS segment,
+          CASE WHEN f.fact ? 'consumed' THEN nextval('perdure.message_num') END AS num
+        FROM jsonb_array_elements(p_facts) WITH ORDINALITY f(fact, n)
+          JOIN unnest(p_bodies, p_bytes) WITH ORDINALITY b(body, bytes, n) ON b.n = f.n
+        ORDER BY f.n) x
+    LEFT JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.session
+    LEFT JOIN perdure.arrived_segment a ON a.peer = p_peer AND a.origin = x.segment
+    LEFT JOIN perdure.segment g ON g.num = a.num
+  WHERE (x.session IS NULL OR t.owner IS NOT NULL) AND (x.segment IS NULL OR g.num IS NOT NULL)
+$$;
+
+CREATE FUNCTION perdure.take_rows(p_table text, p_peer text, p_facts jsonb, p_bodies text[],
+                                  p_bytes bytea[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   v_written bigint;
 BEGIN
-  INSERT INTO perdure.pruned (segment, first, upto, entries, turns, steps, tokens_in, tokens_out,
-                              cost_micros)
-    SELECT a.num, x.first, x.upto, x.entries, x.turns, x.steps, x.tokens_in, x.tokens_out,
-      x.cost_micros
-    FROM jsonb_to_recordset(p_facts) x(
-        segment bigint, first bigint, upto bigint, entries bigint, turns bigint, steps bigint,
-        tokens_in bigint, tokens_out bigint, cost_micros bigint)
-      JOIN perdure.arrived_segment a ON a.peer = p_peer AND a.origin = x.segment;
+  EXECUTE format('INSERT INTO perdure.%1$I SELECT r.* FROM perdure.numbered($1, $2, $3, $4) f(fact) '
+                 'CROSS JOIN LATERAL jsonb_populate_record(NULL::perdure.%1$I, f.fact) r', p_table)
+    USING p_peer, p_facts, p_bodies, p_bytes;
   GET DIAGNOSTICS v_written = ROW_COUNT;
-  RETURN v_written;
-END $$;
-
-CREATE FUNCTION perdure.take_entries(p_peer text, p_facts jsonb, p_bodies text[], p_bytes bytea[])
-RETURNS bigint
-LANGUAGE plpgsql AS $$
-DECLARE
-  v_written bigint;
-BEGIN
-  INSERT INTO perdure.entry (session, position, segment, channel, kind, fold, codec, at, turns,
-                             steps, tokens_in, tokens_out, cost_micros, hash, body, bytes)
-    SELECT g.session, x.position, g.num, x.channel, x.kind, x.fold, x.codec, x.at, x.turns,
-      x.steps, x.tokens_in, x.tokens_out, x.cost_micros, decode(x.hash, 'hex'), b.body, b.bytes
-    FROM jsonb_to_recordset(p_facts) x(
-        n bigint, segment bigint, position bigint, channel text, kind text, fold smallint,
-        codec smallint, at bigint, turns bigint, steps bigint, tokens_in bigint,
-        tokens_out bigint, cost_micros bigint, hash text)
-      JOIN unnest(p_bodies, p_bytes) WITH ORDINALITY b(body, bytes, n) ON b.n = x.n
-      JOIN perdure.arrived_segment a ON a.peer = p_peer AND a.origin = x.segment
-      JOIN perdure.segment g ON g.num = a.num;
-  GET DIAGNOSTICS v_written = ROW_COUNT;
-  RETURN v_written;
-END $$;
-
-CREATE FUNCTION perdure.take_receipts(p_peer text, p_facts jsonb) RETURNS bigint
-LANGUAGE plpgsql AS $$
-DECLARE
-  v_written bigint;
-BEGIN
-  INSERT INTO perdure.receipt (session, batch, number, segment, first, count, head, version, at,
-                               fence, chain)
-    SELECT t.owner, x.batch, x.number, a.num, x.first, x.count, x.head, x.version, x.at, x.fence,
-      decode(x.chain, 'hex')
-    FROM jsonb_to_recordset(p_facts) x(
-        owner bigint, batch text, number bigint, segment bigint, first bigint, count bigint,
-        head bigint, version bigint, at bigint, fence bigint, chain text)
-      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.owner
-      JOIN perdure.arrived_segment a ON a.peer = p_peer AND a.origin = x.segment;
-  GET DIAGNOSTICS v_written = ROW_COUNT;
-  RETURN v_written;
-END $$;
-
-CREATE FUNCTION perdure.take_checkpoints(p_peer text, p_facts jsonb) RETURNS bigint
-LANGUAGE plpgsql AS $$
-DECLARE
-  v_written bigint;
-BEGIN
-  INSERT INTO perdure.checkpoint (session, version, segment, position, at, reason, label, metadata,
-                                  turns, steps, tokens_in, tokens_out, cost_micros)
-    SELECT t.owner, x.version, a.num, x.position, x.at, x.reason, x.label, x.metadata, x.turns,
-      x.steps, x.tokens_in, x.tokens_out, x.cost_micros
-    FROM jsonb_to_recordset(p_facts) x(
-        owner bigint, version bigint, segment bigint, position bigint, at bigint, reason text,
-        label text, metadata text, turns bigint, steps bigint, tokens_in bigint,
-        tokens_out bigint, cost_micros bigint)
-      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.owner
-      JOIN perdure.arrived_segment a ON a.peer = p_peer AND a.origin = x.segment;
-  GET DIAGNOSTICS v_written = ROW_COUNT;
-  RETURN v_written;
+  PERFORM perdure.require_all(v_written, p_facts);
 END $$;
 
 -- A key that an arriving call holds is claimed as a removed session's is, until it lands. What the
@@ -237,16 +184,16 @@ BEGIN
                              failures, fence, intended_at, dispatched_at, settled_at)
     SELECT c.key, c.session, c.position, r.id, c.tool, c.effect, c.state, c.attempts, c.failures,
       c.fence, c.intended_at, c.dispatched_at, c.settled_at
-    FROM jsonb_to_recordset(p_facts) x(owner bigint, position bigint)
-      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.owner
+    FROM jsonb_to_recordset(p_facts) x(session bigint, position bigint)
+      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.session
       JOIN perdure.call c ON c.session = t.owner AND c.position = x.position
       JOIN perdure.arriving r ON r.num = t.owner
     WHERE c.key IS NOT NULL AND c.state IN ('dispatched', 'in_doubt', 'succeeded', 'abandoned')
     ON CONFLICT (key) DO NOTHING;
   SELECT perdure.call_name(r.id, c.position), perdure.call_name(coalesce(k.session, s.id), k.position)
     INTO v_call, v_holder
-    FROM jsonb_to_recordset(p_facts) x(owner bigint, position bigint)
-      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.owner
+    FROM jsonb_to_recordset(p_facts) x(session bigint, position bigint)
+      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.session
       JOIN perdure.call c ON c.session = t.owner AND c.position = x.position
       JOIN perdure.arriving r ON r.num = t.owner
       JOIN perdure.claim k ON k.key = c.key
@@ -259,61 +206,16 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION perdure.take_calls(p_peer text, p_facts jsonb) RETURNS bigint
-LANGUAGE plpgsql AS $$
-DECLARE
-  v_written bigint;
-BEGIN
-  INSERT INTO perdure.call (session, position, args, result, tool, provider_id, effect, key, state,
-                            attempts, failures, fence, segment, intended_at, dispatched_at,
-                            deadline, settled_at, who, why, claimed)
-    SELECT t.owner, x.position, x.args, x.result, x.tool, decode(x.provider_id, 'hex'), x.effect,
-      decode(x.key, 'hex'), x.state, x.attempts, x.failures, x.fence, a.num, x.intended_at,
-      x.dispatched_at, x.deadline, x.settled_at, x.who, x.why,
-      decode(x.claimed, 'hex')
-    FROM jsonb_to_recordset(p_facts) x(
-        owner bigint, position bigint, args bigint, result bigint, tool text, provider_id text,
-        effect text, key text, state text, attempts bigint, failures bigint, fence bigint,
-        segment bigint, intended_at bigint, dispatched_at bigint, deadline bigint,
-        settled_at bigint, who text, why text, claimed text)
-      JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.owner
-      JOIN perdure.arrived_segment a ON a.peer = p_peer AND a.origin = x.segment;
-  GET DIAGNOSTICS v_written = ROW_COUNT;
-  PERFORM perdure.claim_arriving(p_peer, p_facts);
-  RETURN v_written;
-END $$;
-
-CREATE FUNCTION perdure.take_messages(p_peer text, p_facts jsonb, p_bodies text[], p_bytes bytea[])
-RETURNS bigint
-LANGUAGE plpgsql AS $$
-DECLARE
-  v_written bigint;
-BEGIN
-  INSERT INTO perdure.message (num, session, id, kind, codec, at, consumed, body, bytes)
-    SELECT nextval('perdure.message_num'), m.owner, m.id, m.kind, m.codec, m.at, m.consumed, m.body,
-      m.bytes
-    FROM (SELECT t.owner, x.id, x.kind, x.codec, x.at, x.consumed, b.body, b.bytes
-          FROM jsonb_to_recordset(p_facts) x(n bigint, owner bigint, id text, kind text,
-                                             codec smallint, at bigint, consumed boolean)
-            JOIN unnest(p_bodies, p_bytes) WITH ORDINALITY b(body, bytes, n) ON b.n = x.n
-            JOIN perdure.transit t ON t.peer = p_peer AND t.side = 1 AND t.origin = x.owner
-          ORDER BY x.n) m;
-  GET DIAGNOSTICS v_written = ROW_COUNT;
-  RETURN v_written;
-END $$;
-
--- Whoever holds the key here already: it is held.
-CREATE FUNCTION perdure.take_claims(p_facts jsonb) RETURNS void
+-- Whoever holds the key here already: it is held. A claim is the arrival's, held by any of its owners,
+-- until that is released.
+CREATE FUNCTION perdure.take_claims(p_peer text, p_facts jsonb) RETURNS void
 LANGUAGE sql AS $$
-  INSERT INTO perdure.claim (key, holder, position, session, tool, effect, state, attempts,
-                             failures, fence, intended_at, dispatched_at, settled_at, claimed)
-    SELECT decode(x.key, 'hex'), 0, x.position, x.session, x.tool, x.effect, x.state, x.attempts,
-      x.failures, x.fence, x.intended_at, x.dispatched_at, x.settled_at, decode(x.claimed, 'hex')
-    FROM jsonb_to_recordset(p_facts) x(
-        key text, position bigint, session text, tool text, effect text, state text,
-        attempts bigint, failures bigint, fence bigint, intended_at bigint, dispatched_at bigint,
-        settled_at bigint, claimed text)
-    ORDER BY x.key
+  INSERT INTO perdure.claim
+    SELECT r.* FROM jsonb_array_elements(p_facts) x(fact)
+      CROSS JOIN LATERAL jsonb_populate_record(
+        NULL::perdure.claim, x.fact || jsonb_build_object('holder', coalesce(
+          (SELECT min(t.owner) FROM perdure.transit t WHERE t.peer = p_peer AND t.side = 1), 0))) r
+    ORDER BY r.key
     ON CONFLICT (key) DO NOTHING
 $$;
 
@@ -331,55 +233,6 @@ LANGUAGE sql AS $$
   SELECT * FROM perdure.move x WHERE x.peer = p_peer AND x.side = 1 AND x.since > 0 FOR UPDATE
 $$;
 
--- Taking in the slice that was taken last does nothing. The first slice begins an arrival.
-CREATE FUNCTION perdure.take(
-  p_peer text, p_attempt bigint, p_start text, p_from text, p_next text, p_kind bigint, p_facts jsonb,
-  p_bodies text[], p_bytes bytea[], p_blobs bytea[], p_blob_sizes bigint[]) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  m perdure.move;
-BEGIN
-  PERFORM perdure.begin_write(false);
-  IF p_from = p_start THEN
-    INSERT INTO perdure.move AS x (peer, side, ticket, since, done, cursor)
-      VALUES (p_peer, 1, p_attempt, 1, 0, p_start)
-      ON CONFLICT (peer, side) DO UPDATE SET ticket = p_attempt, since = 1, cursor = p_start
-        WHERE x.since = 0;
-  END IF;
-  m := perdure.open_arrival(p_peer);
-  IF m.ticket IS DISTINCT FROM p_attempt THEN
-    IF p_from = p_start THEN
-      RAISE EXCEPTION USING ERRCODE = 'PD003',
-        MESSAGE = 'another arrival from there is under way';
-    END IF;
-    RAISE EXCEPTION USING ERRCODE = 'PD002',
-      MESSAGE = 'the arrival was discarded: another attempt has begun';
-  END IF;
-  IF m.cursor <> p_from THEN
-    IF m.cursor = p_next THEN RETURN; END IF;
-    RAISE EXCEPTION USING ERRCODE = 'PD003',
-      MESSAGE = 'these facts are not the next ones of the arrival';
-  END IF;
-  PERFORM perdure.require_blobs(p_blobs, p_blob_sizes);
-  IF jsonb_array_length(p_facts) > 0 THEN
-    CASE p_kind
-      WHEN 0 THEN PERFORM perdure.take_sessions(p_peer, p_facts);
-      WHEN 1 THEN PERFORM perdure.require_all(perdure.take_segments(p_peer, p_facts), p_facts);
-      WHEN 2 THEN PERFORM perdure.require_all(perdure.take_pruned(p_peer, p_facts), p_facts);
-      WHEN 3 THEN
-        PERFORM perdure.require_all(perdure.take_entries(p_peer, p_facts, p_bodies, p_bytes), p_facts);
-      WHEN 4 THEN PERFORM perdure.require_all(perdure.take_receipts(p_peer, p_facts), p_facts);
-      WHEN 5 THEN PERFORM perdure.require_all(perdure.take_checkpoints(p_peer, p_facts), p_facts);
-      WHEN 6 THEN PERFORM perdure.require_all(perdure.take_calls(p_peer, p_facts), p_facts);
-      WHEN 9 THEN PERFORM perdure.take_claims(p_facts);
-      WHEN 10 THEN PERFORM perdure.take_resources(p_facts);
-      ELSE
-        PERFORM perdure.require_all(perdure.take_messages(p_peer, p_facts, p_bodies, p_bytes), p_facts);
-    END CASE;
-  END IF;
-  UPDATE perdure.move x SET cursor = p_next WHERE x.peer = p_peer AND x.side = 1;
-END $$;
-
 -- Makes sessions of what was taken in, behind fences that jump as in begin_anew.
 CREATE FUNCTION perdure.land(p_peer text) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -391,16 +244,13 @@ BEGIN
       JOIN perdure.arriving r ON r.num = t.owner
     WHERE t.peer = p_peer AND t.side = 1 AND c.key = k.key AND c.position = k.position
       AND k.session = r.id AND c.state IN ('dispatched', 'in_doubt', 'succeeded', 'abandoned');
-  INSERT INTO perdure.session (
-      num, id, created_at, updated_at, status, wait_reason, wake_at, title, opening, tags, metadata,
-      parent, parent_position, lineage, segment, head, next, version, commits, revision, chain,
-      turns, steps, tokens_in, tokens_out, cost_micros, attention, restored, fence, nonce)
-    SELECT r.num, r.id, r.created_at, r.updated_at, r.status, r.wait_reason, r.wake_at, r.title,
-      r.opening, r.tags, r.metadata, r.parent, r.parent_position, r.lineage, a.num, r.head, r.next,
-      r.version, r.commits, r.revision, r.chain, r.turns, r.steps, r.tokens_in, r.tokens_out,
-      r.cost_micros, r.attention, r.restored, r.fence + 4294967296, r.nonce
-    FROM perdure.transit t JOIN perdure.arriving r ON r.num = t.owner
-      JOIN perdure.arrived_segment a ON a.peer = t.peer AND a.origin = r.segment
+  UPDATE perdure.claim k SET holder = 0 FROM perdure.transit t
+    WHERE t.peer = p_peer AND t.side = 1 AND k.holder = t.owner AND k.session IS NOT NULL;
+  UPDATE perdure.arriving r SET segment = a.num, fence = r.fence + 4294967296
+    FROM perdure.transit t JOIN perdure.arrived_segment a ON a.peer = t.peer
+    WHERE t.peer = p_peer AND t.side = 1 AND r.num = t.owner AND a.origin = r.segment;
+  INSERT INTO perdure.session
+    SELECT r.* FROM perdure.arriving r JOIN perdure.transit t ON t.owner = r.num
     WHERE t.peer = p_peer AND t.side = 1 ORDER BY r.num;
   DELETE FROM perdure.garbage g USING perdure.transit t
     WHERE t.peer = p_peer AND t.side = 1 AND g.session = t.owner;
@@ -415,22 +265,57 @@ LANGUAGE sql AS $$
   DELETE FROM perdure.move x WHERE x.peer = p_peer AND x.side = 1;
 $$;
 
-CREATE FUNCTION perdure.release_arrival(p_peer text, p_attempt bigint, p_end text) RETURNS void
+-- Taking in the slice that was taken last does nothing. The first slice begins an arrival, and the one
+-- behind the last fact makes sessions of it.
+CREATE FUNCTION perdure.take(
+  p_peer text, p_attempt bigint, p_start text, p_from text, p_next text, p_is_end boolean,
+  p_kind bigint, p_facts jsonb, p_bodies text[], p_bytes bytea[], p_blobs bytea[],
+  p_blob_sizes bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   m perdure.move;
 BEGIN
-  PERFORM perdure.begin_write(true);
+  PERFORM perdure.begin_write(p_is_end);
+  IF p_from = p_start THEN
+    INSERT INTO perdure.move AS x (peer, side, ticket, since, done, cursor)
+      VALUES (p_peer, 1, p_attempt, 1, 0, p_start)
+      ON CONFLICT (peer, side) DO UPDATE SET ticket = p_attempt, since = 1, cursor = p_start
+        WHERE x.since = 0;
+  END IF;
   m := perdure.open_arrival(p_peer);
   IF m.ticket IS DISTINCT FROM p_attempt THEN
+    IF p_from = p_start THEN
+      RAISE EXCEPTION USING ERRCODE = 'PD003',
+        MESSAGE = 'another arrival from there is under way';
+    END IF;
     RAISE EXCEPTION USING ERRCODE = 'PD002',
       MESSAGE = 'there is no such arrival: it was discarded or released';
   END IF;
-  IF m.cursor <> p_end THEN
-    RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = 'not all facts were taken in';
+  IF m.cursor <> p_from THEN
+    IF m.cursor = p_next THEN RETURN; END IF;
+    RAISE EXCEPTION USING ERRCODE = 'PD003',
+      MESSAGE = 'these facts are not the next ones of the arrival';
   END IF;
-  PERFORM perdure.land(p_peer);
-  PERFORM perdure.close_arrival(p_peer);
+  IF p_is_end THEN
+    PERFORM perdure.land(p_peer);
+    PERFORM perdure.close_arrival(p_peer);
+    RETURN;
+  END IF;
+  PERFORM perdure.require_blobs(p_blobs, p_blob_sizes);
+  IF jsonb_array_length(p_facts) > 0 THEN
+    CASE p_kind
+      WHEN 0 THEN PERFORM perdure.take_sessions(p_peer, p_facts);
+      WHEN 1 THEN PERFORM perdure.take_segments(p_peer, p_facts);
+      WHEN 9 THEN PERFORM perdure.take_claims(p_peer, p_facts);
+      WHEN 10 THEN PERFORM perdure.take_resources(p_facts);
+      ELSE
+        PERFORM perdure.take_rows(
+          (ARRAY['pruned', 'entry', 'receipt', 'checkpoint', 'call', 'message', 'message'])[p_kind - 1],
+          p_peer, p_facts, p_bodies, p_bytes);
+    END CASE;
+  END IF;
+  IF p_kind = 6 THEN PERFORM perdure.claim_arriving(p_peer, p_facts); END IF;
+  UPDATE perdure.move x SET cursor = p_next WHERE x.peer = p_peer AND x.side = 1;
 END $$;
 
 CREATE FUNCTION perdure.discard_arrival(p_peer text, p_attempt bigint) RETURNS void

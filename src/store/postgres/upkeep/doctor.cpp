@@ -1,8 +1,6 @@
 // The server's settings, and the standbys it knows of. Which of them are synchronous only a role
 // that may read statistics is told; others go by the setting.
 
-#include "postgres/upkeep/doctor.hpp"
-
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
@@ -15,8 +13,7 @@
 #include "postgres/client/address.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"
-#include "postgres/client/rows.hpp"
-#include "postgres/operations/roles.hpp"
+#include "postgres/upkeep/upkeep.hpp"
 
 namespace perdure::postgres {
 namespace {
@@ -54,89 +51,78 @@ Facts read_facts(Connection& db) {
 }
 
 Remark look_at_disk(const Facts& facts, Durability durability) {
-  Remark remark{.gravity = Gravity::danger, .topic = "disk", .what = {}, .advice = {}};
   if (!facts.syncs || !facts.writes_full_pages) {
-    remark.what = "the server does not sync: a machine that dies takes commits with it, or all";
-    remark.advice = "set fsync = on and full_page_writes = on";
-    return remark;
+    return {Gravity::danger, "disk",
+            "the server does not sync: a machine that dies takes commits with it, or all",
+            "set fsync = on and full_page_writes = on"};
   }
   if (durability == Durability::process) {
-    remark.what = "opened with Durability::process: a server that dies takes commits with it";
-    remark.advice = "open it with Durability::full";
-    return remark;
+    return {Gravity::danger, "disk",
+            "opened with Durability::process: a server that dies takes commits with it",
+            "open it with Durability::full"};
   }
-  return {.gravity = Gravity::fine,
-          .topic = "disk",
-          .what = "a commit is on the server's disk before it is acknowledged",
-          .advice = {}};
+  return {Gravity::fine, "disk", "a commit is on the server's disk before it is acknowledged", {}};
 }
 
 Remark look_at_replication(const Facts& facts) {
-  Remark remark{.gravity = Gravity::fine, .topic = "replication", .what = {}, .advice = {}};
-  const bool waits = !facts.wanted.empty() && facts.commit_level != "local";
+  const std::string topic = "replication";
   if (facts.standbys == 0 && facts.wanted.empty()) {
-    remark.gravity = Gravity::warning;
-    remark.what = "there is no standby: a disk that is lost takes the store with it";
-    remark.advice = "add a synchronous standby, and archive the WAL";
-  } else if (!waits) {
-    remark.gravity = Gravity::danger;
-    remark.what = fmt::format(
-        "replication is not synchronous ({} standbys): a fail-over may lose acknowledged commits, "
-        "and with them the record of effects that happened",
-        facts.standbys);
-    remark.advice = "set synchronous_standby_names, and synchronous_commit = on";
-  } else if (facts.synchronous == 0 && facts.unknown == 0) {
-    remark.gravity = Gravity::warning;
-    remark.what = "replication is synchronous, and no such standby is connected: commits wait";
-    remark.advice = "start the standby that synchronous_standby_names names";
-  } else if (facts.commit_level == "remote_write") {
-    remark.gravity = Gravity::warning;
-    remark.what = "replication is synchronous, but a standby need not have synced what it has";
-    remark.advice = "set synchronous_commit = on";
-  } else {
-    remark.what =
-        facts.unknown > 0
-            ? "replication is set to be synchronous; this role may not see by which standby"
-            : fmt::format("replication is synchronous, by {} of {} standbys", facts.synchronous,
-                          facts.standbys);
+    return {Gravity::warning, topic,
+            "there is no standby: a disk that is lost takes the store with it",
+            "add a synchronous standby, and archive the WAL"};
   }
-  return remark;
+  if (facts.wanted.empty() || facts.commit_level == "local") {
+    return {Gravity::danger, topic,
+            fmt::format("replication is not synchronous ({} standbys): a fail-over may lose "
+                        "acknowledged commits, and with them the record of effects that happened",
+                        facts.standbys),
+            "set synchronous_standby_names, and synchronous_commit = on"};
+  }
+  if (facts.synchronous == 0 && facts.unknown == 0) {
+    return {Gravity::warning, topic,
+            "replication is synchronous, and no such standby is connected: commits wait",
+            "start the standby that synchronous_standby_names names"};
+  }
+  if (facts.commit_level == "remote_write") {
+    return {Gravity::warning, topic,
+            "replication is synchronous, but a standby need not have synced what it has",
+            "set synchronous_commit = on"};
+  }
+  return {Gravity::fine,
+          topic,
+          facts.unknown > 0
+              ? "replication is set to be synchronous; this role may not see by which standby"
+              : fmt::format("replication is synchronous, by {} of {} standbys", facts.synchronous,
+                            facts.standbys),
+          {}};
 }
 
 Remark look_at_checksums(const Facts& facts) {
   if (facts.has_checksums) {
-    return {.gravity = Gravity::fine,
-            .topic = "sums",
-            .what = "the server checks the sums of its pages",
-            .advice = {}};
+    return {Gravity::fine, "sums", "the server checks the sums of its pages", {}};
   }
-  return {.gravity = Gravity::warning,
-          .topic = "sums",
-          .what = "the server has no sums of its pages: damage outside of bodies may pass unseen",
-          .advice = "make the cluster with initdb --data-checksums, or run pg_checksums --enable"};
+  return {Gravity::warning, "sums",
+          "the server has no sums of its pages: damage outside of bodies may pass unseen",
+          "make the cluster with initdb --data-checksums, or run pg_checksums --enable"};
 }
 
 Remark look_at_pooler(const Facts& facts) {
-  return {.gravity = Gravity::fine,
-          .topic = "pooler",
-          .what = facts.is_pooled ? "behind a pooler: statements are not prepared, and changes of "
-                                    "others are found by looking every 100 ms"
-                                  : "connected to the server itself",
-          .advice = {}};
+  return {Gravity::fine,
+          "pooler",
+          facts.is_pooled ? "behind a pooler: statements are not prepared, and changes of "
+                            "others are found by looking every 100 ms"
+                          : "connected to the server itself",
+          {}};
 }
 
-Result<std::vector<Remark>> look_at_all(Client& client, Durability durability) {
+}  // namespace
+
+Result<std::vector<Remark>> examine(Client& client, Durability durability) {
   return client.read([&](Connection& db) -> Result<std::vector<Remark>> {
     const Facts facts = read_facts(db);
     return std::vector{look_at_disk(facts, durability), look_at_replication(facts),
                        look_at_checksums(facts), look_at_pooler(facts)};
   });
-}
-
-}  // namespace
-
-Result<std::vector<Remark>> examine(const Access& access) {
-  return look_at_all(access.client, access.durability);
 }
 
 }  // namespace perdure::postgres
@@ -149,7 +135,7 @@ Result<std::vector<Remark>> examine_server(const std::string& location) {
   const OpenOptions defaults;
   postgres::Client client(*std::move(address),
                           {.patience = defaults.write_wait, .durability = defaults.durability});
-  return postgres::look_at_all(client, defaults.durability);
+  return postgres::examine(client, defaults.durability);
 }
 
 }  // namespace perdure

@@ -11,30 +11,25 @@
 
 namespace perdure::sqlite {
 
-// What SQLite says of the WAL in the memory that all processes on the file share.
-//
-// The layout is that of SQLite's "WAL-mode File Format", which does not change. Reading it
-// costs no call to the kernel.
-
+/// What SQLite says of the WAL.
 struct WalIndex {
   std::array<std::uint32_t, 2> salts{};  ///< Others whenever the WAL is begun anew.
   std::uint32_t frames = 0;              ///< Up to and with the last commit.
   std::uint32_t written_back = 0;        ///< So many of them are in the main file.
   std::uint32_t page_size = 0;
   std::uint32_t pages = 0;  ///< Of the store, after the last commit.
+
+  bool operator==(const WalIndex&) const = default;
 };
 
 /// Nothing if it cannot be read, or is just being changed. To be asked in one's turn.
 [[nodiscard]] std::optional<WalIndex> read_wal_index(Connection& connection) noexcept;
 
-/// Which page of the store frame `number` holds, counted from 1; 0 if that cannot be read.
-[[nodiscard]] std::uint32_t page_in_frame(Connection& connection, std::uint32_t number) noexcept;
-
-/// Clears the two copies of the header; whoever reads next builds the index anew. To be
-/// done in one's turn.
+/// Clears the two copies of the header of its index; whoever reads next builds the index anew. To
+/// be done in one's turn.
 void forget_wal_index(Connection& connection);
 
-// Keeps the record of acknowledged frames (wal_record.hpp), and says at opening whether
+// Keeps the record of acknowledged frames (lock_file.hpp), and says at opening whether
 // they are still there. SQLite takes a WAL that was deleted, cut or damaged for the end of
 // what was written, and goes on from an earlier state without a word.
 //
@@ -49,7 +44,8 @@ void forget_wal_index(Connection& connection);
 class Acknowledged {
  public:
   /// Both must outlive this.
-  Acknowledged(Connection& connection, LockFile& lock_file);
+  Acknowledged(Connection& connection, LockFile& lock_file)
+      : connection_(connection), lock_file_(lock_file) {}
 
   /// What an acknowledged commit may rest on.
   enum class Needs : std::uint8_t { all, synced };
@@ -58,7 +54,7 @@ class Acknowledged {
   /// a failed sync only those that were synced must.
   [[nodiscard]] bool are_missing(Needs needs);
 
-  /// After COMMIT made the WAL `frames` long, before anybody is told. Wakes watchers, too.
+  /// After COMMIT made the WAL `frames` long, before anybody is told.
   void note(std::uint32_t frames, bool synced);
 
   /// Whether there are frames that are not known to be in the main file.
@@ -73,10 +69,6 @@ class Acknowledged {
   void begin(const std::optional<WalIndex>& before);
 
  private:
-  [[nodiscard]] bool is_as_before(const PageMark& mark, bool same_boot) const;
-  [[nodiscard]] PageMark mark_last(const WalIndex& index) const;
-  [[nodiscard]] PageMark mark_highest(const WalIndex& index) const;
-  [[nodiscard]] std::optional<PageMark> mark_frame(std::uint32_t page, std::uint32_t frame) const;
   void keep(WalRecord record);
 
   Connection& connection_;

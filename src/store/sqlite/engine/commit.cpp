@@ -36,6 +36,17 @@ namespace perdure::sqlite {
 
 namespace {
 
+/// The commit the changes belong to, after its entries were appended.
+struct CallScope {
+  SessionId id;
+  std::int64_t session = 0;
+  SegmentId segment = 0;
+  Fence fence = 0;
+  Position first = 0;
+  Position head = 0;
+  Timestamp at{};
+};
+
 std::optional<Call> find_call(Connection& db, std::int64_t session, Position position) {
   Rows rows =
       db.query(sql(select_call, "WHERE c.session = ? AND c.position = ?"), session, position);
@@ -61,10 +72,10 @@ std::unexpected<Error> held(const Call& call, const Call& holder) {
 Result<void> check_key_free(Connection& db, const Call& call) {
   if (!call.key) return {};
   // Never the call itself, whatever its name: that session is gone.
-  if (Rows claims = db.query(select_claim, blob_view(*call.key)); claims.next()) {
+  if (Rows claims = db.query(select_claim, *call.key); claims.next()) {
     return held(call, read_call(claims));
   }
-  Rows rows = db.query(sql(select_listed_call, where_holds_key), blob_view(*call.key));
+  Rows rows = db.query(sql(select_listed_call, where_holds_key), *call.key);
   while (rows.next()) {
     const Call other = read_listed_call(rows);
     const bool same = other.session == call.session && other.position == call.position;
@@ -88,18 +99,13 @@ Result<void> check_on_line(Connection& db, const CallScope& scope, Position posi
                           what, position, scope.head));
 }
 
-std::optional<BlobView> key_view(const Call& call) {
-  if (!call.key) return std::nullopt;
-  return blob_view(*call.key);
-}
-
 void insert_call(Connection& db, const CallScope& scope, const Call& call) {
   db.run(
       "INSERT INTO call (session, position, args, result, tool, provider_id, effect, key, state, "
       "attempts, failures, fence, segment, intended_at, who, why) "
       "VALUES (?, ?, ?, NULL, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, '', '')",
       scope.session, call.position, call.args, call.tool, call.provider_id, to_string(call.effect),
-      key_view(call), to_string(call.state), scope.segment, call.intended_at);
+      call.key, to_string(call.state), scope.segment, call.intended_at);
 }
 
 void update_call(Connection& db, const CallScope& scope, const Call& call) {
@@ -158,8 +164,7 @@ Result<std::int64_t> apply(Connection& db, const CallScope& scope, const Settle&
   return (call->state == CallState::in_doubt ? 1 : 0) - (was_in_doubt ? 1 : 0);
 }
 
-}  // namespace
-
+// In order. Returns by how much the number of calls in doubt changed.
 Result<std::int64_t> apply_calls(Connection& db, const CallScope& scope,
                                  const std::vector<CallChange>& changes) {
   std::int64_t attention = 0;
@@ -174,8 +179,6 @@ Result<std::int64_t> apply_calls(Connection& db, const CallScope& scope,
 // The main path of the store. The order of the checks is the contract's: receipt,
 // lease, head, then everything else; any failure leaves the savepoint to undo what
 // was written before it.
-
-namespace {
 
 // What a commit reads and writes of the session's row.
 struct State {
@@ -242,39 +245,21 @@ Result<void> branch(Connection& db, State& state, Point point) {
   return {};
 }
 
-struct EntryKey {
-  std::int64_t id = 0;
-  Timestamp at{};
-  const Digest& hash;
-};
-
-template <class BodyValue>
-void insert_entry(Connection& db, const EntryKey& key, const NewEntry& entry, BodyValue body) {
-  const Tally& tally = entry.tally;
-  db.run(
-      "INSERT INTO entry (id, channel, kind, fold, codec, at, turns, steps, tokens_in, tokens_out, "
-      "cost_micros, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      key.id, entry.channel, entry.kind, static_cast<int>(entry.fold),
-      static_cast<int>(entry.body.codec()), key.at, unless_zero(tally.turns),
-      unless_zero(tally.steps), unless_zero(tally.tokens_in), unless_zero(tally.tokens_out),
-      unless_zero(tally.cost_micros), blob_view(key.hash), body);
-}
-
 Result<void> append(Connection& db, State& state, const Batch& batch, const rules::Sealed& sealed) {
   for (std::size_t i = 0; i < batch.entries.size(); ++i) {
     const NewEntry& entry = batch.entries[i];
+    const Tally& tally = entry.tally;
     if (auto there = require_blob(db, entry.body); !there) return there;
-    const EntryKey key{.id = entry_key(state.segment, state.next),
-                       .at = entry.at.value_or(sealed.at),
-                       .hash = sealed.hashes[i]};
-    const std::string_view bytes = entry.body.bytes();
-    if (entry.body.codec() == Codec::bytes) {
-      insert_entry(db, key, entry, BlobView{bytes});
-    } else {
-      insert_entry(db, key, entry, bytes);
-    }
+    db.run(
+        "INSERT INTO entry (id, channel, kind, fold, codec, at, turns, steps, tokens_in, "
+        "tokens_out, cost_micros, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        entry_key(state.segment, state.next), entry.channel, entry.kind,
+        static_cast<int>(entry.fold), static_cast<int>(entry.body.codec()),
+        entry.at.value_or(sealed.at), unless_zero(tally.turns), unless_zero(tally.steps),
+        unless_zero(tally.tokens_in), unless_zero(tally.tokens_out), unless_zero(tally.cost_micros),
+        sealed.hashes[i], entry.body);
     state.head = state.next++;
-    state.tally += entry.tally;
+    state.tally += tally;
   }
   return {};
 }
@@ -297,12 +282,12 @@ Result<void> consume(Connection& db, const State& state, const Batch& batch) {
 
 Result<void> check_end(Connection& db, const State& state, const Lease& lease, const Batch& batch) {
   if (!batch.status || !rules::is_settled_end(batch.status->status)) return {};
-  Rows rows = db.query(
+  const auto open = db.find_integer(
       "SELECT min(position) FROM call WHERE session = ? "
       "AND state IN ('intended', 'dispatched', 'in_doubt')",
       state.session);
-  if (!rows.next() || rows.is_null(0)) return {};
-  return rules::refuse_end(lease.session, rows.number(0));
+  if (!open) return {};
+  return rules::refuse_end(lease.session, static_cast<Position>(*open));
 }
 
 void name_head(Connection& db, State& state, const NewCheckpoint& checkpoint, Timestamp at) {
@@ -332,9 +317,9 @@ void update_session(Connection& db, const State& state, const Batch& batch, Time
       "UPDATE session SET updated_at = ?, segment = ?, head = ?, next = ?, version = ?, "
       "commits = ?, revision = revision + 1, chain = ?, turns = ?, steps = ?, tokens_in = ?, "
       "tokens_out = ?, cost_micros = ?, attention = ? WHERE num = ?",
-      at, state.segment, state.head, state.next, state.version, state.commits,
-      blob_view(state.chain), tally.turns, tally.steps, tally.tokens_in, tally.tokens_out,
-      tally.cost_micros, state.attention, state.session);
+      at, state.segment, state.head, state.next, state.version, state.commits, state.chain,
+      tally.turns, tally.steps, tally.tokens_in, tally.tokens_out, tally.cost_micros,
+      state.attention, state.session);
   // Apart from the row's hot part: these columns are indexed.
   if (batch.status) {
     db.run(
@@ -351,8 +336,7 @@ void insert_receipt(Connection& db, const State& state, const Receipt& receipt) 
       "INSERT INTO receipt (session, batch, number, segment, first, count, head, version, at, "
       "fence, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       state.session, receipt.batch.text(), state.commits, state.segment, receipt.first,
-      receipt.count, receipt.head, receipt.version, receipt.at, state.fence,
-      blob_view(receipt.chain));
+      receipt.count, receipt.head, receipt.version, receipt.at, state.fence, receipt.chain);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ BlobView blob_view(const Digest& digest) {
 bool Rows::next() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) {
-    rows_read_->fetch_add(1, std::memory_order_relaxed);
+    if (rows_read_ != nullptr) rows_read_->fetch_add(1, std::memory_order_relaxed);
     return true;
   }
   if (code == SQLITE_DONE) return false;
@@ -158,6 +158,18 @@ std::size_t Connection::reserved_bytes() const {
   int bytes = -1;  // Asks, and changes nothing.
   check(sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes));
   return static_cast<std::size_t>(bytes);
+}
+
+sqlite3_file* Connection::file(int which) const {
+  sqlite3_file* found = nullptr;
+  sqlite3_file_control(handle_.get(), "main", which, static_cast<void*>(&found));
+  return found;
+}
+
+int Connection::read_file(int which, void* bytes, std::size_t count, std::int64_t offset) const {
+  sqlite3_file* from = file(which);
+  if (from == nullptr || from->pMethods == nullptr) return SQLITE_IOERR_READ;
+  return from->pMethods->xRead(from, bytes, static_cast<int>(count), offset);
 }
 
 void Connection::execute(const std::string& script) {

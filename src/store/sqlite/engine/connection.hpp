@@ -7,19 +7,23 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <sqlite3.h>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/log.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure::sqlite {
@@ -47,6 +51,17 @@ class SqliteError : public std::exception {
   int code_;
   std::string message_;
 };
+
+/// What `work` returns; empty if what it reads is damaged.
+template <class Work>
+auto unless_damaged(Work work) -> std::optional<decltype(work())> {
+  try {
+    return work();
+  } catch (const SqliteError& error) {
+    if (!error.is_damage()) throw;
+    return std::nullopt;
+  }
+}
 
 /// What just failed there, in the words of whoever has to mend it.
 [[nodiscard]] SqliteError error_of(sqlite3* db, int code);
@@ -88,9 +103,9 @@ class Rows {
 
 class Connection {
  public:
-  /// `rows_read` counts the rows that statements hand out; it must outlive this.
+  /// `rows_read` counts the rows that statements hand out, if it is given; it must outlive this.
   Connection(const std::string& path, const std::string& vfs, int flags,
-             std::atomic<std::uint64_t>* rows_read);
+             std::atomic<std::uint64_t>* rows_read = nullptr);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -103,6 +118,18 @@ class Connection {
     finish(statement);
   }
 
+  using Value = std::variant<std::nullopt_t, std::int64_t, std::string_view, BlobView>;
+  /// As `run`, with as many values as there are.
+  void run_with(std::string_view sql, std::span<const Value> values) {
+    sqlite3_stmt* statement = prepared(sql);
+    int index = 0;
+    for (const Value& value : values) {
+      ++index;
+      std::visit([&](const auto& one) { bind(statement, index, one, SQLITE_STATIC); }, value);
+    }
+    finish(statement);
+  }
+
   /// Starts one statement that returns rows.
   template <class... Args>
   [[nodiscard]] Rows query(std::string_view sql, const Args&... args) {
@@ -111,16 +138,47 @@ class Connection {
     return Rows(statement, rows_read_);
   }
 
-  /// Makes a statement ready that may be needed when nothing can be prepared any more.
-  void prepare(std::string_view sql) { prepared(sql); }
+  /// The first column of the first row; empty if there is none, or it is NULL.
+  template <class... Args>
+  [[nodiscard]] std::optional<std::int64_t> find_integer(std::string_view sql,
+                                                         const Args&... args) {
+    Rows rows = query(sql, args...);
+    if (!rows.next() || rows.is_null(0)) return std::nullopt;
+    return rows.integer(0);
+  }
+  /// The same; 0 if there is none.
+  template <class... Args>
+  [[nodiscard]] std::uint64_t number(std::string_view sql, const Args&... args) {
+    return static_cast<std::uint64_t>(find_integer(sql, args...).value_or(0));
+  }
+  /// The first column of all rows.
+  template <class... Args>
+  [[nodiscard]] std::vector<std::int64_t> integers(std::string_view sql, const Args&... args) {
+    std::vector<std::int64_t> found;
+    Rows rows = query(sql, args...);
+    while (rows.next()) found.push_back(rows.integer(0));
+    return found;
+  }
 
-  /// In a file that has no page yet, makes room for sums in all its pages (page_sums.hpp).
+  /// The statement, made ready if it is not: also one that may be needed when nothing can be
+  /// prepared any more.
+  sqlite3_stmt* prepared(std::string_view sql);
+  /// Runs one that returns no rows, with what is bound to it.
+  void finish(sqlite3_stmt* statement);
+
+  /// In a file that has no page yet, makes room for sums in all its pages.
   void make_room_for_sums();
   /// How many bytes at the end of each page SQLite leaves alone. In a transaction.
   [[nodiscard]] std::size_t reserved_bytes() const;
   /// From now on pages that do not match their sums, as they are read from the main file, are added
   /// to `wrong`, which must outlive this.
   void note_wrong_pages(std::vector<std::uint32_t>* wrong) { vfs_->note_wrong_pages(wrong); }
+
+  /// The main file (SQLITE_FCNTL_FILE_POINTER), or its WAL (SQLITE_FCNTL_JOURNAL_POINTER).
+  [[nodiscard]] sqlite3_file* file(int which) const;
+  /// Reads from it, past SQLite, by the descriptor that SQLite has: to close one of ours would
+  /// drop the locks that this process has of the file. Returns a result code.
+  int read_file(int which, void* bytes, std::size_t count, std::int64_t offset = 0) const;
 
   /// Runs a script of several statements, unprepared.
   void execute(const std::string& script);
@@ -146,8 +204,6 @@ class Connection {
   };
   using Destructor = void (*)(void*);
 
-  sqlite3_stmt* prepared(std::string_view sql);
-  void finish(sqlite3_stmt* statement);
   [[noreturn]] void raise(int code) const;
 
   template <class... Args>
@@ -160,14 +216,8 @@ class Connection {
   void check(int code) const {
     if (code != SQLITE_OK) raise(code);
   }
-  void bind(sqlite3_stmt* statement, int index, std::int64_t value, Destructor) const {
-    check(sqlite3_bind_int64(statement, index, value));
-  }
-  void bind(sqlite3_stmt* statement, int index, std::uint64_t value, Destructor) const {
+  void bind(sqlite3_stmt* statement, int index, std::integral auto value, Destructor) const {
     check(sqlite3_bind_int64(statement, index, static_cast<std::int64_t>(value)));
-  }
-  void bind(sqlite3_stmt* statement, int index, int value, Destructor) const {
-    check(sqlite3_bind_int64(statement, index, value));
   }
   void bind(sqlite3_stmt* statement, int index, std::string_view text, Destructor keep) const {
     const char* data = text.empty() ? "" : text.data();
@@ -176,6 +226,15 @@ class Connection {
   void bind(sqlite3_stmt* statement, int index, BlobView blob, Destructor keep) const {
     const char* data = blob.bytes.empty() ? "" : blob.bytes.data();
     check(sqlite3_bind_blob64(statement, index, data, blob.bytes.size(), keep));
+  }
+  void bind(sqlite3_stmt* statement, int index, const Digest& digest, Destructor keep) const {
+    bind(statement, index, blob_view(digest), keep);
+  }
+  /// As its codec wants it.
+  void bind(sqlite3_stmt* statement, int index, const Body& body, Destructor keep) const {
+    const std::string_view bytes = body.bytes();
+    if (body.codec() == Codec::bytes) return bind(statement, index, BlobView{bytes}, keep);
+    bind(statement, index, bytes, keep);
   }
   void bind(sqlite3_stmt* statement, int index, Timestamp time, Destructor) const {
     check(sqlite3_bind_int64(statement, index, time.time_since_epoch().count()));

@@ -1,7 +1,5 @@
 // What closes a store object to writers, and whom else.
 
-#include "sqlite/engine/gate.hpp"
-
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -10,6 +8,7 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
 #include "sqlite/engine/lock_file.hpp"
+#include "sqlite/engine/writer.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -38,7 +37,7 @@ class GateTest : public testing::Test {
 };
 
 TEST_F(GateTest, IsOpenWhileNothingHappens) {
-  lock_file.touch();
+  lock_file.keep({});
   EXPECT_TRUE(gate.check());
 }
 

@@ -1,4 +1,4 @@
-// Segments of a line, then kept points, then scans.
+// Scans, then kept points, then the segments of a line.
 
 #include "sqlite/engine/line.hpp"
 
@@ -17,6 +17,200 @@
 #include "sqlite/engine/rows.hpp"
 
 namespace perdure::sqlite {
+
+// A scan that failed goes on at the next key that can be read, so that a damaged page
+// costs as many probes as it had rows, not as many as the table has.
+
+namespace {
+
+// A counter that is damaged itself must not make a scan endless.
+constexpr std::int64_t probes_max = 1 << 22;
+
+std::optional<Entry> probe(Connection& db, SegmentId segment, Position position) {
+  const auto read = [&]() -> std::optional<Entry> {
+    Rows rows = db.query(sql(select_entry, "WHERE id = ?"), entry_key(segment, position));
+    return rows.next() ? std::optional(read_entry(rows)) : std::nullopt;
+  };
+  return unless_damaged(read).value_or(std::nullopt);
+}
+
+std::int64_t count_sessions(Connection& db) {
+  std::int64_t count = 0;
+  for (const char* query : {"SELECT value FROM meta WHERE key = 'sessions'",
+                            "SELECT num FROM session ORDER BY num DESC LIMIT 1"}) {
+    const auto most = unless_damaged([&] { return db.find_integer(query).value_or(0); });
+    count = std::max(count, most.value_or(0));
+  }
+  return std::min(count, probes_max);
+}
+
+}  // namespace
+
+void scan_entries(Connection& db, const Stretch& stretch, const EntryVisitor& visit) {
+  Position next = stretch.first;
+  const auto miss_up_to = [&](Position last) {
+    if (next <= last) visit.missing(next, last);
+    next = std::max(next, last + 1);
+  };
+  const auto deliver = [&](Entry&& entry) {
+    // A damaged page may hold keys that do not belong where they are.
+    if (entry.position < next || entry.position > stretch.last) return;
+    if (entry.position > next) miss_up_to(entry.position - 1);
+    next = entry.position + 1;
+    visit.entry(std::move(entry));
+  };
+  while (next <= stretch.last) {
+    try {
+      Rows rows =
+          db.query(sql(select_entry, "WHERE id BETWEEN ? AND ? ORDER BY id"),
+                   entry_key(stretch.segment, next), entry_key(stretch.segment, stretch.last));
+      while (rows.next()) deliver(read_entry(rows));
+      return miss_up_to(stretch.last);
+    } catch (const SqliteError& error) {
+      if (!error.is_damage()) throw;
+    }
+    // Over the damage, to the first key that can be read.
+    std::optional<Entry> entry;
+    for (Position at = next; at <= stretch.last && !entry; ++at) {
+      entry = probe(db, stretch.segment, at);
+      if (entry && entry->position != at) entry.reset();
+    }
+    if (!entry) return miss_up_to(stretch.last);
+    deliver(*std::move(entry));
+  }
+}
+
+std::vector<Stretch> not_pruned(Connection& db, const Stretch& stretch) {
+  std::vector<Stretch> left;
+  Position next = stretch.first;
+  // Rows do not overlap: of those that begin before the stretch, the last one may reach into it.
+  Rows rows = db.query(
+      "SELECT first, upto FROM pruned WHERE segment = ?1 AND first <= ?3 AND upto > ?2 AND first "
+      ">= coalesce((SELECT max(first) FROM pruned WHERE segment = ?1 AND first <= ?2), 0) "
+      "ORDER BY first",
+      stretch.segment, stretch.first, stretch.last);
+  while (rows.next()) {
+    if (rows.number(0) > next) left.push_back({stretch.segment, next, rows.number(0) - 1});
+    next = std::max(next, rows.number(1));
+  }
+  if (next <= stretch.last) left.push_back({stretch.segment, next, stretch.last});
+  return left;
+}
+
+std::vector<std::int64_t> readable_sessions(Connection& db) {
+  const auto all =
+      unless_damaged([&] { return db.integers("SELECT num FROM session ORDER BY num"); });
+  if (all) return *all;
+  std::vector<std::int64_t> numbers;
+  const std::int64_t count = count_sessions(db);
+  for (std::int64_t number = 1; number <= count; ++number) {
+    const auto is_there = unless_damaged(
+        [&] { return db.query("SELECT 1 FROM session WHERE num = ?", number).next(); });
+    if (is_there.value_or(false)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// Checkpoints have no index by place, and need none: as versions rise, so do segment
+// and position, because a session never goes back to a segment it has left. So a place
+// is found among them by halving.
+
+namespace {
+
+std::optional<Position> smaller(std::optional<Position> a, std::optional<Position> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+std::optional<Position> next_child(Connection& db, SegmentId segment, Position position) {
+  Rows rows = db.query(
+      "SELECT parent_position FROM segment WHERE parent = ? AND parent_position >= ? "
+      "ORDER BY parent_position LIMIT 1",
+      segment, position);
+  if (!rows.next()) return std::nullopt;
+  return rows.number(0);
+}
+
+Version newest_version(Connection& db, std::int64_t session) {
+  return db.number("SELECT version FROM checkpoint WHERE session = ? ORDER BY version DESC LIMIT 1",
+                   session);
+}
+
+using Where = std::pair<SegmentId, Position>;
+
+/// The versions below it are before the place, all others are not.
+Version first_not_before(Connection& db, std::int64_t session, const Where& sought) {
+  Version low = 1;
+  Version high = newest_version(db, session) + 1;
+  while (low < high) {
+    const Version middle = low + (high - low) / 2;
+    Rows rows = db.query(
+        "SELECT version, segment, position FROM checkpoint "
+        "WHERE session = ? AND version >= ? AND version < ? ORDER BY version LIMIT 1",
+        session, middle, high);
+    if (rows.next() && Where{rows.number(1), rows.number(2)} < sought) {
+      low = rows.number(0) + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return high;
+}
+
+std::optional<Position> next_version(Connection& db, const OwnedSegment& owned, Position position) {
+  const Version version = first_not_before(db, owned.session, {owned.segment, position});
+  Rows rows = db.query(
+      "SELECT segment, position FROM checkpoint WHERE session = ? AND version >= ? "
+      "ORDER BY version LIMIT 1",
+      owned.session, version);
+  if (!rows.next() || rows.number(0) != owned.segment) return std::nullopt;
+  return rows.number(1);
+}
+
+std::optional<Position> head_from(Connection& db, const OwnedSegment& owned, Position position) {
+  Rows rows = db.query("SELECT head FROM session WHERE num = ? AND segment = ?", owned.session,
+                       owned.segment);
+  if (!rows.next() || rows.number(0) < position) return std::nullopt;
+  return rows.number(0);
+}
+
+struct Totals {
+  Position position = 0;
+  Tally tally{};
+};
+
+// Those of the last version at or before `position`, if it is on the segment.
+std::optional<Totals> totals_before(Connection& db, const OwnedSegment& owned, Position position) {
+  const Version beyond = first_not_before(db, owned.session, {owned.segment, position + 1});
+  Rows rows = db.query(
+      "SELECT segment, position, turns, steps, tokens_in, tokens_out, cost_micros FROM checkpoint "
+      "WHERE session = ? AND version < ? ORDER BY version DESC LIMIT 1",
+      owned.session, beyond);
+  if (!rows.next() || rows.number(0) != owned.segment) return std::nullopt;
+  return Totals{.position = rows.number(1), .tally = read_tally(rows, 2)};
+}
+
+}  // namespace
+
+std::optional<Position> next_kept(Connection& db, const OwnedSegment& owned, Position position) {
+  return smaller(next_child(db, owned.segment, position),
+                 smaller(next_version(db, owned, position), head_from(db, owned, position)));
+}
+
+Position kept_before(Connection& db, const OwnedSegment& owned, Version version,
+                     Position position) {
+  Position before = 0;
+  {
+    Rows rows = db.query(
+        "SELECT segment, position FROM checkpoint WHERE session = ? AND version < ? "
+        "ORDER BY version DESC LIMIT 1",
+        owned.session, version);
+    if (rows.next() && rows.number(0) == owned.segment) before = rows.number(1);
+  }
+  return std::max(before, db.number("SELECT max(parent_position) FROM segment WHERE parent = ? AND "
+                                    "parent_position < ?",
+                                    owned.segment, position));
+}
 
 // A session's own segments divide its positions among them by time: each covers
 // those from its first up to the first of the next. Positions below the session's
@@ -48,17 +242,16 @@ bool is_in_shadow(Connection& db, Place place) {
 
 // The session's own segment that covers the position, or else its oldest one.
 SegmentId own_segment(Connection& db, std::int64_t session, Position position) {
-  {
-    Rows covering = db.query(
-        "SELECT num FROM segment WHERE session = ? AND first <= ? ORDER BY first DESC, num DESC "
-        "LIMIT 1",
-        session, position);
-    if (covering.next()) return covering.number(0);
+  auto segment = db.find_integer(
+      "SELECT num FROM segment WHERE session = ? AND first <= ? ORDER BY first DESC, num DESC "
+      "LIMIT 1",
+      session, position);
+  if (!segment) {
+    segment = db.find_integer(
+        "SELECT num FROM segment WHERE session = ? ORDER BY first, num LIMIT 1", session);
   }
-  Rows oldest =
-      db.query("SELECT num FROM segment WHERE session = ? ORDER BY first, num LIMIT 1", session);
-  if (!oldest.next()) throw SqliteError(SQLITE_CORRUPT, "a session has no segment");
-  return oldest.number(0);
+  if (!segment) throw SqliteError(SQLITE_CORRUPT, "a session has no segment");
+  return static_cast<SegmentId>(*segment);
 }
 
 // Before all entries is where the first one is, or will be.
@@ -102,6 +295,21 @@ rules::Moved moved_of(Connection& db, std::int64_t session) {
   return rows.next() ? rules::moved_from(rows.text(0)) : rules::Moved{};
 }
 
+// As find_session(), without the index by id. Throws damage if it is not among the readable rows:
+// it may be one of the others.
+std::int64_t find_readable_session(Connection& db, const SessionId& id) {
+  for (const std::int64_t number : readable_sessions(db)) {
+    const auto is_it = unless_damaged([&] {
+      Rows rows = db.query("SELECT id FROM session WHERE num = ?", number);
+      return rows.next() && rows.text(0) == id.text();
+    });
+    if (is_it.value_or(false)) return number;
+  }
+  throw SqliteError(
+      SQLITE_CORRUPT,
+      "the list of sessions is damaged, and the session is not in what is left of it");
+}
+
 }  // namespace
 
 Part read_segment(const Rows& rows) {
@@ -116,13 +324,9 @@ Part read_segment(const Rows& rows) {
 }
 
 std::optional<std::int64_t> find_session(Connection& db, const SessionId& id) {
-  try {
-    Rows rows = db.query("SELECT num FROM session WHERE id = ?", id.text());
-    if (!rows.next()) return std::nullopt;
-    return rows.integer(0);
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
+  const auto found = unless_damaged(
+      [&] { return db.find_integer("SELECT num FROM session WHERE id = ?", id.text()); });
+  if (found) return *found;
   return find_readable_session(db, id);
 }
 
@@ -211,249 +415,6 @@ SegmentId open_segment(Connection& db, std::int64_t session, Position first,
       "INSERT INTO segment (num, session, first, parent, parent_position) VALUES (?, ?, ?, ?, ?)",
       number, session, first, above, parent ? parent->position : Position{0});
   return number;
-}
-
-// Checkpoints have no index by place, and need none: as versions rise, so do segment
-// and position, because a session never goes back to a segment it has left. So a place
-// is found among them by halving.
-
-namespace {
-
-std::optional<Position> smaller(std::optional<Position> a, std::optional<Position> b) {
-  if (!a || !b) return a ? a : b;
-  return std::min(*a, *b);
-}
-
-std::optional<Position> next_child(Connection& db, SegmentId segment, Position position) {
-  Rows rows = db.query(
-      "SELECT parent_position FROM segment WHERE parent = ? AND parent_position >= ? "
-      "ORDER BY parent_position LIMIT 1",
-      segment, position);
-  if (!rows.next()) return std::nullopt;
-  return rows.number(0);
-}
-
-Version newest_version(Connection& db, std::int64_t session) {
-  Rows rows = db.query(
-      "SELECT version FROM checkpoint WHERE session = ? ORDER BY version DESC LIMIT 1", session);
-  return rows.next() ? rows.number(0) : 0;
-}
-
-using Where = std::pair<SegmentId, Position>;
-
-/// The versions below it are before the place, all others are not.
-Version first_not_before(Connection& db, std::int64_t session, const Where& sought) {
-  Version low = 1;
-  Version high = newest_version(db, session) + 1;
-  while (low < high) {
-    const Version middle = low + (high - low) / 2;
-    Rows rows = db.query(
-        "SELECT version, segment, position FROM checkpoint "
-        "WHERE session = ? AND version >= ? AND version < ? ORDER BY version LIMIT 1",
-        session, middle, high);
-    if (rows.next() && Where{rows.number(1), rows.number(2)} < sought) {
-      low = rows.number(0) + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return high;
-}
-
-std::optional<Position> next_version(Connection& db, const OwnedSegment& owned, Position position) {
-  const Version version = first_not_before(db, owned.session, {owned.segment, position});
-  Rows rows = db.query(
-      "SELECT segment, position FROM checkpoint WHERE session = ? AND version >= ? "
-      "ORDER BY version LIMIT 1",
-      owned.session, version);
-  if (!rows.next() || rows.number(0) != owned.segment) return std::nullopt;
-  return rows.number(1);
-}
-
-std::optional<Position> head_from(Connection& db, const OwnedSegment& owned, Position position) {
-  Rows rows = db.query("SELECT head FROM session WHERE num = ? AND segment = ?", owned.session,
-                       owned.segment);
-  if (!rows.next() || rows.number(0) < position) return std::nullopt;
-  return rows.number(0);
-}
-
-}  // namespace
-
-std::optional<Position> next_kept(Connection& db, const OwnedSegment& owned, Position position) {
-  return smaller(next_child(db, owned.segment, position),
-                 smaller(next_version(db, owned, position), head_from(db, owned, position)));
-}
-
-Position kept_before(Connection& db, const OwnedSegment& owned, Version version,
-                     Position position) {
-  Position before = 0;
-  {
-    Rows rows = db.query(
-        "SELECT segment, position FROM checkpoint WHERE session = ? AND version < ? "
-        "ORDER BY version DESC LIMIT 1",
-        owned.session, version);
-    if (rows.next() && rows.number(0) == owned.segment) before = rows.number(1);
-  }
-  Rows rows = db.query(
-      "SELECT parent_position FROM segment WHERE parent = ? AND parent_position < ? "
-      "ORDER BY parent_position DESC LIMIT 1",
-      owned.segment, position);
-  return rows.next() ? std::max(before, rows.number(0)) : before;
-}
-
-std::optional<Totals> totals_before(Connection& db, const OwnedSegment& owned, Position position) {
-  const Version beyond = first_not_before(db, owned.session, {owned.segment, position + 1});
-  Rows rows = db.query(
-      "SELECT segment, position, turns, steps, tokens_in, tokens_out, cost_micros FROM checkpoint "
-      "WHERE session = ? AND version < ? ORDER BY version DESC LIMIT 1",
-      owned.session, beyond);
-  if (!rows.next() || rows.number(0) != owned.segment) return std::nullopt;
-  return Totals{.position = rows.number(1), .tally = read_tally(rows, 2)};
-}
-
-// A scan that failed goes on at the next key that can be read, so that a damaged page
-// costs as many probes as it had rows, not as many as the table has.
-
-namespace {
-
-// A counter that is damaged itself must not make a scan endless.
-constexpr std::int64_t probes_max = 1 << 22;
-
-std::optional<Entry> probe(Connection& db, SegmentId segment, Position position) {
-  try {
-    Rows rows = db.query(sql(select_entry, "WHERE id = ?"), entry_key(segment, position));
-    if (rows.next()) return read_entry(rows);
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
-  return std::nullopt;
-}
-
-class Scan {
- public:
-  Scan(Connection& db, const Stretch& stretch, const EntryVisitor& visit)
-      : db_(db), stretch_(stretch), visit_(visit), next_(stretch.first) {}
-
-  void run() {
-    while (!run_to_damage()) step_over_damage();
-  }
-
- private:
-  // True when the end was reached.
-  bool run_to_damage() {
-    if (next_ > stretch_.last) return true;
-    try {
-      Rows rows =
-          db_.query(sql(select_entry, "WHERE id BETWEEN ? AND ? ORDER BY id"),
-                    entry_key(stretch_.segment, next_), entry_key(stretch_.segment, stretch_.last));
-      while (rows.next()) deliver(read_entry(rows));
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-      return false;
-    }
-    miss_up_to(stretch_.last);
-    return true;
-  }
-
-  void step_over_damage() {
-    for (Position position = next_; position <= stretch_.last; ++position) {
-      auto entry = probe(db_, stretch_.segment, position);
-      if (entry && entry->position == position) return deliver(*std::move(entry));
-    }
-    miss_up_to(stretch_.last);
-  }
-
-  void deliver(Entry&& entry) {
-    // A damaged page may hold keys that do not belong where they are.
-    if (entry.position < next_ || entry.position > stretch_.last) return;
-    if (entry.position > next_) miss_up_to(entry.position - 1);
-    next_ = entry.position + 1;
-    visit_.entry(std::move(entry));
-  }
-
-  void miss_up_to(Position last) {
-    if (next_ > last) return;
-    visit_.missing(next_, last);
-    next_ = last + 1;
-  }
-
-  Connection& db_;
-  const Stretch& stretch_;
-  const EntryVisitor& visit_;
-  Position next_;
-};
-
-std::int64_t count_sessions(Connection& db) {
-  std::int64_t count = 0;
-  for (const char* query : {"SELECT value FROM meta WHERE key = 'sessions'",
-                            "SELECT num FROM session ORDER BY num DESC LIMIT 1"}) {
-    try {
-      Rows rows = db.query(query);
-      if (rows.next()) count = std::max(count, rows.integer(0));
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
-  }
-  return std::min(count, probes_max);
-}
-
-}  // namespace
-
-void scan_entries(Connection& db, const Stretch& stretch, const EntryVisitor& visit) {
-  Scan(db, stretch, visit).run();
-}
-
-std::vector<Stretch> not_pruned(Connection& db, const Stretch& stretch) {
-  std::vector<Stretch> left;
-  Position next = stretch.first;
-  // Rows do not overlap: of those that begin before the stretch, the last one may reach into it.
-  Rows rows = db.query(
-      "SELECT first, upto FROM pruned WHERE segment = ?1 AND first <= ?3 AND upto > ?2 AND first "
-      ">= "
-      "coalesce((SELECT max(first) FROM pruned WHERE segment = ?1 AND first <= ?2), 0) "
-      "ORDER BY first",
-      stretch.segment, stretch.first, stretch.last);
-  while (rows.next()) {
-    if (rows.number(0) > next) left.push_back({stretch.segment, next, rows.number(0) - 1});
-    next = std::max(next, rows.number(1));
-  }
-  if (next <= stretch.last) left.push_back({stretch.segment, next, stretch.last});
-  return left;
-}
-
-std::int64_t find_readable_session(Connection& db, const SessionId& id) {
-  for (const std::int64_t number : readable_sessions(db)) {
-    try {
-      Rows rows = db.query("SELECT id FROM session WHERE num = ?", number);
-      if (rows.next() && rows.text(0) == id.text()) return number;
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
-  }
-  throw SqliteError(
-      SQLITE_CORRUPT,
-      "the list of sessions is damaged, and the session is not in what is left of it");
-}
-
-std::vector<std::int64_t> readable_sessions(Connection& db) {
-  std::vector<std::int64_t> numbers;
-  try {
-    Rows rows = db.query("SELECT num FROM session ORDER BY num");
-    while (rows.next()) numbers.push_back(rows.integer(0));
-    return numbers;
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
-  numbers.clear();
-  const std::int64_t count = count_sessions(db);
-  for (std::int64_t number = 1; number <= count; ++number) {
-    try {
-      if (db.query("SELECT 1 FROM session WHERE num = ?", number).next()) numbers.push_back(number);
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
-  }
-  return numbers;
 }
 
 }  // namespace perdure::sqlite

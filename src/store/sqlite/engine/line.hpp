@@ -75,15 +75,6 @@ struct OwnedSegment {
 [[nodiscard]] Position kept_before(Connection& db, const OwnedSegment& owned, Version version,
                                    Position position);
 
-struct Totals {
-  Position position = 0;
-  Tally tally{};
-};
-
-/// Those of the last version at or before `position`, if it is on the segment.
-[[nodiscard]] std::optional<Totals> totals_before(Connection& db, const OwnedSegment& owned,
-                                                  Position position);
-
 // Reading past damage: what is in a table when a plain scan of it fails.
 //
 // SQLite ends a scan at the first page it cannot read. What lies behind that page is
@@ -97,10 +88,6 @@ void scan_entries(Connection& db, const Stretch& stretch, const EntryVisitor& vi
 
 /// Those of the stretch's positions that no `pruned` row accounts for.
 [[nodiscard]] std::vector<Stretch> not_pruned(Connection& db, const Stretch& stretch);
-
-/// As find_session(), without the index by id. Throws damage if it is not among the
-/// readable rows: it may be one of the others.
-[[nodiscard]] std::int64_t find_readable_session(Connection& db, const SessionId& id);
 
 /// The numbers of all sessions whose rows can be read, ascending.
 [[nodiscard]] std::vector<std::int64_t> readable_sessions(Connection& db);

@@ -1,14 +1,18 @@
-// The record of the WAL as bytes, then the lock file.
+// The record of the WAL as bytes, then the lock file and its locks.
 
 #include "sqlite/engine/lock_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <fstream>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
@@ -18,7 +22,6 @@
 #include "core/api/descriptor.hpp"
 #include "files/file_lock.hpp"
 #include "perdure/core/error.hpp"
-#include "sqlite/engine/write_lock.hpp"
 
 namespace perdure::sqlite {
 
@@ -41,12 +44,16 @@ void WalRecord::seal() { sum = sum_of_record(*this); }
 
 bool WalRecord::is_sealed() const { return sum == sum_of_record(*this); }
 
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
 std::uint64_t current_boot() {
-  std::array<char, 64> text{};
-  const Descriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return 0;
-  const auto size = ::read(file.get(), text.data(), text.size());
-  return size > 0 ? sum_of(text.data(), static_cast<std::size_t>(size)) : 0;
+  const std::string id = boot_id();
+  return id.empty() ? 0 : sum_of(id.data(), id.size());
 }
 
 std::uint64_t sum_of(const char* bytes, std::size_t count) {
@@ -70,20 +77,69 @@ constexpr std::string_view first_line = "perdure\n";
 constexpr off_t failures_at = first_line.size();
 constexpr off_t record_at = failures_at + sizeof(LockFile::Failures);
 
+void write_at(const Descriptor& file, const void* bytes, std::size_t count, off_t offset) {
+  [[maybe_unused]] const auto written = ::pwrite(file.get(), bytes, count, offset);
+}
+
+// The kernel gives a lock to whoever asks first after a release. So a second byte is the door: who
+// waits for the turn holds it, and who had the turn just now cannot pass. 0, or the kernel's error
+// number; the door stays locked if only the turn is not free.
+int try_turn(const Descriptor& file) {
+  if (const int failure = lock_byte(file, door_byte, LockWait::no); failure != 0) return failure;
+  const int failure = lock_byte(file, turn_byte, LockWait::no);
+  if (failure == 0) unlock_byte(file, door_byte);
+  return failure;
+}
+
+bool is_taken(int failure) { return failure == EAGAIN || failure == EACCES; }
+
 }  // namespace
 
 Result<LockFile> LockFile::open(const std::string& path, mode_t rights) {
   auto file = open_file(path, rights);
   if (!file) return forward(file);
-  auto turn = WriteLock::open(path);
-  if (!turn) return forward(turn);
-  return LockFile(path, *std::move(file), *std::move(turn));
+  if (::lseek(file->get(), 0, SEEK_END) == 0) {
+    write_at(*file, first_line.data(), first_line.size(), 0);
+  }
+  return LockFile(path, *std::move(file));
 }
+
+// A lock of the kernel has no deadline, so whoever waits asks again: soon at first, as most turns
+// are one commit long.
+Result<void> LockFile::take_turn(Duration wait) {
+  using std::chrono::microseconds;
+  constexpr microseconds longest_pause{1000};
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable never;
+  microseconds pause{50};
+  microseconds left = std::min(wait, longest_wait);
+  int failure = try_turn(file_);
+  for (; is_taken(failure) && left > microseconds(0); left -= pause) {
+    never.wait_for(lock, pause);
+    pause = std::min(2 * pause, longest_pause);
+    failure = try_turn(file_);
+  }
+  if (failure == 0) return {};
+  unlock_byte(file_, door_byte);
+  if (!is_taken(failure)) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot lock {}: {}", path_, std::strerror(failure)));
+  }
+  return fail(
+      ErrorCode::unavailable,
+      fmt::format("no turn to write within {} ms: other processes that use {} write all the "
+                  "time, or one of them was stopped in the middle",
+                  wait.count(), path_),
+      "store_in_use");
+}
+
+void LockFile::end_turn() { unlock_byte(file_, turn_byte); }
 
 Result<bool> LockFile::hold_worker(std::int64_t number) {
   const int failure = lock_byte(file_, worker_base + number, LockWait::no);
   if (failure == 0) return true;
-  if (failure == EAGAIN || failure == EACCES) return false;
+  if (is_taken(failure)) return false;
   return fail(ErrorCode::unavailable,
               fmt::format("cannot lock {}: {}", path_, std::strerror(failure)));
 }
@@ -94,15 +150,9 @@ bool LockFile::is_held_elsewhere(std::int64_t number) const {
   return is_locked_elsewhere(file_, worker_base + number);
 }
 
-void LockFile::touch() {
-  // A failed touch delays a waiter until its next look; it cannot lose a write.
-  [[maybe_unused]] const auto written =
-      ::pwrite(file_.get(), first_line.data(), first_line.size(), 0);
-}
-
-void LockFile::touch(const WalRecord& record) {
+void LockFile::keep(const WalRecord& record) {
   // One that is not written leaves an older record, which claims less.
-  [[maybe_unused]] const auto written = ::pwrite(file_.get(), &record, sizeof record, record_at);
+  write_at(file_, &record, sizeof record, record_at);
   record_ = record;
 }
 
@@ -127,8 +177,7 @@ LockFile::Failures LockFile::failures() const {
 
 void LockFile::set_failures(Failures failures) {
   // If this fails too, only this store object knows; it is closed in any case.
-  [[maybe_unused]] const auto written =
-      ::pwrite(file_.get(), &failures, sizeof failures, failures_at);
+  write_at(file_, &failures, sizeof failures, failures_at);
 }
 
 }  // namespace perdure::sqlite

@@ -3,20 +3,24 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "core/api/descriptor.hpp"
 #include "files/file_lock.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "sqlite/engine/write_lock.hpp"
 
 namespace perdure::sqlite {
 
+/// In nanoseconds or microseconds, Duration::max() would run over.
+inline constexpr Duration longest_wait = std::chrono::hours(24 * 365);
+
 // What of the WAL was acknowledged: which frames must still be there when the store is
-// opened again. Kept in the lock file (lock_file.hpp), written anew with every commit.
+// opened again. Written with every commit.
 //
 // It lives in the kernel's cache and is never synced. It survives the death of processes;
 // after that of the machine the disk has this state of it or an older one, or none.
@@ -50,15 +54,17 @@ struct WalRecord {
   [[nodiscard]] bool is_sealed() const;
 };
 
-/// The boot this process runs in; 0 if the machine does not say.
+/// Names this start of the machine; empty if the kernel does not say.
+[[nodiscard]] std::string boot_id();
+/// As a record has it; 0 if the kernel does not say.
 [[nodiscard]] std::uint64_t current_boot();
 
 /// 64 bits of the bytes, for telling accidents, not attackers.
 [[nodiscard]] std::uint64_t sum_of(const char* bytes, std::size_t count);
 
 // The file beside the store through which processes on this machine deal with each
-// other: whose turn it is to write, which workers are alive, that something changed,
-// that a sync failed, which frames of the WAL must be there (wal_record.hpp).
+// other: whose turn it is to write, which workers are alive, that a sync failed, which
+// frames of the WAL must be there.
 //
 // It is never synced. What it holds survives the death of processes; nothing of it must
 // survive the machine, or be in a copy of the store: what is lost, cut, older or not what
@@ -70,9 +76,12 @@ class LockFile {
   [[nodiscard]] static Result<LockFile> open(const std::string& path,
                                              mode_t rights = private_rights);
 
-  /// See turn.hpp. Among threads of one LockFile the caller sees to order.
-  [[nodiscard]] Result<void> take_turn(Duration wait) { return turn_.take(wait); }
-  void end_turn() { turn_.end(); }
+  /// Takes the turn to write, which one process of this machine has at a time. Among threads of one
+  /// LockFile the caller sees to order.
+  /// Fails: `unavailable`, about "store_in_use", if it is not free within `wait`; `unavailable` if
+  /// it cannot be locked.
+  [[nodiscard]] Result<void> take_turn(Duration wait);
+  void end_turn();
 
   /// Shows others that worker `number` lives, until `drop_worker` or the end of this object. False:
   /// somebody else shows that. Fails: `unavailable`.
@@ -81,13 +90,11 @@ class LockFile {
   /// Whether a LockFile other than this one holds the worker.
   [[nodiscard]] bool is_held_elsewhere(std::int64_t number) const;
 
-  /// Wakes whoever watches the file (watcher.hpp).
-  void touch();
-  /// The same, and keeps the record, with one call to the kernel. In one's turn.
-  void touch(const WalRecord& record);
+  /// Keeps the record, with one call to the kernel. In one's turn.
+  void keep(const WalRecord& record);
   /// Claims nothing if there is none. In one's turn.
   [[nodiscard]] WalRecord read_record() const;
-  /// What `failures` or `read_record` last saw, or `touch` last wrote: current as long as the
+  /// What `failures` or `read_record` last saw, or `keep` last wrote: current as long as the
   /// turn in which that was lasts.
   [[nodiscard]] const WalRecord& last_record() const { return record_; }
 
@@ -110,15 +117,12 @@ class LockFile {
     WalRecord record{};
   };
 
-  LockFile(std::string path, Descriptor file, WriteLock turn)
-      : path_(std::move(path)), file_(std::move(file)), turn_(std::move(turn)) {}
+  LockFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
 
   [[nodiscard]] Contents read() const;
 
   std::string path_;
   Descriptor file_;
-  /// Opened apart: its thread may outlive this object, and must not keep workers alive.
-  WriteLock turn_;
   mutable WalRecord record_{};
 };
 

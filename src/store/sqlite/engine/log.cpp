@@ -15,8 +15,8 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/store.hpp"
 #include "rules/checks.hpp"
-#include "rules/match.hpp"
-#include "rules/soundness.hpp"
+#include "rules/queries.hpp"
+#include "rules/stored_session.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"
 #include "sqlite/engine/roles.hpp"
@@ -135,12 +135,11 @@ void read_part(Connection& db, const Part& part, const LogQuery& query,
   const auto stretch = stretch_of(part, query);
   if (!stretch || entries.size() >= query.limit) return;
   const std::size_t before = entries.size();
-  try {
+  const auto is_whole = unless_damaged([&] {
     read_rows(db, *stretch, query, entries);
-    if (!has_gap(db, *stretch, query, entries, before)) return;
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
+    return !has_gap(db, *stretch, query, entries, before);
+  });
+  if (is_whole.value_or(false)) return;
   entries.resize(before);
   read_damaged(db, part, query, entries);
 }
@@ -159,38 +158,40 @@ std::optional<Entry> search_value(Connection& db, const Part& part, const std::s
 }
 
 std::optional<Entry> find_value_in(Connection& db, const Part& part, const std::string& channel) {
-  try {
+  auto found = unless_damaged([&]() -> std::optional<Entry> {
     Rows rows = db.query(
         sql(select_entry,
             "WHERE channel = ? AND fold = 1 AND id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1"),
         channel, entry_key(part.segment, part.first), entry_key(part.segment, part.last));
-    if (rows.next()) return read_entry(rows);
-    return std::nullopt;
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
-  return search_value(db, part, channel);
+    return rows.next() ? std::optional(read_entry(rows)) : std::nullopt;
+  });
+  return found ? *std::move(found) : search_value(db, part, channel);
+}
+
+// Adds the next checkpoint, if it is wanted. False if there is none.
+bool add_matching(Rows& rows, const CheckpointQuery& query, std::vector<Checkpoint>& found) {
+  if (!rows.next()) return false;
+  Checkpoint checkpoint = sqlite::read_checkpoint(rows);
+  if (rules::matches(query, checkpoint)) found.push_back(std::move(checkpoint));
+  return true;
 }
 
 // One by one, where they cannot be listed: those that can be read.
 std::vector<Checkpoint> search_checkpoints(Connection& db, std::int64_t session,
                                            const CheckpointQuery& query) {
   std::vector<Checkpoint> found;
-  Version latest = 0;
-  {
-    Rows rows = db.query("SELECT version FROM session WHERE num = ?", session);
-    if (rows.next()) latest = std::min<Version>(rows.number(0), limit_max);
-  }
+  Version latest =
+      std::min<Version>(db.number("SELECT version FROM session WHERE num = ?", session), limit_max);
   if (query.before) latest = std::min(latest, *query.before == 0 ? 0 : *query.before - 1);
   for (Version version = latest; version > 0 && found.size() < query.limit; --version) {
-    try {
+    const auto read = unless_damaged([&] {
       Rows rows =
           db.query(sql(select_checkpoint, "WHERE session = ? AND version = ?"), session, version);
-      if (!rows.next()) continue;
-      Checkpoint checkpoint = sqlite::read_checkpoint(rows);
-      if (rules::matches(query, checkpoint)) found.push_back(std::move(checkpoint));
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
+      return add_matching(rows, query, found);
+    });
+    // One that is asked for by its number is not passed over.
+    if (!read && query.limit == 1 && version == latest) {
+      throw SqliteError(SQLITE_CORRUPT, "a version cannot be read");
     }
   }
   return found;
@@ -209,10 +210,7 @@ std::vector<Checkpoint> list_checkpoints(Connection& db, std::int64_t session,
                          "WHERE session = ? AND version < ? AND label = ? AND label <> '' "
                          "ORDER BY version DESC"),
                session, before, query.label);
-  while (found.size() < query.limit && rows.next()) {
-    Checkpoint checkpoint = sqlite::read_checkpoint(rows);
-    if (rules::matches(query, checkpoint)) found.push_back(std::move(checkpoint));
-  }
+  while (found.size() < query.limit && add_matching(rows, query, found)) continue;
   return found;
 }
 
@@ -253,12 +251,8 @@ Result<std::vector<Checkpoint>> SqliteRoles::checkpoints(const SessionId& sessio
   return access_.readers.read([&](Connection& db) -> Result<std::vector<Checkpoint>> {
     auto number = require_session(db, session);
     if (!number) return forward(number);
-    try {
-      return list_checkpoints(db, *number, query);
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
-    return search_checkpoints(db, *number, query);
+    auto listed = unless_damaged([&] { return list_checkpoints(db, *number, query); });
+    return listed ? *std::move(listed) : search_checkpoints(db, *number, query);
   });
 }
 

@@ -25,26 +25,19 @@
 namespace perdure::sqlite {
 namespace {
 
-// Who holds a session or a resource. Columns: num, id, host, pid, boot, until, fence, since.
+// What has to be known of a session or a resource before it is granted to somebody.
 struct Grip {
-  std::optional<WorkerRow> worker;
-  Holder holder;
+  Fence fence = 0;
+  std::optional<Holder> holder;
   rules::Moved moved;  // Of a session.
+
+  [[nodiscard]] bool is_of(const WorkerId& worker) const {
+    return holder && holder->worker == worker;
+  }
 };
 
 Grip read_grip(const Rows& rows, const Workers& workers) {
-  Grip grip;
-  grip.holder.fence = rows.number(6);
-  if (rows.is_null(0)) return grip;
-  grip.worker = WorkerRow{
-      .number = rows.integer(0), .boot = rows.string(4), .until = Uptime(rows.integer(5))};
-  grip.holder.worker = stored_id<WorkerId>(rows.text(1));
-  grip.holder.host = rows.string(2);
-  grip.holder.pid = rows.integer(3);
-  grip.holder.since = rows.time(7);
-  grip.holder.alive = workers.is_alive(*grip.worker);
-  grip.holder.gone = !workers.has_process(*grip.worker);
-  return grip;
+  return {.fence = rows.number(6), .holder = read_holder(rows, 0, workers), .moved = {}};
 }
 
 std::optional<Grip> find_session_grip(Connection& db, const Workers& workers, const SessionId& id) {
@@ -58,14 +51,17 @@ std::optional<Grip> find_session_grip(Connection& db, const Workers& workers, co
   return grip;
 }
 
-std::optional<Grip> find_resource_grip(Connection& db, const Workers& workers,
-                                       const std::string& name) {
+Grip find_resource_grip(Connection& db, const Workers& workers, const std::string& name) {
   Rows rows = db.query(
       "SELECT w.num, w.id, w.host, w.pid, w.boot, w.until, r.fence, r.since "
       "FROM resource r LEFT JOIN worker w ON w.num = r.worker WHERE r.name = ?",
       name);
-  if (!rows.next()) return std::nullopt;
-  return read_grip(rows, workers);
+  return rows.next() ? read_grip(rows, workers) : Grip{};
+}
+
+// num, boot, until.
+WorkerRow read_worker(const Rows& rows) {
+  return {.number = rows.integer(0), .boot = rows.string(1), .until = Uptime(rows.integer(2))};
 }
 
 std::unexpected<Error> held(std::string_view what, const Holder& holder) {
@@ -84,8 +80,7 @@ void forget_the_gone(Connection& db, const Workers& workers) {
         "WHERE num NOT IN (SELECT owner FROM session WHERE owner IS NOT NULL) "
         "AND num NOT IN (SELECT worker FROM resource WHERE worker IS NOT NULL)");
     while (rows.next()) {
-      const WorkerRow row{
-          .number = rows.integer(0), .boot = rows.string(1), .until = Uptime(rows.integer(2))};
+      const WorkerRow row = read_worker(rows);
       if (!workers.has_process(row)) gone.push_back(row.number);
     }
   }
@@ -113,8 +108,7 @@ Result<std::int64_t> require_live_worker(Connection& db, const Workers& workers,
                                          const WorkerId& id) {
   Rows rows = db.query("SELECT num, boot, until FROM worker WHERE id = ?", id.text());
   if (rows.next()) {
-    const WorkerRow row{
-        .number = rows.integer(0), .boot = rows.string(1), .until = Uptime(rows.integer(2))};
+    const WorkerRow row = read_worker(rows);
     if (workers.is_alive(row)) return row.number;
   }
   return fail(ErrorCode::lease_lost,
@@ -195,9 +189,10 @@ Result<Lease> SqliteRoles::acquire(const SessionId& session, const WorkerId& wor
     if (auto here = rules::check_here(session, grip->moved); !here) return forward(here);
     auto number = require_live_worker(db, access_.workers, worker);
     if (!number) return forward(number);
-    Lease lease{.session = session, .worker = worker, .fence = grip->holder.fence};
-    if (grip->holder.worker == worker) return lease;
-    if (grip->holder.alive) return held(fmt::format("session {}", session.text()), grip->holder);
+    Lease lease{.session = session, .worker = worker, .fence = grip->fence};
+    if (grip->is_of(worker)) return lease;
+    const auto& holder = grip->holder;
+    if (holder && holder->alive) return held(fmt::format("session {}", session.text()), *holder);
     ++lease.fence;
     db.run(
         "UPDATE session SET owner = ?, owned_since = ?, fence = ?, revision = revision + 1 "
@@ -226,10 +221,11 @@ Result<ResourceLease> SqliteRoles::acquire_resource(const std::string& name,
   return access_.writer.write([&](Connection& db) -> Result<ResourceLease> {
     auto number = require_live_worker(db, access_.workers, worker);
     if (!number) return forward(number);
-    const Grip grip = find_resource_grip(db, access_.workers, name).value_or(Grip{});
-    ResourceLease lease{.name = name, .worker = worker, .fence = grip.holder.fence};
-    if (grip.holder.worker == worker) return lease;
-    if (grip.holder.alive) return held(fmt::format("resource {}", name), grip.holder);
+    const Grip grip = find_resource_grip(db, access_.workers, name);
+    ResourceLease lease{.name = name, .worker = worker, .fence = grip.fence};
+    if (grip.is_of(worker)) return lease;
+    const auto& holder = grip.holder;
+    if (holder && holder->alive) return held(fmt::format("resource {}", name), *holder);
     ++lease.fence;
     db.run("INSERT OR REPLACE INTO resource (name, worker, fence, since) VALUES (?, ?, ?, ?)", name,
            *number, lease.fence, access_.clock.now());
@@ -251,9 +247,7 @@ Result<void> SqliteRoles::release_resource(const ResourceLease& lease) {
 
 Result<std::optional<Holder>> SqliteRoles::find_resource(const std::string& name) {
   return access_.readers.read([&](Connection& db) -> Result<std::optional<Holder>> {
-    const auto grip = find_resource_grip(db, access_.workers, name);
-    if (!grip || !grip->worker) return std::nullopt;
-    return grip->holder;
+    return find_resource_grip(db, access_.workers, name).holder;
   });
 }
 

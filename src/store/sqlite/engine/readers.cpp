@@ -2,13 +2,21 @@
 
 #include "sqlite/engine/readers.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
+
+#include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/lock_file.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -48,6 +56,40 @@ std::unique_ptr<Connection> Readers::take() {
 void Readers::give_back(std::unique_ptr<Connection> connection) {
   const std::scoped_lock lock(mutex_);
   if (idle_.size() < idle_max) idle_.push_back(std::move(connection));
+}
+
+// `PRAGMA data_version` changes exactly when another connection committed, and this
+// connection never writes: so it counts every commit of every process, our own
+// writer's included.
+
+Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
+  constexpr Duration look_every = std::chrono::milliseconds(20);
+  if (auto here = process_.check(); !here) return forward(here);
+  std::unique_lock lock(mutex_);
+  Duration left = std::min(timeout, longest_wait);
+  while (true) {
+    if (auto looked = look(lock); !looked) return forward(looked);
+    if (number_ > since || left <= Duration(0)) return number_;
+    const Duration pause = std::min(left, look_every);
+    changed_.wait_for(lock, pause);
+    left -= pause;
+  }
+}
+
+Result<void> Watcher::look(const std::unique_lock<std::mutex>& /*held*/) {
+  try {
+    if (!connection_) connection_ = readers_.open();
+    Rows rows = connection_->query("PRAGMA data_version");
+    if (!rows.next() || rows.integer(0) == data_version_) return {};
+    data_version_ = rows.integer(0);
+  } catch (const SqliteError& error) {
+    connection_.reset();
+    data_version_ = 0;
+    return std::unexpected(error.to_error());
+  }
+  ++number_;
+  changed_.notify_all();
+  return {};
 }
 
 }  // namespace perdure::sqlite

@@ -1,8 +1,11 @@
-// Connections for reading, apart from the writer: a read never waits for a write.
+// Connections for reading, apart from the writer: a read never waits for a write. And the one that
+// looks whether anything was written.
 
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -12,6 +15,7 @@
 
 #include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 #include "sqlite/engine/connection.hpp"
 
 namespace perdure::sqlite {
@@ -85,6 +89,29 @@ class Readers {
   std::atomic<bool> tolerant_ = false;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+// Notices that the store changed, whoever changed it: who waits looks again every few moments,
+// which costs less than what would tell it.
+
+class Watcher {
+ public:
+  /// `readers` must outlive this.
+  explicit Watcher(Readers& readers) : readers_(readers) {}
+
+  /// As Store::wait_for_change.
+  [[nodiscard]] Result<std::uint64_t> wait(std::uint64_t since, Duration timeout);
+
+ private:
+  Result<void> look(const std::unique_lock<std::mutex>& held);
+
+  const OwnProcess process_;
+  Readers& readers_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unique_ptr<Connection> connection_;
+  std::int64_t data_version_ = 0;
+  std::uint64_t number_ = 1;
 };
 
 }  // namespace perdure::sqlite

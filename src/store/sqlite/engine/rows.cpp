@@ -21,30 +21,24 @@
 #include "sqlite/engine/workers.hpp"
 
 namespace perdure::sqlite {
-namespace {
 
-std::optional<Holder> read_holder(const Rows& rows, const Workers& workers) {
-  constexpr int fence = 23;
-  constexpr int worker = 25;
-  if (rows.is_null(worker)) return std::nullopt;
-  const WorkerRow row{.number = rows.integer(worker),
-                      .boot = rows.string(worker + 4),
-                      .until = Uptime(rows.integer(worker + 5))};
-  return Holder{.worker = stored_id<WorkerId>(rows.text(worker + 1)),
-                .host = rows.string(worker + 2),
-                .pid = rows.integer(worker + 3),
-                .since = rows.time(fence + 1),
-                .fence = rows.number(fence),
+std::optional<Holder> read_holder(const Rows& rows, int column, const Workers& workers) {
+  if (rows.is_null(column)) return std::nullopt;
+  const WorkerRow row{.number = rows.integer(column),
+                      .boot = rows.string(column + 4),
+                      .until = Uptime(rows.integer(column + 5))};
+  return Holder{.worker = stored_id<WorkerId>(rows.text(column + 1)),
+                .host = rows.string(column + 2),
+                .pid = rows.integer(column + 3),
+                .since = rows.time(column + 7),
+                .fence = rows.number(column + 6),
                 .alive = workers.is_alive(row),
                 .gone = !workers.has_process(row)};
 }
 
-}  // namespace
-
 SessionSummary read_session(const Rows& rows, const Workers& workers) {
   SessionSummary session = rules::read_summary(rows);
-  session.holder = read_holder(rows, workers);
-  session.restored = rows.integer(31) != 0;
+  session.holder = read_holder(rows, 24, workers);
   session.moved_to = rules::moved_from(rows.text(32)).to.place;
   return session;
 }
@@ -71,12 +65,13 @@ Call read_listed_call(const Rows& rows) {
   return read_call(rows);
 }
 
+std::optional<std::int64_t> find_blob(Connection& db, const BlobRef& ref) {
+  return db.find_integer("SELECT num FROM blob WHERE hash = ? AND size = ?", ref.digest, ref.size);
+}
+
 Result<void> require_blob(Connection& db, const Body& body) {
   const auto ref = body.blob();
-  if (!ref) return {};
-  Rows rows =
-      db.query("SELECT 1 FROM blob WHERE hash = ? AND size = ?", blob_view(ref->digest), ref->size);
-  if (rows.next()) return {};
+  if (!ref || find_blob(db, *ref)) return {};
   return fail(ErrorCode::invalid_argument,
               fmt::format("blob {} was not put before it was named", to_hex(ref->digest)));
 }

@@ -12,6 +12,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/stored_rows.hpp"
 #include "sqlite/engine/connection.hpp"
@@ -27,20 +28,24 @@ using rules::stored_id;
 using rules::tags_text;
 using rules::unless_zero;
 
+/// Who holds a session or a resource: eight columns from `column` on, num, id, host, pid, boot and
+/// until of its worker, then fence and since. Empty if there is no worker.
+[[nodiscard]] std::optional<Holder> read_holder(const Rows& rows, int column,
+                                                const Workers& workers);
+
 /// Completed with FROM's tail: a WHERE clause over `s`.
 inline constexpr std::string_view select_session =
     "SELECT s.id, s.title, s.opening, s.tags, s.metadata, s.status, s.wait_reason, s.wake_at, "
     "s.parent, s.parent_position, s.lineage, s.head, s.next, s.version, s.turns, s.steps, "
-    "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.revision, s.created_at, "
-    "s.updated_at, s.fence, s.owned_since, w.num, w.id, w.host, w.pid, w.boot, w.until, "
-    "s.restored, s.moved "
+    "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.restored, s.revision, s.created_at, "
+    "s.updated_at, w.num, w.id, w.host, w.pid, w.boot, w.until, s.fence, s.owned_since, s.moved "
     "FROM session s LEFT JOIN worker w ON w.num = s.owner ";
 /// The same columns without the worker, as if nobody owned it; not yet a whole statement.
 inline constexpr std::string_view select_session_columns =
     "SELECT id, title, opening, tags, metadata, status, wait_reason, wake_at, parent, "
     "parent_position, lineage, head, next, version, turns, steps, tokens_in, tokens_out, "
-    "cost_micros, attention, revision, created_at, updated_at, fence, owned_since, NULL, NULL, "
-    "NULL, NULL, NULL, NULL, restored, moved ";
+    "cost_micros, attention, restored, revision, created_at, updated_at, NULL, NULL, NULL, NULL, "
+    "NULL, NULL, fence, owned_since, moved ";
 [[nodiscard]] SessionSummary read_session(const Rows& rows, const Workers& workers);
 
 /// Checks the body against its hash.
@@ -81,6 +86,9 @@ inline constexpr std::string_view select_claim =
 inline constexpr std::string_view select_receipt =
     "SELECT batch, first, count, head, version, at, chain FROM receipt "
     "WHERE session = ? AND batch = ?";
+
+/// The number of its row.
+[[nodiscard]] std::optional<std::int64_t> find_blob(Connection& db, const BlobRef& ref);
 
 /// Fails: `invalid_argument` if the body refers to a blob that is not there.
 [[nodiscard]] Result<void> require_blob(Connection& db, const Body& body);

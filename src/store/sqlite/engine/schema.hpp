@@ -57,12 +57,6 @@ inline constexpr std::size_t application_at = 68;
 /// leave a seventh of a smaller page empty.
 void set_file_layout(Connection& connection);
 
-/// Makes the tables of the first format in an empty file (format.cpp).
-void make_tables(Connection& connection, IdSource& ids);
-
-/// For a person with the plain sqlite3 shell; replaces those of an older format (views.cpp).
-void make_views(Connection& connection);
-
 /// Brings the file to the last format, step by step, inside the caller's transaction. An empty file
 /// gets its tables first.
 void migrate(Connection& connection, IdSource& ids, FormatSteps steps = own_steps);

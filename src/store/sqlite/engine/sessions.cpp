@@ -1,4 +1,4 @@
-// Sessions over SQLite. A list sorts and pages by number in SQL and then looks at
+// Sessions over SQLite. A list takes from SQL what it is sorted by, and then looks at
 // one row at a time: what the query says about it is decided in C++ (rules/match.hpp).
 
 #include "perdure/store/sessions.hpp"
@@ -7,11 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -20,8 +21,7 @@
 #include "perdure/store/log.hpp"
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
-#include "rules/cursor.hpp"
-#include "rules/match.hpp"
+#include "rules/queries.hpp"
 #include "rules/stored_rows.hpp"
 #include "sqlite/engine/commit.hpp"
 #include "sqlite/engine/connection.hpp"
@@ -39,33 +39,18 @@ std::optional<SessionSummary> find(Connection& db, const Workers& workers, std::
     if (!rows.next()) return std::nullopt;
     return read_session(rows, workers);
   };
-  try {
-    return read(std::string(select_session));
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
+  if (auto found = unless_damaged([&] { return read(std::string(select_session)); })) return *found;
   // Its owner may be what cannot be read; then it is shown without one.
   return read(sql(select_session_columns, "FROM session s "));
 }
 
-// One that was met in the list: if it is not there, or is nobody's, the page it was on is damaged.
-SessionSummary find_listed(Connection& db, const Workers& workers, std::int64_t number) {
-  auto session = find(db, workers, number);
-  if (!session || session->id.text().empty()) {
-    throw SqliteError(SQLITE_CORRUPT, "a row of the list of sessions is missing");
-  }
-  return *std::move(session);
-}
-
-// Nothing if the row cannot be read: it must not hide the others.
+// Nothing if the row cannot be read: it must not hide the others. If one that was met in a list is
+// not there, or is nobody's, the page it was on is damaged.
 std::optional<SessionSummary> find_readable(Connection& db, const Workers& workers,
                                             std::int64_t number) {
-  try {
-    return find_listed(db, workers, number);
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-    return std::nullopt;
-  }
+  auto session = unless_damaged([&] { return find(db, workers, number); }).value_or(std::nullopt);
+  if (session && session->id.text().empty()) session.reset();
+  return session;
 }
 
 std::vector<SessionSummary> all_readable(Connection& db, const Workers& workers) {
@@ -87,72 +72,73 @@ Result<SessionSummary> require(Connection& db, const Workers& workers, const Ses
   return *std::move(session);
 }
 
-std::string list_sql(const SessionQuery& query, bool from_mark) {
-  const std::string_view column = rules::sort_column(query.sort);
-  std::string where = query.id_prefix.empty() ? "WHERE true" : "WHERE id BETWEEN ? AND ?";
-  if (from_mark) {
-    // What should not be null is only of a damaged row: it is let through, to be found so. SQLite
-    // would not even look whether it `IS NULL`.
-    where += fmt::format(" AND (typeof({0}) = 'null' OR ({0}, id) {1} (?, ?))", column,
-                         query.descending ? "<" : ">");
-  }
-  return fmt::format("SELECT num FROM session {0} ORDER BY {1} {2}, id {2}", where, column,
-                     query.descending ? "DESC" : "ASC");
-}
+/// Where a session comes in a list.
+struct Listed {
+  rules::Mark at;
+  std::int64_t number = 0;
 
-std::vector<std::int64_t> numbers(Rows rows) {
-  std::vector<std::int64_t> found;
-  while (rows.next()) found.push_back(rows.integer(0));
+  [[nodiscard]] auto order() const { return std::tie(at.key, at.id); }
+};
+
+std::vector<Listed> read_listed(Rows rows, SessionSort sort) {
+  std::vector<Listed> found;
+  while (rows.next()) {
+    Listed listed{.at = {.key = rows.integer(1), .id = rows.string(2)}, .number = rows.integer(0)};
+    if (sort == SessionSort::title) listed.at.key = rows.string(1);
+    found.push_back(std::move(listed));
+  }
   return found;
 }
 
-// In the query's order, without the help of SQL.
-std::vector<SessionSummary> sorted(std::vector<SessionSummary> sessions, const SessionQuery& query,
-                                   const std::optional<rules::Mark>& mark) {
-  const auto place = [&](const SessionSummary& session) {
-    rules::Mark at = rules::mark_of(session, query.sort);
-    return std::pair(std::move(at.key), std::move(at.id));
-  };
-  const auto comes_first = [&](const auto& one, const auto& other) {
-    return query.descending ? other < one : one < other;
-  };
-  if (mark) {
-    const std::pair from(mark->key, mark->id);
-    std::erase_if(sessions, [&](const SessionSummary& s) { return !comes_first(from, place(s)); });
+// In no order. `is_damaged`: some of them cannot be read.
+std::vector<Listed> candidates(Connection& db, const SessionQuery& query, bool& is_damaged) {
+  const std::string select =
+      fmt::format("SELECT num, {}, id FROM session ", rules::sort_column(query.sort));
+  const std::string& prefix = query.id_prefix;
+  auto all = unless_damaged([&] {
+    return read_listed(prefix.empty() ? db.query(select)
+                                      : db.query(sql(select, "WHERE id BETWEEN ? AND ?"), prefix,
+                                                 rules::last_id_with(prefix)),
+                       query.sort);
+  });
+  if (all) return *std::move(all);
+  is_damaged = true;
+  std::vector<Listed> found;
+  for (const std::int64_t number : readable_sessions(db)) {
+    auto one = unless_damaged(
+        [&] { return read_listed(db.query(sql(select, "WHERE num = ?"), number), query.sort); });
+    if (one) std::ranges::move(*one, std::back_inserter(found));
   }
-  std::ranges::sort(sessions, comes_first, place);
-  return sessions;
+  return found;
 }
 
-std::vector<std::int64_t> candidates(Connection& db, const SessionQuery& query,
-                                     const std::optional<rules::Mark>& mark) {
-  const std::string statement = list_sql(query, mark.has_value());
-  const std::string& prefix = query.id_prefix;
-  const std::string last = rules::last_id_with(prefix);
-  const auto find_from = [&](const auto&... place) {
-    return numbers(prefix.empty() ? db.query(statement, place...)
-                                  : db.query(statement, prefix, last, place...));
+// Those behind the mark, in the query's order.
+void arrange(std::vector<Listed>& found, const SessionQuery& query,
+             const std::optional<rules::Mark>& mark) {
+  const auto comes_first = [&](const Listed& one, const Listed& other) {
+    return query.descending ? other.order() < one.order() : one.order() < other.order();
   };
-  if (!mark) return find_from();
-  return std::visit([&](const auto& key) { return find_from(key, mark->id); }, mark->key);
+  if (mark) {
+    const Listed from{.at = *mark};
+    std::erase_if(found, [&](const Listed& listed) { return !comes_first(from, listed); });
+  }
+  std::ranges::sort(found, comes_first);
 }
 
 std::vector<SessionSummary> runnable(Connection& db, const Workers& workers, Timestamp now) {
-  std::vector<SessionSummary> sessions;
-  try {
-    // Both halves repeat the condition of the index on runnable sessions, so that it is used.
+  // Both halves repeat the condition of the index on runnable sessions, so that it is used.
+  auto found = unless_damaged([&] {
     Rows rows = db.query(
         sql(select_session,
             "WHERE s.num IN (SELECT num FROM session WHERE status IN ('active', 'waiting') AND "
             "status = 'active' UNION ALL SELECT num FROM session WHERE status IN ('active', "
             "'waiting') AND status = 'waiting' AND wake_at <= ?)"),
         now);
+    std::vector<SessionSummary> sessions;
     while (rows.next()) sessions.push_back(read_session(rows, workers));
     return sessions;
-  } catch (const SqliteError& error) {
-    if (!error.is_damage()) throw;
-  }
-  return all_readable(db, workers);
+  });
+  return found ? *std::move(found) : all_readable(db, workers);
 }
 
 }  // namespace
@@ -192,8 +178,8 @@ Result<void> insert_session(Connection& db, const NewSession& session, Timestamp
       "?, ?, ?, ?, 0, 0)",
       number, session.id.text(), now, now, to_string(session.status), session.wait_reason,
       session.wake_at, parent, parent_position, lineage, segment, head, head + 1,
-      blob_view(rules::chain_start(session.id)), tally.turns, tally.steps, tally.tokens_in,
-      tally.tokens_out, tally.cost_micros);
+      rules::chain_start(session.id), tally.turns, tally.steps, tally.tokens_in, tally.tokens_out,
+      tally.cost_micros);
   update_annotation(db, number, session.annotation);
   return {};
 }
@@ -229,27 +215,17 @@ Result<SessionPage> SqliteRoles::list(const SessionQuery& query) {
   }
   return access_.readers.read([&](Connection& db) -> Result<SessionPage> {
     SessionPage page;
-    // False when the page is full.
-    const auto add = [&](SessionSummary session) {
-      if (!rules::matches(query, session)) return true;
+    auto found = candidates(db, query, page.is_damaged);
+    arrange(found, query, mark);
+    for (const Listed& listed : found) {
+      auto session = find_readable(db, access_.workers, listed.number);
+      if (!session) page.is_damaged = true;
+      if (!session || !rules::matches(query, *session)) continue;
       if (page.sessions.size() == query.limit) {
         page.next = rules::to_cursor(query, rules::mark_of(page.sessions.back(), query.sort));
-        return false;
+        break;
       }
-      page.sessions.push_back(std::move(session));
-      return true;
-    };
-    try {
-      for (const std::int64_t number : candidates(db, query, mark)) {
-        if (!add(find_listed(db, access_.workers, number))) break;
-      }
-      return page;
-    } catch (const SqliteError& error) {
-      if (!error.is_damage()) throw;
-    }
-    page = {.is_damaged = true};
-    for (SessionSummary& session : sorted(all_readable(db, access_.workers), query, mark)) {
-      if (!add(std::move(session))) break;
+      page.sessions.push_back(*std::move(session));
     }
     return page;
   });

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <utility>
+
 #include "perdure/core/error.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
@@ -20,8 +22,9 @@ inline constexpr std::uint64_t slice_pages = 64;
 
 class Slices {
  public:
-  /// Both must outlive this.
-  Slices(Writer& writer, const Progress& progress) : writer_(writer), progress_(progress) {}
+  /// `writer` must outlive this.
+  explicit Slices(Writer& writer, Progress progress = {})
+      : writer_(writer), progress_(std::move(progress)) {}
 
   /// How far the work has come; for the work to keep up to date.
   Step step;
@@ -44,8 +47,16 @@ class Slices {
     return {};
   }
 
-  /// From now on no slice is run.
-  [[nodiscard]] bool stopped() const { return stopped_; }
+  /// The same for `work(Connection&) -> bool`, each slice a step, of which one was announced.
+  template <class Work>
+  [[nodiscard]] Result<void> run_counted(Work work) {
+    return run([&](Connection& db) -> Result<bool> {
+      const bool more = work(db);
+      ++step.done;
+      if (more) ++step.total;
+      return more;
+    });
+  }
 
   /// Puts all slices on disk.
   [[nodiscard]] Result<void> finish() {
@@ -54,10 +65,15 @@ class Slices {
       return {};
     });
   }
+  template <class Value>
+  [[nodiscard]] Result<Value> finish(Value done) {
+    if (auto finished = finish(); !finished) return forward(finished);
+    return done;
+  }
 
  private:
   Writer& writer_;
-  const Progress& progress_;
+  const Progress progress_;
   bool stopped_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Sums, then room in the WAL, then the VFS that adds both.
+// Numbers, sums, then room in the WAL, then the VFS that adds both.
 
 #include "sqlite/engine/summing_vfs.hpp"
 
@@ -15,6 +15,18 @@
 #include <string_view>
 
 namespace perdure::sqlite {
+
+std::uint32_t big_endian_32(std::string_view bytes, std::size_t offset) {
+  return big_endian_16(bytes, offset) << 16U | big_endian_16(bytes, offset + 2);
+}
+
+std::uint32_t big_endian_16(std::string_view bytes, std::size_t offset) {
+  const auto byte = [&](std::size_t at) {
+    return at < bytes.size() ? static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at]))
+                             : 0;
+  };
+  return byte(offset) << 8U | byte(offset + 1);
+}
 
 // Words are little-endian on every machine: a store may be copied to another.
 
@@ -91,8 +103,8 @@ int LogRoom::write(sqlite3_file& log, const void* data, int size, sqlite3_int64 
   return code;
 }
 
-// SQLite's tables of functions. A file below may lack the newer ones: there is a table for
-// each version, so that SQLite sees what the file below can do, and no more.
+// SQLite's tables of functions. Each open file has its own, of the version of the one below, so
+// that SQLite sees what the file below can do, and no more.
 //
 // Pages are always written whole: by a checkpoint, by a transaction without a WAL, by the
 // rollback of one. The copy with the sum lies on the stack: a write cannot fail for want of
@@ -100,9 +112,10 @@ int LogRoom::write(sqlite3_file& log, const void* data, int size, sqlite3_int64 
 
 /// An open main file or write-ahead log, in memory of SQLite's; the one below lies behind it.
 struct SummingVfs::File {
-  sqlite3_file base;
-  SummingVfs* vfs;
-  LogRoom room;
+  sqlite3_file base{};
+  SummingVfs* vfs = nullptr;
+  sqlite3_io_methods methods{};
+  LogRoom room{};
 
   [[nodiscard]] sqlite3_file* below() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
@@ -138,20 +151,13 @@ struct SummingMethods {
   static int open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* file, int flags,
                   int* out_flags);
 
-  static constexpr sqlite3_io_methods methods_of_log(int version) {
-    sqlite3_io_methods table = methods_of(version);
-    table.xRead = pass<&sqlite3_io_methods::xRead, void*, int, sqlite3_int64>;
-    table.xWrite = write_log;
-    return table;
-  }
-
-  static constexpr sqlite3_io_methods methods_of(int version) {
+  static sqlite3_io_methods methods_over(const sqlite3_io_methods& below, bool is_log) {
     using M = sqlite3_io_methods;
     M table{};
-    table.iVersion = version;
+    table.iVersion = std::min(below.iVersion, 3);
     table.xClose = pass<&M::xClose>;
-    table.xRead = read;
-    table.xWrite = write;
+    table.xRead = is_log ? pass<&M::xRead, void*, int, sqlite3_int64> : read;
+    table.xWrite = is_log ? write_log : write;
     table.xTruncate = pass<&M::xTruncate, sqlite3_int64>;
     table.xSync = pass<&M::xSync, int>;
     table.xFileSize = pass<&M::xFileSize, sqlite3_int64*>;
@@ -161,48 +167,29 @@ struct SummingMethods {
     table.xFileControl = pass<&M::xFileControl, int, void*>;
     table.xSectorSize = pass<&M::xSectorSize>;
     table.xDeviceCharacteristics = pass<&M::xDeviceCharacteristics>;
-    if (version < 2) return table;
     table.xShmMap = pass<&M::xShmMap, int, int, int, void volatile**>;
     table.xShmLock = pass<&M::xShmLock, int, int, int>;
     table.xShmBarrier = pass<&M::xShmBarrier>;
     table.xShmUnmap = pass<&M::xShmUnmap, int>;
-    if (version < 3) return table;
     table.xFetch = pass<&M::xFetch, sqlite3_int64, int, void**>;
     table.xUnfetch = pass<&M::xUnfetch, sqlite3_int64, void*>;
     return table;
   }
 
-  static const std::array<sqlite3_io_methods, 3> tables;
-  static const std::array<sqlite3_io_methods, 3> tables_of_log;
-
-  // What the VFS below does not have is left out here too.
-  static void pass_all(sqlite3_vfs& vfs, const sqlite3_vfs& below) {
+  // Without what loads extensions, which is never done.
+  static void pass_all(sqlite3_vfs& vfs) {
     using V = sqlite3_vfs;
     vfs.xOpen = open;
     vfs.xDelete = pass_vfs<&V::xDelete, const char*, int>;
     vfs.xAccess = pass_vfs<&V::xAccess, const char*, int, int*>;
     vfs.xFullPathname = pass_vfs<&V::xFullPathname, const char*, int, char*>;
-    if (below.xDlOpen != nullptr) vfs.xDlOpen = pass_vfs<&V::xDlOpen, const char*>;
-    if (below.xDlError != nullptr) vfs.xDlError = pass_vfs<&V::xDlError, int, char*>;
-    if (below.xDlSym != nullptr) vfs.xDlSym = pass_vfs<&V::xDlSym, void*, const char*>;
-    if (below.xDlClose != nullptr) vfs.xDlClose = pass_vfs<&V::xDlClose, void*>;
     vfs.xRandomness = pass_vfs<&V::xRandomness, int, char*>;
     vfs.xSleep = pass_vfs<&V::xSleep, int>;
     vfs.xCurrentTime = pass_vfs<&V::xCurrentTime, double*>;
     vfs.xGetLastError = pass_vfs<&V::xGetLastError, int, char*>;
-    if (vfs.iVersion < 2) return;
     vfs.xCurrentTimeInt64 = pass_vfs<&V::xCurrentTimeInt64, sqlite3_int64*>;
-    if (vfs.iVersion < 3) return;
-    vfs.xSetSystemCall = pass_vfs<&V::xSetSystemCall, const char*, sqlite3_syscall_ptr>;
-    vfs.xGetSystemCall = pass_vfs<&V::xGetSystemCall, const char*>;
-    vfs.xNextSystemCall = pass_vfs<&V::xNextSystemCall, const char*>;
   }
 };
-
-constexpr std::array<sqlite3_io_methods, 3> SummingMethods::tables = {methods_of(1), methods_of(2),
-                                                                      methods_of(3)};
-constexpr std::array<sqlite3_io_methods, 3> SummingMethods::tables_of_log = {
-    methods_of_log(1), methods_of_log(2), methods_of_log(3)};
 
 int SummingMethods::open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* file, int flags,
                          int* out_flags) {
@@ -211,15 +198,14 @@ int SummingMethods::open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* 
   if (!is_log && (flags & SQLITE_OPEN_MAIN_DB) == 0) {
     return pass_vfs<&sqlite3_vfs::xOpen>(vfs, path, file, flags, out_flags);
   }
-  File* self = std::construct_at(
-      reinterpret_cast<File*>(file),
-      File{.base = {}, .vfs = static_cast<SummingVfs*>(vfs->pAppData), .room = {}});
+  File* self = std::construct_at(reinterpret_cast<File*>(file),
+                                 File{.vfs = static_cast<SummingVfs*>(vfs->pAppData)});
   self->below()->pMethods = nullptr;
   const int code = pass_vfs<&sqlite3_vfs::xOpen>(vfs, path, self->below(), flags, out_flags);
   // SQLite closes what has methods, opened or not.
   if (const sqlite3_io_methods* methods = self->below()->pMethods) {
-    const auto version = static_cast<std::size_t>(std::clamp(methods->iVersion, 1, 3));
-    self->base.pMethods = &(is_log ? tables_of_log : tables).at(version - 1);
+    self->methods = methods_over(*methods, is_log);
+    self->base.pMethods = &self->methods;
   }
   return code;
 }
@@ -227,12 +213,12 @@ int SummingMethods::open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* 
 // Not a copy of the one below: SQLite changes its `pNext` whenever a VFS comes or goes.
 SummingVfs::SummingVfs(sqlite3_vfs& below)
     : below_(below), name_(fmt::format("perdure-sums-{}", fmt::ptr(this))) {
-  vfs_.iVersion = std::min(below.iVersion, 3);
+  vfs_.iVersion = std::min(below.iVersion, 2);
   vfs_.szOsFile = static_cast<int>(sizeof(File)) + below.szOsFile;
   vfs_.mxPathname = below.mxPathname;
   vfs_.zName = name_.c_str();
   vfs_.pAppData = this;
-  SummingMethods::pass_all(vfs_, below);
+  SummingMethods::pass_all(vfs_);
   sqlite3_vfs_register(&vfs_, 0);
 }
 

@@ -12,11 +12,15 @@
 
 namespace perdure::sqlite {
 
+/// Numbers as SQLite's files have them; what is behind the end of the bytes is 0.
+[[nodiscard]] std::uint32_t big_endian_32(std::string_view bytes, std::size_t offset);
+[[nodiscard]] std::uint32_t big_endian_16(std::string_view bytes, std::size_t offset);
+
 // A sum in the last 8 bytes of every page of a store's main file, by which `check` finds
 // damage anywhere in it: in a title, in free space, in the file's own header.
 //
 // SQLite leaves those bytes alone ("reserved bytes", told by byte 20 of the file). They are
-// written with the page, whole, when it goes to the main file (summing_vfs.hpp); frames of
+// written with the page, whole, when it goes to the main file; frames of
 // the WAL have sums of SQLite's own. Files without room for them, as earlier builds made
 // them, stay as they are.
 //
@@ -64,8 +68,8 @@ class LogRoom {
   sqlite3_int64 length_ = 0;  // The log is this long at least, unless somebody cut it.
 };
 
-// Between SQLite and the files: puts sums into the pages of a main file as they are written
-// (page_sums.hpp), and room into a write-ahead log as it grows (log_room.hpp), over whatever
+// Between SQLite and the files: puts sums into the pages of a main file as they are written,
+// and room into a write-ahead log as it grows, over whatever
 // VFS is below. All else passes through untouched; of other files this sees only how they are
 // opened.
 //

@@ -29,20 +29,19 @@ class WalRecordTest : public testing::Test {
 };
 
 TEST_F(WalRecordTest, IsReadByOthersAsItWasWritten) {
-  lock_file.touch(example());
+  lock_file.keep(example());
   EXPECT_EQ(LockFile::open(path).value().read_record(), example());
 }
 
 TEST_F(WalRecordTest, ClaimsNothingInANewOrAnOlderFile) {
   EXPECT_EQ(lock_file.read_record(), WalRecord{});
-  lock_file.touch();
   lock_file.set_failures({.seen = 2, .recovered = 1});
   EXPECT_EQ(lock_file.read_record(), WalRecord{});
 }
 
 TEST_F(WalRecordTest, ClaimsNothingIfAnyByteOfItIsAnother) {
   for (std::streamoff at = 0; at < static_cast<std::streamoff>(sizeof(WalRecord)); ++at) {
-    lock_file.touch(example());
+    lock_file.keep(example());
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(24 + at);
     const auto byte = static_cast<char>(file.get() ^ 0x10);
@@ -53,7 +52,7 @@ TEST_F(WalRecordTest, ClaimsNothingIfAnyByteOfItIsAnother) {
 }
 
 TEST_F(WalRecordTest, ClaimsNothingIfItsEndIsMissing) {
-  lock_file.touch(example());
+  lock_file.keep(example());
   std::filesystem::resize_file(path, 24 + sizeof(WalRecord) - 1);
   EXPECT_EQ(lock_file.read_record(), WalRecord{});
 }
@@ -62,7 +61,7 @@ TEST_F(WalRecordTest, IsNoneIfAllIsZero) { EXPECT_FALSE(WalRecord{}.is_sealed())
 
 TEST_F(WalRecordTest, LeavesTheCountsOfFailedSyncsAlone) {
   lock_file.set_failures({.seen = 2, .recovered = 1});
-  lock_file.touch(example());
+  lock_file.keep(example());
   EXPECT_EQ(lock_file.failures().seen, 2U);
   EXPECT_EQ(lock_file.failures().recovered, 1U);
   lock_file.set_failures({.seen = 2, .recovered = 2});
@@ -71,7 +70,7 @@ TEST_F(WalRecordTest, LeavesTheCountsOfFailedSyncsAlone) {
 
 TEST_F(WalRecordTest, IsSeenWithTheCountsThatEveryTurnBeginsWith) {
   LockFile other = LockFile::open(path).value();
-  other.touch(example());
+  other.keep(example());
   static_cast<void>(lock_file.failures());
   EXPECT_EQ(lock_file.last_record(), example());
 }

@@ -1,8 +1,9 @@
 // Which workers live, as this process can tell.
 //
 // A worker's row lives while its lease time runs on the machine start it was
-// written under. Beyond that, its process must hold its lock; a process of this
-// machine that lost the lock is dead, whatever the row says.
+// written under: by the kernel's boot id, for the uptime of another start means nothing.
+// Beyond that, its process must hold its lock; a process of this machine that lost the
+// lock is dead, whatever the row says.
 
 #pragma once
 
@@ -10,7 +11,9 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
+#include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/engine/lock_file.hpp"
 
@@ -24,19 +27,37 @@ struct WorkerRow {
 
 class Workers {
  public:
-  /// `boot`: names this start of the machine; empty: by the kernel's word.
-  Workers(LockFile& lock_file, const Clock& clock, const std::string& boot = {});
+  /// `boot`: names this start of the machine; empty: the kernel does not say.
+  Workers(LockFile& lock_file, const Clock& clock, std::string boot)
+      : lock_file_(lock_file), clock_(clock), boot_(std::move(boot)) {}
 
   /// False: another process holds it.
-  [[nodiscard]] Result<bool> hold(std::int64_t number);
-  void drop(std::int64_t number);
-  /// Whether this store object enrolled it.
-  [[nodiscard]] bool holds(std::int64_t number) const;
-  /// Whether the process that enrolled it still has the store open, its lease time over or not.
-  [[nodiscard]] bool has_process(const WorkerRow& worker) const;
-  [[nodiscard]] bool is_alive(const WorkerRow& worker) const;
+  [[nodiscard]] Result<bool> hold(std::int64_t number) {
+    auto held = lock_file_.hold_worker(number);
+    if (!held || !*held) return held;
+    const std::scoped_lock lock(mutex_);
+    own_.insert(number);
+    return true;
+  }
+  void drop(std::int64_t number) {
+    const std::scoped_lock lock(mutex_);
+    if (own_.erase(number) > 0) lock_file_.drop_worker(number);
+  }
 
-  /// Names this start of the machine; empty: the kernel does not say.
+  /// Whether this store object enrolled it.
+  [[nodiscard]] bool holds(std::int64_t number) const {
+    const std::scoped_lock lock(mutex_);
+    return own_.contains(number);
+  }
+  /// Whether the process that enrolled it still has the store open, its lease time over or not.
+  [[nodiscard]] bool has_process(const WorkerRow& worker) const {
+    return worker.boot == boot_ &&
+           (holds(worker.number) || lock_file_.is_held_elsewhere(worker.number));
+  }
+  [[nodiscard]] bool is_alive(const WorkerRow& worker) const {
+    return worker.until > clock_.uptime() && has_process(worker);
+  }
+
   [[nodiscard]] const std::string& boot() const { return boot_; }
 
  private:

@@ -1,3 +1,99 @@
+// The gate, then group commit.
+
+#include "sqlite/engine/writer.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <expected>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <linux/stat.h>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <sys/stat.h>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "perdure/core/error.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/lock_file.hpp"
+#include "sqlite/engine/schema.hpp"
+
+namespace perdure::sqlite {
+
+// A file is known by device and inode, not by name. Nothing else is asked for: a file whose times
+// were asked for gets new ones at its next write, and the kernel then writes its inode to disk with
+// the next sync of a neighbour, the WAL: a second write to disk for every commit.
+
+Gate::Gate(std::string path, LockFile& lock_file)
+    : path_(std::move(path)), log_path_(path_ + "-wal"), lock_file_(lock_file) {}
+
+void Gate::open() {
+  is_open_ = true;
+  file_ = identity_of(path_);
+  log_ = identity_of(log_path_);
+  lock_ = identity_of(lock_file_.path());
+  failures_ = lock_file_.failures().seen;
+}
+
+Result<void> Gate::check() {
+  if (!closed_ && is_open_ && lock_file_.failures().seen != failures_) {
+    close("a sync of the store failed, in another process; it takes no more writes. Reopen it.");
+  }
+  if (!closed_ && is_open_ &&
+      (identity_of(path_) != file_ || identity_of(lock_file_.path()) != lock_)) {
+    close(
+        fmt::format("{} or its lock file was moved, replaced or deleted while it was open. "
+                    "Put it back, then reopen it.",
+                    path_));
+  }
+  // SQLite itself deletes it only when the last connection closes, and ours is open; a checkpoint
+  // that empties it keeps the file.
+  if (!closed_ && is_open_ && identity_of(log_path_) != log_) {
+    close(fmt::format(
+        "{} was moved, replaced or deleted while the store was open, which takes no "
+        "more writes. Reopen it; if the log was replaced, put the right one back first.",
+        log_path_));
+    was_log_ = true;
+  }
+  if (closed_) return std::unexpected(*closed_);
+  return {};
+}
+
+// An empty one was made by somebody who opened the store since; who writes has their turn.
+bool Gate::has_log_in_hand() const {
+  std::error_code none;
+  const bool is_elsewhere = std::filesystem::file_size(log_path_, none) > 0 && !none;
+  return was_log_ && !is_elsewhere && identity_of(path_) == file_ &&
+         identity_of(lock_file_.path()) == lock_;
+}
+
+void Gate::close_for_all() {
+  auto failures = lock_file_.failures();
+  ++failures.seen;
+  lock_file_.set_failures(failures);
+  close("a sync of the store failed; it takes no more writes. Reopen it.");
+}
+
+void Gate::close(std::string why) { closed_ = Error{ErrorCode::closed, std::move(why), {}}; }
+
+void Gate::close_as_damaged(std::string why) {
+  closed_ = Error{ErrorCode::corrupted, std::move(why), {}};
+}
+
+Gate::Identity Gate::identity_of(const std::string& path) {
+  struct statx found{};
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_INO, &found) != 0) return std::nullopt;
+  return std::tuple(found.stx_dev_major, found.stx_dev_minor, found.stx_ino);
+}
+
 // Group commit, led by the callers themselves: a thread of its own would cost the
 // lone caller two switches, which is a fifth of a commit here.
 //
@@ -7,25 +103,6 @@
 // sync also closes the store, because the kernel may have dropped the pages that
 // it could not write and will not say so again.
 
-#include "sqlite/engine/writer.hpp"
-
-#include <algorithm>
-#include <cstdint>
-#include <exception>
-#include <fmt/format.h>
-#include <mutex>
-#include <new>
-#include <optional>
-#include <string>
-#include <utility>
-
-#include "perdure/core/error.hpp"
-#include "perdure/store/ownership.hpp"
-#include "perdure/store/store.hpp"
-#include "sqlite/engine/connection.hpp"
-#include "sqlite/engine/schema.hpp"
-
-namespace perdure::sqlite {
 namespace {
 
 // Large enough to share the cost of writing the file, small enough that the WAL is
@@ -46,23 +123,27 @@ int Writer::remember_pages(void* writer, sqlite3* /*handle*/, const char* /*name
 
 // The hook also takes the place of SQLite's own automatic checkpoint, which would
 // make callers wait for it before they are answered.
-Writer::Writer(const Parts& parts, Options options)
-    : connection_(parts.connection),
-      lock_file_(parts.lock_file),
-      gate_(parts.gate),
-      acknowledged_(parts.acknowledged),
-      options_(options),
+Writer::Writer(Connection& connection, LockFile& lock_file, Options options)
+    : connection_(connection),
+      lock_file_(lock_file),
+      options_(std::move(options)),
+      gate_(options_.path, lock_file),
+      acknowledged_(connection, lock_file),
       checkpoint_at_(checkpoint_pages) {
   sqlite3_wal_hook(connection_.handle(), remember_pages, this);
 }
 
 void Writer::submit(Request& request) {
-  if (auto here = process_.check(); !here) return request.reject(std::move(here).error());
+  if (auto here = process_.check(); !here) {
+    request.failed = std::move(here).error();
+    return;
+  }
   std::unique_lock lock(mutex_);
   try {
     queue_.push_back(&request);
   } catch (const std::bad_alloc&) {
-    return request.reject({ErrorCode::unavailable, "out of memory", {}});
+    request.failed = Error{ErrorCode::unavailable, "out of memory", {}};
+    return;
   }
   request.ready.wait(lock,
                      [&] { return request.answered || (!leading_ && queue_.front() == &request); });
@@ -130,7 +211,7 @@ void Writer::commit(const Group& group) {
   }
   ++transactions_;
   // What wrote nothing synced nothing.
-  if (!wrote_frames_) return lock_file_.touch();
+  if (!wrote_frames_) return;
   acknowledged_.note(static_cast<std::uint32_t>(wal_pages_), synchronous_full_ == true);
 }
 
@@ -148,33 +229,31 @@ Result<void> Writer::check_is_our_format() {
 bool Writer::apply_all(const Group& group) {
   const bool shared = group.size() > 1;
   for (Request* request : group) {
-    const auto failed = apply_one(*request, shared);
+    apply_one(*request, shared);
     // Some errors, a full disk among them, end the whole transaction: then nobody's
     // writes are there, also not those applied before.
     if (connection_.is_idle()) {
-      reject_all(group, failed.value_or(Error{ErrorCode::unavailable, "undone by SQLite", {}}));
+      reject_all(group,
+                 request->failed.value_or(Error{ErrorCode::unavailable, "undone by SQLite", {}}));
       return false;
     }
   }
   return std::ranges::any_of(group, [](auto* r) { return r->accepted; });
 }
 
-std::optional<Error> Writer::apply_one(Request& request, bool shared) {
-  std::optional<Error> failed;
+void Writer::apply_one(Request& request, bool shared) {
   if (shared) connection_.run("SAVEPOINT request");
   try {
     request.accepted = request.apply(connection_);
   } catch (const SqliteError& error) {
     close_after(error);
-    failed = error.to_error();
+    request.failed = error.to_error();
   } catch (const std::bad_alloc&) {
-    failed = Error{ErrorCode::unavailable, "out of memory", {}};
+    request.failed = Error{ErrorCode::unavailable, "out of memory", {}};
   }
-  if (failed) request.reject(*failed);
-  if (!shared || connection_.is_idle()) return failed;
+  if (!shared || connection_.is_idle()) return;
   if (!request.accepted) connection_.run("ROLLBACK TO request");
   connection_.run("RELEASE request");
-  return failed;
 }
 
 void Writer::roll_back() {
@@ -255,12 +334,11 @@ void Writer::finish() noexcept try {
 }
 
 Result<bool> Writer::empty_wal() {
-  const auto nothing = [](Connection&) -> Result<void> { return {}; };
-  Task<decltype(nothing)> task(nothing, Sync::later);
-  task.empties_wal = true;
-  submit(task);
-  if (!*task.result) return forward(*task.result);
-  return task.emptied;
+  Request request{
+      .apply = [](Connection&) { return true; }, .sync = Sync::later, .empties_wal = true};
+  submit(request);
+  if (request.failed) return std::unexpected(*std::move(request.failed));
+  return request.emptied;
 }
 
 // Before anybody is answered: whoever asked for it rests on it.
@@ -276,7 +354,7 @@ void Writer::empty_wal_for(const Group& group) {
 void Writer::reject_all(const Group& group, const Error& error) {
   for (Request* request : group) {
     request->accepted = false;
-    request->reject(error);
+    request->failed = error;
   }
 }
 

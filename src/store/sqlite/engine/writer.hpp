@@ -1,4 +1,80 @@
-// The one place that writes: group commit.
+// Who may write, and the one place that writes.
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/api/own_process.hpp"
+#include "perdure/core/error.hpp"
+#include "perdure/store/ownership.hpp"
+#include "perdure/store/store.hpp"
+#include "sqlite/engine/acknowledged.hpp"
+#include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/lock_file.hpp"
+#include "sqlite/engine/schema.hpp"
+
+namespace perdure::sqlite {
+
+// Whether this store object may still write; asked at the start of every turn.
+//
+// It closes for good when a sync failed, here or in any process: the kernel may
+// have dropped pages it could not write, and a later sync that succeeds would say
+// nothing about them. And when the file, or its write-ahead log, is no longer the one that
+// was opened: what is written to a deleted file is lost, and what a newer build made of it is
+// not ours to change.
+
+class Gate {
+ public:
+  /// `lock_file` must outlive this.
+  Gate(std::string path, LockFile& lock_file);
+
+  /// To be called once the store is ready, in its turn: what is there now is what
+  /// has to stay.
+  void open();
+
+  /// Fails: `closed`, or `corrupted`. Before `open` only what `close` said counts.
+  [[nodiscard]] Result<void> check();
+
+  /// Whether it closed because the log has lost its name, and nothing else has: whoever had the log
+  /// open still has all of it, and nobody has begun another. In one's turn.
+  [[nodiscard]] bool has_log_in_hand() const;
+
+  /// Syncs that had failed when it was opened.
+  [[nodiscard]] std::uint64_t failures() const { return failures_; }
+
+  /// A sync failed: nobody who has the store open now may write.
+  void close_for_all();
+  void close(std::string why);
+  /// Reading may go on; what is written to a damaged store may damage the rest.
+  void close_as_damaged(std::string why);
+
+ private:
+  using Identity = std::optional<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>>;
+  static Identity identity_of(const std::string& path);
+
+  const std::string path_;
+  const std::string log_path_;
+  LockFile& lock_file_;
+  bool is_open_ = false;
+  bool was_log_ = false;
+  Identity file_;
+  Identity log_;
+  Identity lock_;
+  std::uint64_t failures_ = 0;
+  std::optional<Error> closed_;
+};
+
+// Group commit.
 //
 // Whoever has something to write queues it. The first in the queue becomes the
 // leader: it takes all that waits, applies it in one transaction with one sync,
@@ -9,54 +85,32 @@
 // Each request of a group runs in a savepoint of its own: one that fails leaves no
 // trace, and the others go on.
 
-#pragma once
-
-#include <atomic>
-#include <condition_variable>
-#include <cstdint>
-#include <exception>
-#include <functional>
-#include <mutex>
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include "core/api/own_process.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/store/ownership.hpp"
-#include "perdure/store/store.hpp"
-#include "sqlite/engine/acknowledged.hpp"
-#include "sqlite/engine/connection.hpp"
-#include "sqlite/engine/gate.hpp"
-#include "sqlite/engine/lock_file.hpp"
-#include "sqlite/engine/schema.hpp"
-
-namespace perdure::sqlite {
-
 class Writer {
  public:
   struct Options {
+    std::string path;
     Durability durability = Durability::full;
     Duration wait{};  ///< For other processes.
     std::int64_t format = format_number;
   };
 
-  /// What it writes with; all must outlive it.
-  struct Parts {
-    Connection& connection;
-    LockFile& lock_file;
-    Gate& gate;
-    Acknowledged& acknowledged;
-  };
-  Writer(const Parts& parts, Options options);
+  /// Both must outlive this.
+  Writer(Connection& connection, LockFile& lock_file, Options options);
 
   /// Runs `work(Connection&) -> Result<T>` in a transaction, and returns its value
   /// once that is committed. A failed result is rolled back.
   template <class Work>
   auto write(Work work, Sync sync = Sync::now) -> decltype(work(std::declval<Connection&>())) {
-    Task<Work> task(std::move(work), sync);
-    submit(task);
-    return *std::move(task.result);
+    std::optional<decltype(work(connection_))> result;
+    Request request{.apply =
+                        [&](Connection& connection) {
+                          result.emplace(work(connection));
+                          return result->has_value();
+                        },
+                    .sync = sync};
+    submit(request);
+    if (request.failed) return std::unexpected(*std::move(request.failed));
+    return *std::move(result);
   }
 
   /// Writes the WAL back into the file and cuts it to nothing. False if somebody still
@@ -66,41 +120,24 @@ class Writer {
   /// For the end, when nobody writes any more: writes back what it can, if it is nobody's turn.
   void finish() noexcept;
 
+  /// True if all of the WAL is now in the main file, and synced. In one's turn.
+  bool write_back(int mode);
+
+  [[nodiscard]] Gate& gate() { return gate_; }
+  [[nodiscard]] Acknowledged& acknowledged() { return acknowledged_; }
   [[nodiscard]] std::uint64_t transactions() const { return transactions_; }
 
  private:
   /// One caller's write, on that caller's stack until it is answered.
   struct Request {
-    explicit Request(Sync when) : sync(when) {}
-    virtual ~Request() = default;
-    Request(const Request&) = delete;
-    Request& operator=(const Request&) = delete;
-
-    /// False: roll back what it did.
-    virtual bool apply(Connection& connection) = 0;
-    virtual void reject(Error error) = 0;
-
-    Sync sync;
+    std::function<bool(Connection&)> apply;  ///< False: roll back what it did.
+    Sync sync = Sync::now;
+    std::optional<Error> failed{};  ///< Whatever `apply` said.
     bool empties_wal = false;
     bool emptied = false;
     bool accepted = false;
     bool answered = false;
-    std::condition_variable ready;
-  };
-
-  template <class Work>
-  struct Task final : Request {
-    using Outcome = decltype(std::declval<Work>()(std::declval<Connection&>()));
-    Task(Work w, Sync when) : Request(when), work(std::move(w)) {}
-
-    bool apply(Connection& connection) override {
-      result.emplace(work(connection));
-      return result->has_value();
-    }
-    void reject(Error error) override { result.emplace(std::unexpected(std::move(error))); }
-
-    Work work;
-    std::optional<Outcome> result;
+    std::condition_variable ready{};
   };
 
   using Group = std::vector<Request*>;
@@ -111,8 +148,7 @@ class Writer {
   /// Fails: `closed`.
   Result<void> check_is_our_format();
   bool apply_all(const Group& group);
-  /// What SQLite said, if it failed.
-  std::optional<Error> apply_one(Request& request, bool shared);
+  void apply_one(Request& request, bool shared);
   void roll_back();
   void close_after(const SqliteError& error);
   void reject_waiting(const Error& error);
@@ -120,17 +156,15 @@ class Writer {
   static int remember_pages(void* writer, sqlite3* handle, const char* name, int count);
   void answer(const Group& group);
   void checkpoint_if_large();
-  /// True if all of the WAL is now in the main file, and synced.
-  bool write_back(int mode);
   void empty_wal_for(const Group& group);
   static void reject_all(const Group& group, const Error& error);
 
   const OwnProcess process_;
   Connection& connection_;
   LockFile& lock_file_;
-  Gate& gate_;
-  Acknowledged& acknowledged_;
   const Options options_;
+  Gate gate_;
+  Acknowledged acknowledged_;
   std::optional<bool> synchronous_full_;
   int wal_pages_ = 0;
   bool wrote_frames_ = false;

@@ -1,26 +1,30 @@
-// The place of a new file, then the backup that is written there.
+// The place of a new file, the backup that is written there, and what makes a store of it.
 
 #include "sqlite/opening/backup.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "rules/format.hpp"
+#include "rules/moves.hpp"
 #include "sqlite/engine/connection.hpp"
+#include "sqlite/engine/page_layout.hpp"
 #include "sqlite/engine/roles.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
-#include "sqlite/opening/restore.hpp"
-#include "sqlite/pages/page_layout.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
 
@@ -91,9 +95,7 @@ Result<void> check_read(Connection& from, const std::vector<std::uint32_t>& wron
 Result<bool> copy_to(const Access& access, const PartFile& part, const Progress& progress) {
   std::vector<std::uint32_t> wrong;
   const auto from = access.readers.open();
-  std::atomic<std::uint64_t> not_counted = 0;
-  Connection to(part.path(), {}, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                &not_counted);
+  Connection to(part.path(), {}, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX);
   // Until it has its name nobody reads the copy: what a crash leaves of it is thrown away.
   to.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;");
   from->note_wrong_pages(&wrong);  // Before anything is read.
@@ -106,7 +108,7 @@ Result<bool> copy_to(const Access& access, const PartFile& part, const Progress&
   if (!copied || !*copied) return copied;
   if (auto checked = check_read(*from, wrong); !checked) return forward(checked);
   to.execute("PRAGMA journal_mode = DELETE;");
-  mark_as_backup(to, at);
+  to.run("INSERT OR REPLACE INTO meta VALUES ('backup', ?)", at);
   return true;
 }
 
@@ -124,6 +126,82 @@ Result<void> write_backup(const Access& access, const std::string& path, const P
     return std::unexpected(error.to_error());
   }
   return part->give_name(path);
+}
+
+// What makes a store of a copy.
+//
+// The original may have gone on after the backup was taken, and may still do so. Its
+// fences went on as well: the jump is larger than any number of take-overs, so that
+// whoever compares fences outside of the store sees the restored one as later.
+
+namespace {
+
+std::optional<Timestamp> time_in_meta(Connection& db, std::string_view key) {
+  Rows rows = db.query("SELECT value FROM meta WHERE key = ?", key);
+  if (!rows.next()) return std::nullopt;
+  return rows.time(0);
+}
+
+}  // namespace
+
+void restore_if_backup(Connection& db, IdSource& ids) {
+  const auto at = time_in_meta(db, "backup");
+  if (!at) return;
+  begin_anew(db, ids, fmt::format("restored from a backup of {}", to_iso8601(*at)));
+  db.run("DELETE FROM meta WHERE key = 'backup'");
+}
+
+void restore_after_loss(Connection& db, IdSource& ids, Timestamp found_at) {
+  begin_anew(db, ids, fmt::format("the WAL lost commits before {}", to_iso8601(found_at)));
+  db.run("INSERT OR REPLACE INTO meta VALUES ('lost', ?)", found_at);
+}
+
+std::optional<Timestamp> find_loss(Connection& db) { return time_in_meta(db, "lost"); }
+
+namespace {
+
+// What arrived as a whole may be marked in its source, and is nowhere else then: only that store can tell,
+// when the move is repeated. The rest is garbage.
+void discard_incomplete_arrivals(Connection& db) {
+  const FactCursor end{.kind = FactKind::none, .group = 0, .number = 0, .name = {}};
+  db.run("DELETE FROM move WHERE side = 1 AND cursor <> ?", rules::to_text(end));
+  constexpr std::string_view is_open = "(SELECT peer FROM move WHERE side = 1)";
+  db.run(
+      fmt::format("DELETE FROM claim WHERE key IN (SELECT origin FROM arrived_segment WHERE peer "
+                  "NOT IN {} AND typeof(origin) = 'blob')",
+                  is_open));
+  db.run(
+      fmt::format("DELETE FROM arriving WHERE num NOT IN (SELECT owner FROM transit WHERE side = "
+                  "1 AND peer IN {})",
+                  is_open));
+  db.run(fmt::format("DELETE FROM arrived_segment WHERE peer NOT IN {}", is_open));
+  db.run(fmt::format("DELETE FROM transit WHERE peer NOT IN {}", is_open));
+}
+
+}  // namespace
+
+void begin_anew(Connection& db, IdSource& ids, std::string_view reason) {
+  db.run("UPDATE meta SET value = ? WHERE key = 'incarnation'", mint<rules::StoreTag>(ids).text());
+  db.run("DELETE FROM worker");
+  db.run("UPDATE session SET moved = NULL WHERE moved LIKE 'moving %'");
+  discard_incomplete_arrivals(db);
+  db.run("UPDATE resource SET worker = NULL, fence = fence + ?", rules::fence_jump);
+  db.run("UPDATE session SET owner = NULL, owned_since = NULL");
+  // They were posted to the store of before, which may have acted on them.
+  db.run(
+      "UPDATE message SET kind = 'void_' || kind "
+      "WHERE consumed = 0 AND kind IN ('approve', 'resolve', 'ended_worker')");
+  for (const std::string_view table : {"session", "arriving"}) {
+    db.run(
+        fmt::format("UPDATE {} SET fence = fence + ?, revision = revision + 1, restored = status "
+                    "IN ('active', 'waiting', 'paused')",
+                    table),
+        rules::fence_jump);
+    db.run(fmt::format("UPDATE {} SET status = 'paused', wake_at = NULL, wait_reason = ? WHERE "
+                       "status IN ('active', 'waiting')",
+                       table),
+           reason);
+  }
 }
 
 }  // namespace perdure::sqlite

@@ -1,26 +1,197 @@
-// Shapes of rows, then the search for them.
+// Pages, shapes of rows, then the search for them.
 
 #include "sqlite/salvage/row_finder.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <fcntl.h>
 #include <functional>
+#include <limits>
 #include <map>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "core/api/descriptor.hpp"
+#include "sqlite/engine/page_layout.hpp"
 #include "sqlite/engine/schema.hpp"
-#include "sqlite/pages/page_layout.hpp"
-#include "sqlite/pages/page_source.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure::sqlite {
+
+// Layouts as SQLite's file format documentation has them.
+
+namespace {
+
+constexpr std::size_t log_header_bytes = 32;
+constexpr std::size_t frame_header_bytes = 24;
+constexpr std::uint32_t log_magic = 0x377F'0682;  // Its lowest bit: words are big-endian.
+
+// A running checksum of the log.
+struct Checksum {
+  std::uint32_t one = 0;
+  std::uint32_t two = 0;
+
+  void add(std::string_view bytes, bool big_endian) {
+    const auto word = [&](std::size_t at) {
+      const std::uint32_t value = big_endian_32(bytes, at);
+      return big_endian ? value : __builtin_bswap32(value);
+    };
+    for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+      one += word(at) + two;
+      two += word(at + 4) + one;
+    }
+  }
+  bool operator==(const Checksum&) const = default;
+};
+
+Checksum checksum_at(std::string_view bytes, std::size_t offset) {
+  return {big_endian_32(bytes, offset), big_endian_32(bytes, offset + 4)};
+}
+
+struct LogHeader {
+  bool big_endian = false;
+  std::string salts;
+  Checksum checksum;
+};
+
+std::optional<LogHeader> read_log_header(const Bytes& log) {
+  const std::string bytes = log.read(0, log_header_bytes);
+  if (bytes.size() < log_header_bytes) return std::nullopt;
+  const std::uint32_t magic = big_endian_32(bytes, 0);
+  if ((magic & ~1U) != log_magic) return std::nullopt;
+  LogHeader header{.big_endian = (magic & 1U) != 0,
+                   .salts = bytes.substr(16, 8),
+                   .checksum = checksum_at(bytes, 24)};
+  Checksum counted;
+  counted.add(std::string_view(bytes).substr(0, 24), header.big_endian);
+  if (counted != header.checksum || big_endian_32(bytes, 8) != page_bytes) return std::nullopt;
+  return header;
+}
+
+}  // namespace
+
+Bytes Bytes::of(std::string_view bytes) {
+  return {.size = bytes.size(), .read = [bytes](std::uint64_t offset, std::size_t count) {
+            return offset < bytes.size() ? std::string(bytes.substr(offset, count)) : std::string();
+          }};
+}
+
+Bytes Bytes::of_file(const std::string& path) {
+  Descriptor opened(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!opened.is_open() && errno == ENOENT) return Bytes::of({});
+  if (!opened.is_open()) throw std::system_error(errno, std::generic_category(), path);
+  // Shared by the copies of the reading function, and closed with the last of them.
+  const auto file = std::make_shared<const Descriptor>(std::move(opened));
+  struct stat about{};
+  if (::fstat(file->get(), &about) != 0)
+    throw std::system_error(errno, std::generic_category(), path);
+  const auto read = [file](std::uint64_t offset, std::size_t count) {
+    std::string bytes(count, '\0');
+    std::size_t done = 0;
+    while (done < count) {
+      const ssize_t got = ::pread(file->get(), bytes.data() + done, count - done,
+                                  static_cast<off_t>(offset + done));
+      if (got == 0) break;
+      if (got < 0 && errno == EINTR) continue;
+      // A place the disk cannot read is one more damaged page.
+      if (got < 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    bytes.resize(done);
+    return bytes;
+  };
+  return {.size = static_cast<std::uint64_t>(about.st_size), .read = read};
+}
+
+PageSource::PageSource(Bytes file, Bytes log, LogPart part)
+    : file_(std::move(file)), log_(std::move(log)) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() - 1;
+  page_count_ =
+      static_cast<std::uint32_t>(std::min(most, (file_.size + page_bytes - 1) / page_bytes));
+  read_log(part);
+  find_usable_size();
+}
+
+// A right sum is none by chance; where there is none, as the header says.
+void PageSource::find_usable_size() {
+  constexpr std::uint32_t pages_max = 64;
+  const auto is_summed = [&](std::uint32_t page) {
+    const std::string bytes = file_.read(std::uint64_t{page - 1} * page_bytes, page_bytes);
+    return bytes.size() == page_bytes && has_right_sum(bytes, page);
+  };
+  bool has_sums = says_sums(read(1).value_or(std::string()));
+  for (std::uint32_t page = 1; !has_sums && page <= std::min(pages_max, page_count_); ++page) {
+    has_sums = is_summed(page);
+  }
+  if (has_sums) usable_size_ = page_bytes - sum_bytes;
+}
+
+std::optional<std::string> PageSource::read(std::uint32_t page) const {
+  if (page == 0 || page > page_count_) return std::nullopt;
+  const auto frame = in_log_.find(page);
+  std::string bytes = frame == in_log_.end()
+                          ? file_.read(std::uint64_t{page - 1} * page_bytes, page_bytes)
+                          : log_.read(frame->second, page_bytes);
+  if (bytes.empty()) return std::nullopt;
+  // Rows lie at the end of a page, but trees and overflows begin at its front.
+  bytes.resize(page_bytes, '\0');
+  return bytes;
+}
+
+// Frames of the log count only if their checksums are right.
+bool PageSource::is_proven(std::uint32_t page, std::string_view bytes) const {
+  const bool has_sums = usable_size_ < page_bytes;
+  return has_sums && !has_gap_ && (in_log_.contains(page) || has_right_sum(bytes, page));
+}
+
+// Each frame goes on from the checksum that the one before it states, right or not: so what comes
+// after a damaged frame can still be told from what is left of an older log. Frames count from the
+// commit that ends their transaction on.
+void PageSource::read_log(LogPart part) {
+  const auto header = read_log_header(log_);
+  const bool big_endian = header && header->big_endian;
+  const std::string salts = header ? header->salts : log_.read(log_header_bytes + 8, 8);
+  std::optional<Checksum> before;
+  if (header) before = header->checksum;
+  std::unordered_map<std::uint32_t, std::uint64_t> pending;
+  const std::uint64_t frame_bytes = frame_header_bytes + page_bytes;
+  bool is_damaged = !header;
+  for (std::uint64_t at = log_header_bytes; at + frame_bytes <= log_.size; at += frame_bytes) {
+    const std::string frame = log_.read(at, frame_bytes);
+    if (frame.size() < frame_bytes) return;
+    const Checksum stated = checksum_at(frame, 16);
+    Checksum counted = before.value_or(Checksum{});
+    counted.add(std::string_view(frame).substr(0, 8), big_endian);
+    counted.add(std::string_view(frame).substr(frame_header_bytes), big_endian);
+    const bool is_right = before && counted == stated && frame.compare(8, 8, salts) == 0;
+    before = stated;
+    if (!is_right) is_damaged = true;
+    if (is_damaged && part == LogPart::up_to_damage) return;
+    if (!is_right) continue;
+    const std::uint32_t page = big_endian_32(frame, 0);
+    if (page == 0) continue;
+    has_gap_ = is_damaged;
+    pending[page] = at + frame_header_bytes;
+    if (big_endian_32(frame, 4) == 0) continue;
+    for (const auto& [number, place] : pending) {
+      in_log_[number] = place;
+      page_count_ = std::max(page_count_, number);
+    }
+    pending.clear();
+  }
+}
 
 // A record says of each column what kind it is, and nothing of its table.
 
@@ -89,14 +260,13 @@ Value nothing_for(char column) {
   return value;
 }
 
-}  // namespace
-
-std::span<const Shape> shapes() { return table_shapes; }
-
+// Whether all columns fit.
 bool has_shape(const Shape& shape, const Record& record) {
   return record.is_whole && std::ranges::equal(shape.columns, record.values, fits);
 }
 
+// Text and bytes differ in one bit of a record's header. Where the table is known, its columns
+// say which it is, as they do for SQLite's readers.
 void settle_kinds(const Shape& shape, Record& record) {
   std::vector<Value>& values = record.values;
   for (std::size_t i = 0; i < std::min(shape.columns.size(), values.size()); ++i) {
@@ -108,6 +278,9 @@ void settle_kinds(const Shape& shape, Record& record) {
   }
 }
 
+// For a row of this table that does not fit: one damaged byte of its header gives a column another
+// kind, or swallows all that come after it. These become nothing. False if there is more wrong
+// with it than that: then nothing says that it is such a row.
 bool make_fit(const Shape& shape, Record& record) {
   std::vector<Value>& values = record.values;
   const bool is_cut = values.size() < shape.columns.size();
@@ -128,8 +301,6 @@ bool make_fit(const Shape& shape, Record& record) {
 // A file that vacuums step by step keeps a map of what each page is for. It tells pages
 // that are free, whose rows are of the past, from those that lost their tree.
 
-namespace {
-
 // Text of the schema table; only read, never written.
 constexpr Shape schema{"sqlite_schema", "", "tttiT", true, false, 5};
 
@@ -142,7 +313,7 @@ class Finder {
 
   FoundPages run() {
     const auto roots = find_roots();
-    for (const Shape& shape : shapes()) {
+    for (const Shape& shape : table_shapes) {
       const auto root = roots.find(shape.name);
       if (root == roots.end()) {
         found_.is_whole = false;
@@ -234,7 +405,8 @@ class Finder {
     return parse_page(page, source_.usable_size(), number == 1);
   }
 
-  // Keys are in order, the session (or segment) first: what lies between two rows of one is its own.
+  // Keys are in order, the session (or segment) first: what lies between two rows of one is its
+  // own.
   static std::optional<Value> owner_around(const Shape& shape, const std::vector<Cell>& cells,
                                            std::size_t i) {
     const bool begins_with_owner = shape.key >= 2 && shape.columns.front() == 'i';
@@ -305,7 +477,7 @@ class Finder {
     auto record = read_record(cell);
     if (!record) return;
     const bool is_table_tree = kind == PageKind::table_leaf;
-    for (const Shape& shape : shapes()) {
+    for (const Shape& shape : table_shapes) {
       if (!shape.is_known_by_shape || shape.is_table_tree != is_table_tree) continue;
       if (!has_shape(shape, *record)) continue;
       set_rowid(shape, cell, record->values);
@@ -322,7 +494,7 @@ class Finder {
 
   // What the map of pages says of it, if it says anything.
   MapEntry read_map(std::uint32_t number) {
-    const PageLayout layout{.page_size = source_.page_size(), .usable = source_.usable_size()};
+    const PageLayout layout{.page_size = page_bytes, .usable = source_.usable_size()};
     const std::uint32_t map = number < 2 ? 2 : map_page_of(number, layout);
     if (map_number_ != map) {
       map_number_ = map;

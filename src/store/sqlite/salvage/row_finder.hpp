@@ -5,14 +5,70 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "sqlite/pages/page_layout.hpp"
-#include "sqlite/pages/page_source.hpp"
+#include "sqlite/engine/page_layout.hpp"
+#include "sqlite/engine/summing_vfs.hpp"
 
 namespace perdure::sqlite {
+
+// The pages of a database file, read without SQLite: as the write-ahead log has them,
+// or else as the file has them.
+//
+// For files that SQLite refuses, or of which it reads less than is there. A frame of the
+// log counts if its own checksum is right, whatever became of those before it.
+
+/// What Perdure makes stores with. Of a file with other pages, which another program made, nothing
+/// is found.
+inline constexpr std::uint32_t page_bytes = summed_page_bytes;
+
+/// Bytes that can be read at any place.
+struct Bytes {
+  std::uint64_t size = 0;
+  /// What is there, up to `count`: fewer at the end.
+  std::function<std::string(std::uint64_t offset, std::size_t count)> read{};
+
+  [[nodiscard]] static Bytes of(std::string_view bytes);
+  /// Of the file; none if there is no such file. Throws std::system_error if it cannot be read.
+  [[nodiscard]] static Bytes of_file(const std::string& path);
+};
+
+enum class LogPart : std::uint8_t {
+  all,
+  up_to_damage,  ///< As SQLite reads it: all pages are of one moment.
+};
+
+class PageSource {
+ public:
+  PageSource(Bytes file, Bytes log, LogPart part = LogPart::all);
+
+  /// How many bytes of a page SQLite uses; those behind hold its sum, if pages have sums.
+  [[nodiscard]] std::uint32_t usable_size() const { return usable_size_; }
+  /// Pages are numbered from 1.
+  [[nodiscard]] std::uint32_t page_count() const { return page_count_; }
+  /// Empty if the file ends before it; where it ends inside of it, the rest is zeros.
+  [[nodiscard]] std::optional<std::string> read(std::uint32_t page) const;
+  /// Whether these bytes, which read() gave for it, are known to be what was written, and of the
+  /// same moment as all other pages.
+  [[nodiscard]] bool is_proven(std::uint32_t page, std::string_view bytes) const;
+  /// Frames of the log count that come after a damaged one: pages may be of different moments.
+  [[nodiscard]] bool has_gap() const { return has_gap_; }
+
+ private:
+  void find_usable_size();
+  void read_log(LogPart part);
+
+  Bytes file_;
+  Bytes log_;
+  std::uint32_t usable_size_ = page_bytes;
+  std::uint32_t page_count_ = 0;
+  bool has_gap_ = false;
+  std::unordered_map<std::uint32_t, std::uint64_t> in_log_;  ///< Where in the log a page is.
+};
 
 // What rows of each table look like, by which they are known where nothing else tells.
 
@@ -31,20 +87,6 @@ struct Shape {
   /// Else only kept to mend others, and proves nothing by itself.
   [[nodiscard]] bool is_of_a_table() const { return !into.starts_with("temp."); }
 };
-
-[[nodiscard]] std::span<const Shape> shapes();
-
-/// Whether all columns fit.
-[[nodiscard]] bool has_shape(const Shape& shape, const Record& record);
-
-/// Text and bytes differ in one bit of a record's header. Where the table is known, its columns
-/// say which it is, as they do for SQLite's readers.
-void settle_kinds(const Shape& shape, Record& record);
-
-/// For a row of this table that does not fit: one damaged byte of its header gives a column another
-/// kind, or swallows all that come after it. These become nothing. False if there is more wrong
-/// with it than that: then nothing says that it is such a row.
-[[nodiscard]] bool make_fit(const Shape& shape, Record& record);
 
 // The rows of a store file, found without SQLite.
 //
