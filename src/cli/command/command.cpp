@@ -6,18 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <expected>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <numeric>
-#include <optional>
 #include <sstream>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "perdure/core/error.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -245,14 +237,9 @@ Exit exit_for(const Error& error) {
       return Exit::damaged;
     case ErrorCode::unsupported:
       return Exit::unsupported;
-    case ErrorCode::already_exists:
-    case ErrorCode::conflict:
-    case ErrorCode::commit_unknown:
-    case ErrorCode::unavailable:
-    case ErrorCode::closed:
+    default:
       return Exit::failed;
   }
-  return Exit::failed;
 }
 
 std::string_view meaning_of(Exit exit) {

@@ -4,6 +4,7 @@
 
 #pragma once
 
+// IWYU pragma: begin_exports
 #include <cstdint>
 #include <expected>
 #include <functional>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+// IWYU pragma: end_exports
 
 namespace perdure::cli {
 

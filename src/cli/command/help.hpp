@@ -26,11 +26,6 @@ struct BuildInfo {
 /// Its text; empty for what is no code.
 [[nodiscard]] std::string_view find_error_page(std::string_view code);
 
-/// The command that shows it.
-[[nodiscard]] inline std::string page_command(ErrorCode code) {
-  return "perdure help " + std::string(to_string(code));
-}
-
 /// Where it lies in the repository, and below the documents of a package.
 [[nodiscard]] inline std::string page_path(ErrorCode code) {
   return "docs/errors/" + std::string(to_string(code)) + ".md";

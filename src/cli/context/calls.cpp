@@ -157,7 +157,8 @@ std::string settle_command(const CommandContext& context, std::string_view call)
 std::string allow_command(const CommandContext& context, std::string_view tool,
                           std::string_view call) {
   if (asks_people(tool)) return context.command(fmt::format("answer {} \"…\"", call));
-  return context.command(fmt::format("approve {}", call)) + "  (or perdure deny)";
+  return fmt::format("{}, or {}", context.command(fmt::format("approve {}", call)),
+                     context.command(fmt::format("deny {} --reason \"…\"", call)));
 }
 
 std::string asked_words(const State& state, Position call) {

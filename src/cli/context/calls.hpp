@@ -24,7 +24,7 @@ struct PendingCall {
   std::string title{};  ///< Of its session, as is:
   std::string opening{};
   std::string args{};  ///< Empty if they cannot be read.
-  std::string why{};   ///< It is in doubt.
+  std::string why{};   ///< Of a doubt.
 };
 
 /// Calls without an outcome that wait for somebody, however their session stands; of one session or of
@@ -58,7 +58,7 @@ using CallVerb = std::function<Result<Exit>(CommandContext&, Store&, const Call&
 /// The command that settles a call in doubt.
 [[nodiscard]] std::string settle_command(const CommandContext& context, std::string_view call);
 
-/// The command that allows a call that was not made yet, or answers what it asks.
+/// The commands that allow or deny a call that was not made yet, or answer what it asks.
 [[nodiscard]] std::string allow_command(const CommandContext& context, std::string_view tool,
                                         std::string_view call);
 

@@ -289,9 +289,10 @@ Exit exit_by(const SignalWatch& signals) {
   return signals.caught() == SIGTERM ? Exit::terminated : Exit::interrupted;
 }
 
-bool was_left(const Error& error, const SignalWatch& signals) {
+Result<Exit> exit_by(const SignalWatch& signals, const Error& error) {
   const bool had_to_wait = error.code == ErrorCode::lease_held || error.subject == "agent_changed";
-  return had_to_wait && signals.caught() != 0;
+  if (had_to_wait && signals.caught() != 0) return exit_by(signals);
+  return std::unexpected(error);
 }
 
 RunVerb on_store(StoreVerb run) {

@@ -144,8 +144,9 @@ using StoreVerb = std::function<Result<Exit>(CommandContext&, Store&)>;
 
 /// How a verb ends that a signal stopped.
 [[nodiscard]] Exit exit_by(const SignalWatch& signals);
-/// Whether a session was not taken up because of a signal: while it was waited for, or asked about.
-[[nodiscard]] bool was_left(const Error& error, const SignalWatch& signals);
+/// The same of one that did not take a session up, because a signal came while it waited for it, or while
+/// a person was asked. Fails: as it did, if that was not why.
+[[nodiscard]] Result<Exit> exit_by(const SignalWatch& signals, const Error& error);
 
 /// Where entries cannot be read.
 [[nodiscard]] std::vector<Position> damaged_places(const State& state);

@@ -298,20 +298,14 @@ std::unexpected<Error> wrong_state(const Call& call, std::string_view wanted) {
                           to_string(call.state), wanted));
 }
 
-std::string decide_command(const CommandContext& context, const Call& call) {
-  const std::string name = call_name(call.session, call.position);
-  if (asks_people(call.tool)) return context.command(fmt::format("answer {} TEXT", name));
-  return fmt::format("{}, or {}", context.command("approve " + name),
-                     context.command(fmt::format("deny {} --reason TEXT", name)));
-}
-
 Result<void> check_is_question(const CommandContext& context, const Call& call, bool is_wanted) {
   if (call.state != CallState::intended || asks_people(call.tool) == is_wanted) return {};
-  return fail(ErrorCode::conflict,
-              fmt::format("{} ({}) {}: {}", call_name(call.session, call.position), call.tool,
-                          is_wanted ? "is not a question, it waits for approval"
-                                    : "is a question, and waits for an answer",
-                          decide_command(context, call)));
+  return fail(
+      ErrorCode::conflict,
+      fmt::format("{} ({}) {}: {}", call_name(call.session, call.position), call.tool,
+                  is_wanted ? "is not a question, it waits for approval"
+                            : "is a question, and waits for an answer",
+                  allow_command(context, call.tool, call_name(call.session, call.position))));
 }
 
 Result<Exit> deliver_permission(CommandContext& context, Store& store, const Call& call,

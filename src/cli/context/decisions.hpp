@@ -48,8 +48,6 @@ struct Letter {
 
 /// That a decision does not fit the state of the call; `wanted` is the advice.
 [[nodiscard]] std::unexpected<Error> wrong_state(const Call& call, std::string_view wanted);
-/// The commands that decide about a call that was not made yet.
-[[nodiscard]] std::string decide_command(const CommandContext& context, const Call& call);
 /// Fails: `conflict` unless the call is a question exactly if one is wanted. A "no" as an answer would
 /// approve a call; a bare yes to a question would be its answer.
 [[nodiscard]] Result<void> check_is_question(const CommandContext& context, const Call& call,

@@ -238,8 +238,7 @@ Result<SessionSummary> find_session(Store& store, const std::string& text) {
   std::string message = fmt::format("{} may mean several sessions:", text);
   for (std::size_t i = 0; i < found->size() && i < candidates_shown; ++i) {
     const SessionSummary& row = (*found)[i];
-    message +=
-        fmt::format("\n  {}  {}", row.id.text(), row.title.empty() ? row.opening : row.title);
+    message += fmt::format("\n  {}  {}", row.id.text(), title_of(row));
   }
   if (found->size() > candidates_shown) message += "\n  and more";
   return fail(ErrorCode::not_found, message);

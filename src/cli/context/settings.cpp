@@ -14,25 +14,16 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <ostream>
 #include <pwd.h>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
-#include <vector>
 
-#include "command/command.hpp"
 #include "core/api/descriptor.hpp"
-#include "perdure/core/error.hpp"
 #include "screen/text.hpp"
 #include "store/api/location.hpp"
 

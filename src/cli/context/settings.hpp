@@ -16,6 +16,7 @@
 
 #pragma once
 
+// IWYU pragma: begin_exports
 #include <functional>
 #include <iosfwd>
 #include <optional>
@@ -30,6 +31,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
+// IWYU pragma: end_exports
 
 namespace perdure::cli {
 

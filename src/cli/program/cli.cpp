@@ -32,7 +32,7 @@ int report(ProcessIo& io, const Error& error, bool as_json) {
     io.err << "perdure: " << visible(error.message, Lines::many);
     // Who types commands has no batch to repeat.
     if (error.code == ErrorCode::commit_unknown) io.err << mend_and_repeat;
-    io.err << "\nMore: " << page_command(error.code) << '\n';
+    io.err << "\nMore: perdure help " << to_string(error.code) << '\n';
   }
   return std::to_underlying(exit);
 }

@@ -319,22 +319,6 @@ TurnOutcome play_turn(CommandContext& context, Store& store, AgentSession& agent
   return end;
 }
 
-Exit close_turn(CommandContext& context, const Session& session, const TurnOutcome& end,
-                Json::Object rest) {
-  if (context.output().is_json()) {
-    Json::Object document = end_document(context, end, session);
-    for (Json::Member& member : rest) document.push_back(std::move(member));
-    if (context.given().has("jsonl")) {
-      write_event(context, "end", {{"run", std::move(document)}});
-    } else {
-      context.output().document("perdure.run/1", std::move(document));
-    }
-  } else {
-    tell_end(context, end, session);
-  }
-  return exit_of(end, session);
-}
-
 Result<AgentSource> source_for(CommandContext& context, const SessionSummary& row) {
   const auto named = context.given().find("agent");
   AgentSource given = source_of(context.given(), named.value_or(""), context.io().folder);

@@ -34,10 +34,6 @@ namespace perdure::cli {
 [[nodiscard]] TurnOutcome play_turn(CommandContext& context, Store& store, AgentSession& agent,
                                     std::optional<Message> input, bool ends);
 
-/// Tells how it ended, in the form that was asked for; `rest` are further members of the document.
-[[nodiscard]] Exit close_turn(CommandContext& context, const Session& session,
-                              const TurnOutcome& end, Json::Object rest);
-
 /// By --agent, or else by what the session remembers; --model, --provider and --base-url win. What it
 /// remembered in a bundle counts under --accept-agent only.
 /// Fails: `not_found` if nobody says which; about "agent_imported" if nobody but a bundle does.

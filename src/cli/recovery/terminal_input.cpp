@@ -27,6 +27,15 @@ constexpr int history_lines = 1000;
 constexpr int no_character = -1;
 constexpr wchar_t no_text = L'\uFFFD';
 
+// Until there is something to read on stdin. False: `wake` became readable first.
+bool await_input(int wake) {
+  std::array<pollfd, 2> inputs{pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                               pollfd{.fd = wake, .events = POLLIN, .revents = 0}};
+  while (::poll(inputs.data(), inputs.size(), -1) < 0 && errno == EINTR) {
+  }
+  return inputs[1].revents == 0;
+}
+
 // A container often names no locale, or one that is not there.
 bool use_utf8() {
   for (const char* name : {"", "C.UTF-8"}) {
@@ -68,12 +77,7 @@ class KeyByKey {
 
   /// The keys that were pressed, as far as they came in one piece. Empty: no more come.
   [[nodiscard]] std::string read() const {
-    std::array<pollfd, 2> inputs{
-        pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
-        pollfd{.fd = signals_.descriptor(), .events = POLLIN, .revents = 0}};
-    while (::poll(inputs.data(), inputs.size(), -1) < 0 && errno == EINTR) {
-    }
-    if (inputs[1].revents != 0) return {};
+    if (!await_input(signals_.descriptor())) return {};
     std::array<char, 32> room{};
     const ssize_t size = ::read(STDIN_FILENO, room.data(), room.size());
     return size <= 0 ? std::string() : std::string(room.data(), static_cast<std::size_t>(size));
@@ -163,15 +167,8 @@ struct LineEditor::Parts {
 
   // Whether there is one: somebody may wake us, or nothing more comes.
   bool read_byte(char& byte) {
-    for (;;) {
-      std::array<pollfd, 2> events{};
-      events[0].fd = STDIN_FILENO;
-      events[1].fd = wake;
-      for (pollfd& each : events) each.events = POLLIN;
-      if (::poll(events.data(), events.size(), -1) < 0 && errno == EINTR) continue;
-      was_woken = (events[1].revents & POLLIN) != 0;
-      return !was_woken && ::read(STDIN_FILENO, &byte, 1) == 1;
-    }
+    was_woken = !await_input(wake);
+    return !was_woken && ::read(STDIN_FILENO, &byte, 1) == 1;
   }
 
   // One character, of as many bytes as it takes. Bytes that are none are told as U+FFFD, and the one

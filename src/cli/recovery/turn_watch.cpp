@@ -309,21 +309,14 @@ class TurnEventWriter : public AgentObserver {
   WholeText text_;
 };
 
-// What a provider refuses is no misuse of the command line.
-Exit exit_of_failure(const Error& error) {
-  const Exit exit = exit_for(error);
-  return exit == Exit::usage || exit == Exit::not_found ? Exit::failed : exit;
+bool is_over(const Session& session) {
+  return session.status() == Status::cancelled || session.status() == Status::failed;
 }
 
 Exit exit_of_interruption(const TurnOutcome& end, const Session& session) {
   if (end.signal == SIGTERM) return Exit::terminated;
   if (end.signal != 0) return Exit::interrupted;
-  const bool is_over = session.status() == Status::cancelled || session.status() == Status::failed;
-  return is_over ? Exit::failed : Exit::resting;
-}
-
-std::string_view stop_word(const TurnOutcome& end) {
-  return end.error ? std::string_view("failed") : to_string(end.report.stop);
+  return is_over(session) ? Exit::failed : Exit::resting;
 }
 
 std::string why_of(const TurnOutcome& end) {
@@ -343,6 +336,73 @@ std::string command_for(const CommandContext& context, const Waiting& waiting,
       return context.command("resume " + session);
   }
   return {};
+}
+
+Exit exit_of(const TurnOutcome& end, const Session& session) {
+  if (end.error) {
+    // What a provider refuses is no misuse of the command line.
+    const Exit exit = exit_for(*end.error);
+    return exit == Exit::usage || exit == Exit::not_found ? Exit::failed : exit;
+  }
+  switch (end.report.stop) {
+    case TurnStop::completed:
+      return Exit::done;
+    case TurnStop::refused:
+      return Exit::failed;
+    case TurnStop::needs_attention:
+      return Exit::in_doubt;
+    case TurnStop::interrupted:
+      return exit_of_interruption(end, session);
+    default:
+      return Exit::resting;
+  }
+}
+
+std::string next_command(CommandContext& context, const TurnOutcome& end, const Session& session) {
+  const std::string id = context.short_id(session.id().text());
+  if (!end.error && end.report.waiting) return command_for(context, *end.report.waiting, id);
+  if (!end.in_doubt.empty())
+    return settle_command(context, shown_call(context, end.in_doubt.front().call));
+  if (is_over(session)) return context.command("fork " + id);
+  if (!end.error && end.report.stop == TurnStop::completed) {
+    return end.report.is_cut_short ? context.command(fmt::format("resume {} \"Go on.\"", id)) : "";
+  }
+  if (!end.error && end.report.stop == TurnStop::budget) {
+    return context.command(fmt::format("resume {} --budget DOLLARS", id));
+  }
+  const bool needs_words = end.report.stop == TurnStop::incomplete_plan ||
+                           end.report.stop == TurnStop::loop ||
+                           end.report.stop == TurnStop::refused;
+  if (!end.error && needs_words) return context.command(fmt::format("resume {} \"…\"", id));
+  return context.command("resume " + id);
+}
+
+// It may have been stopped just now, or by whatever ended an earlier process: the log knows.
+std::string doubt_of(const PlannedCall& left, const Session& session) {
+  const OpenCall* const open = find_open_call(session.state(), left.call.position);
+  return open != nullptr && open->doubt ? *open->doubt : "its outcome is unknown";
+}
+
+Json::Object end_document(CommandContext& context, const TurnOutcome& end, const Session& session) {
+  const Tally& totals = session.state().totals;
+  return {
+      {"session", session.id().text()},
+      {"stop", end.error ? "failed" : to_string(end.report.stop)},
+      {"why", why_of(end)},
+      {"code", end.error ? Json(to_string(end.error->code)) : Json(nullptr)},
+      {"answer", end.report.answer},
+      {"is_cut_short", end.report.is_cut_short},
+      {"turns", totals.turns},
+      {"steps", totals.steps},
+      {"tokens_in", totals.tokens_in},
+      {"tokens_out", totals.tokens_out},
+      {"cost_micros", totals.cost_micros},
+      {"is_cost_known", !has_unknown_cost(session.state())},
+      {"unconfirmed_micros", session.state().budget.totals.unconfirmed},
+      {"head", session.state().head},
+      {"waiting", end.report.waiting ? waiting_json(session.id(), *end.report.waiting) : Json()},
+      {"next", next_command(context, end, session)},
+      {"exit", std::to_underlying(exit_of(end, session))}};
 }
 
 Piece headline(const TurnOutcome& end, const Session& session) {
@@ -422,49 +482,6 @@ std::string totals_text(const State& state) {
   return text + unconfirmed_words(state.budget.totals.unconfirmed);
 }
 
-Exit exit_of(const TurnOutcome& end, const Session& session) {
-  if (end.error) return exit_of_failure(*end.error);
-  switch (end.report.stop) {
-    case TurnStop::completed:
-      return Exit::done;
-    case TurnStop::refused:
-      return Exit::failed;
-    case TurnStop::needs_attention:
-      return Exit::in_doubt;
-    case TurnStop::interrupted:
-      return exit_of_interruption(end, session);
-    default:
-      return Exit::resting;
-  }
-}
-
-std::string next_command(CommandContext& context, const TurnOutcome& end, const Session& session) {
-  const std::string id = context.short_id(session.id().text());
-  if (!end.error && end.report.waiting) return command_for(context, *end.report.waiting, id);
-  if (!end.in_doubt.empty())
-    return settle_command(context, shown_call(context, end.in_doubt.front().call));
-  if (session.status() == Status::cancelled || session.status() == Status::failed) {
-    return context.command("fork " + id);
-  }
-  if (!end.error && end.report.stop == TurnStop::completed) {
-    return end.report.is_cut_short ? context.command(fmt::format("resume {} \"Go on.\"", id)) : "";
-  }
-  if (!end.error && end.report.stop == TurnStop::budget) {
-    return context.command(fmt::format("resume {} --budget DOLLARS", id));
-  }
-  const bool needs_words = end.report.stop == TurnStop::incomplete_plan ||
-                           end.report.stop == TurnStop::loop ||
-                           end.report.stop == TurnStop::refused;
-  if (!end.error && needs_words) return context.command(fmt::format("resume {} \"…\"", id));
-  return context.command("resume " + id);
-}
-
-// It may have been stopped just now, or by whatever ended an earlier process: the log knows.
-std::string doubt_of(const PlannedCall& left, const Session& session) {
-  const OpenCall* const open = find_open_call(session.state(), left.call.position);
-  return open != nullptr && open->doubt ? *open->doubt : "its outcome is unknown";
-}
-
 void tell_stop(CommandContext& context, const TurnOutcome& end, const Session& session) {
   const bool has_answer = !end.error && end.report.stop == TurnStop::completed;
   if (has_answer && !context.is_terminal() && !end.report.answer.empty()) {
@@ -492,26 +509,20 @@ void tell_end(CommandContext& context, const TurnOutcome& end, const Session& se
   if (!next.empty()) context.advise_next(next);
 }
 
-Json::Object end_document(CommandContext& context, const TurnOutcome& end, const Session& session) {
-  const Tally& totals = session.state().totals;
-  return {
-      {"session", session.id().text()},
-      {"stop", stop_word(end)},
-      {"why", why_of(end)},
-      {"code", end.error ? Json(to_string(end.error->code)) : Json(nullptr)},
-      {"answer", end.report.answer},
-      {"is_cut_short", end.report.is_cut_short},
-      {"turns", totals.turns},
-      {"steps", totals.steps},
-      {"tokens_in", totals.tokens_in},
-      {"tokens_out", totals.tokens_out},
-      {"cost_micros", totals.cost_micros},
-      {"is_cost_known", !has_unknown_cost(session.state())},
-      {"unconfirmed_micros", session.state().budget.totals.unconfirmed},
-      {"head", session.state().head},
-      {"waiting", end.report.waiting ? waiting_json(session.id(), *end.report.waiting) : Json()},
-      {"next", next_command(context, end, session)},
-      {"exit", std::to_underlying(exit_of(end, session))}};
+Exit close_turn(CommandContext& context, const Session& session, const TurnOutcome& end,
+                Json::Object rest) {
+  if (context.output().is_json()) {
+    Json::Object document = end_document(context, end, session);
+    for (Json::Member& member : rest) document.push_back(std::move(member));
+    if (context.given().has("jsonl")) {
+      write_event(context, "end", {{"run", std::move(document)}});
+    } else {
+      context.output().document("perdure.run/1", std::move(document));
+    }
+  } else {
+    tell_end(context, end, session);
+  }
+  return exit_of(end, session);
 }
 
 }  // namespace perdure::cli

@@ -30,12 +30,6 @@ struct TurnOutcome {
   std::vector<PlannedCall> in_doubt{};
 };
 
-[[nodiscard]] Exit exit_of(const TurnOutcome& end, const Session& session);
-
-/// What somebody may do now; empty: nothing has to be done.
-[[nodiscard]] std::string next_command(CommandContext& context, const TurnOutcome& end,
-                                       const Session& session);
-
 /// On stderr; the answer on stdout, where it was not streamed.
 void tell_end(CommandContext& context, const TurnOutcome& end, const Session& session);
 
@@ -45,9 +39,9 @@ void tell_stop(CommandContext& context, const TurnOutcome& end, const Session& s
 /// Whether a call waits until somebody allows it, or answers what it asks.
 [[nodiscard]] bool waits_for_a_word(const TurnOutcome& end);
 
-/// The members of `perdure.run/1`.
-[[nodiscard]] Json::Object end_document(CommandContext& context, const TurnOutcome& end,
-                                        const Session& session);
+/// Tells how it ended, in the form that was asked for; `rest` are further members of the document.
+[[nodiscard]] Exit close_turn(CommandContext& context, const Session& session,
+                              const TurnOutcome& end, Json::Object rest);
 
 /// "2 turns, 4 steps, 1,204 tokens, $0.0033".
 [[nodiscard]] std::string totals_text(const State& state);

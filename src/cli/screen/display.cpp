@@ -6,35 +6,19 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "core/api/json_text.hpp"
 #include "core/api/text.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/bundle.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "perdure/store/sessions.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "runtime/api/records.hpp"
-#include "screen/screen.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -4,6 +4,7 @@
 
 #pragma once
 
+// IWYU pragma: begin_exports
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -22,6 +23,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "screen/screen.hpp"
+// IWYU pragma: end_exports
 
 namespace perdure::cli {
 
@@ -63,6 +65,10 @@ enum class ShownState : std::uint8_t {
 };
 
 [[nodiscard]] ShownState shown_state(const SessionSummary& row);
+/// Its title, or the words that it began with.
+[[nodiscard]] inline const std::string& title_of(const SessionSummary& row) {
+  return row.title.empty() ? row.opening : row.title;
+}
 /// "paused by ann: lunch".
 [[nodiscard]] std::string status_words(const StatusNote& note);
 /// As JSON and filters write it: "needs_attention".

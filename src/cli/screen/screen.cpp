@@ -8,23 +8,11 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
-#include <cstdint>
 #include <fmt/format.h>
 #include <iterator>
 #include <mutex>
 #include <ostream>
 #include <stop_token>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <utility>
-#include <vector>
-
-#include "perdure/core/json.hpp"
-#include "perdure/core/time.hpp"
-#include "perdure/store/upkeep.hpp"
-#include "screen/text.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -5,6 +5,7 @@
 
 #pragma once
 
+// IWYU pragma: begin_exports
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
@@ -18,6 +19,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "screen/text.hpp"
+// IWYU pragma: end_exports
 
 namespace perdure::cli {
 

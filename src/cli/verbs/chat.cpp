@@ -48,8 +48,7 @@ class Chat {
     remember_lines();
     const bool is_over = session.status() == Status::completed;
     if (is_over) return session.reopen(context_.io().user, "the chat goes on");
-    play(std::nullopt);
-    return {};
+    return go_on(std::nullopt);
   }
 
   /// One is begun with the first line.
@@ -134,7 +133,8 @@ class Chat {
   bool command(const std::string& line) {
     if (!line.starts_with('/')) return false;
     if (line == "/cost") {
-      tell_cost();
+      const State none;
+      context_.talk().line(totals_text(session_ ? session_->session().state() : none) + ".");
     } else if (line == "/help") {
       context_.talk().text(chat_help);
     } else {
@@ -143,20 +143,16 @@ class Chat {
     return true;
   }
 
+  /// A turn that failed is told; only a session that another process has taken over ends the chat.
   Result<void> go_on(std::optional<Message> input) {
-    const TurnOutcome end = play(std::move(input));
-    if (end.error && end.error->code == ErrorCode::lease_lost) return std::unexpected(*end.error);
-    return {};
-  }
-
-  TurnOutcome play(std::optional<Message> input) {
     TurnOutcome end = play_turn(context_, store_, *session_, std::move(input), false);
     end.signal = signals_.renew();  // The one that stopped the turn is not the one that leaves.
     is_leaving_ = end.signal != 0;
     is_terminated_ = end.signal == SIGTERM;
     waiting_ = waits_for_a_word(end) ? end.report.waiting : std::nullopt;
     tell_turn(end);
-    return end;
+    if (end.error && end.error->code == ErrorCode::lease_lost) return std::unexpected(*end.error);
+    return {};
   }
 
   void tell_turn(const TurnOutcome& end) {
@@ -179,11 +175,6 @@ class Chat {
     std::error_code ignored;  // Without a history one can still talk.
     std::filesystem::create_directories(folder, ignored);
     editor_->use_history((folder / session_->session().id().text()).string());
-  }
-
-  void tell_cost() {
-    const State none;
-    context_.talk().line(totals_text(session_ ? session_->session().state() : none) + ".");
   }
 
   // Ctrl-C while nothing runs; an exit code if it leaves.
@@ -244,8 +235,7 @@ Result<Exit> run_chat(CommandContext& context) {
   if (!store) return forward(store);
   Chat chat(context, **store);
   auto started = start_chat(context, **store, chat);
-  if (!started && was_left(started.error(), context.signals())) return exit_by(context.signals());
-  if (!started) return forward(started);
+  if (!started) return exit_by(context.signals(), started.error());
   context.signals().hold();
   return chat.talk();
 }

@@ -11,14 +11,12 @@ namespace {
 void advise(CommandContext& context, const CheckReport& report, const std::string& backend) {
   const bool is_of_the_file =
       std::ranges::find(report.damage, Fault::file, &Damage::fault) != report.damage.end();
-  if (is_of_the_file && backend == "sqlite") {
-    context.advice().line(
-        "What can still be read is saved into a new store by: perdure salvage FROM TO");
-  } else if (is_of_the_file) {
-    context.advice().line("The server cannot read its own files: restore a backup of it.");
-  } else {
-    context.advice().line(loss_advice);
-  }
+  context.advice().line(
+      !is_of_the_file ? loss_advice
+      : backend == "sqlite"
+          ? "What can still be read is saved into a new store by: perdure salvage "
+            "FROM TO"
+          : "The server cannot read its own files: restore a backup of it.");
 }
 
 Result<Exit> run_check(CommandContext& context, Store& store) {

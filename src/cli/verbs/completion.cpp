@@ -50,7 +50,7 @@ Result<void> tell_stored(CommandContext& context, const Suggestions& found) {
   if (!page) return forward(page);
   for (const SessionSummary& row : page->sessions) {
     if (found.by != Completes::call) {
-      tell_word(context, row.id.text(), row.title.empty() ? row.opening : row.title);
+      tell_word(context, row.id.text(), title_of(row));
     } else if (auto told = tell_calls(context, **store, row, found.typed); !told) {
       return told;
     }

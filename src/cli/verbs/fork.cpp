@@ -36,8 +36,18 @@ Result<ForkSpec> spec_for(CommandContext& context, const SessionSummary& parent)
   return spec;
 }
 
-std::string words_for_run(CallState state) {
-  switch (state) {
+std::string_view words_for(const CarriedCall& carried) {
+  switch (carried.as) {
+    case Carried::replays:
+      return "is not made: it was done, and its result is given";
+    case Carried::told:
+      return "is not made: its outcome is unknown, and the model is told";
+    case Carried::refused:
+      return "is not made: it was refused when it was asked for";
+    case Carried::runs:
+      break;
+  }
+  switch (carried.call.state) {
     case CallState::succeeded:
       return "is made again: it succeeded";
     case CallState::failed:
@@ -49,20 +59,6 @@ std::string words_for_run(CallState state) {
     default:
       return "will run (not started yet)";
   }
-}
-
-std::string words_for(const CarriedCall& carried) {
-  switch (carried.as) {
-    case Carried::runs:
-      return words_for_run(carried.call.state);
-    case Carried::replays:
-      return "is not made: it was done, and its result is given";
-    case Carried::told:
-      return "is not made: its outcome is unknown, and the model is told";
-    case Carried::refused:
-      return "is not made: it was refused when it was asked for";
-  }
-  return "";
 }
 
 // A line for each; what is left out on a terminal is said.

@@ -36,8 +36,7 @@ std::string advice_for(const CommandContext& context, Need need) {
     case Need::decision:
       return "Settle: " + settle_command(context, "CALL");
     case Need::approval:
-      return fmt::format("Allow:  {}, or {}", context.command("approve CALL"),
-                         context.command("deny CALL --reason …"));
+      return "Allow:  " + allow_command(context, "", "CALL");
     case Need::answer:
       return "Answer: " + context.command("answer CALL TEXT");
     case Need::resume:

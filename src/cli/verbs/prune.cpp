@@ -11,16 +11,6 @@ namespace {
 
 constexpr Duration blob_rest = std::chrono::hours(1);
 
-Result<std::vector<SessionId>> sessions_to_prune(CommandContext& context, Store& store) {
-  auto rows = named_sessions(context, store, 0);
-  if (!rows) return forward(rows);
-  if (rows->empty()) rows = all_sessions(store);
-  if (!rows) return forward(rows);
-  std::vector<SessionId> ids;
-  for (const SessionSummary& row : *rows) ids.push_back(row.id);
-  return ids;
-}
-
 Result<Keep> keep_of(CommandContext& context) {
   auto last = number_option(context.given(), "keep-last", 1);
   if (!last) return forward(last);
@@ -36,25 +26,25 @@ Result<Keep> keep_of(CommandContext& context) {
 }
 
 // How many versions would go.
-Result<std::uint64_t> count_going(Store& store, const std::vector<SessionId>& ids,
+Result<std::uint64_t> count_going(Store& store, const std::vector<SessionSummary>& rows,
                                   const Keep& keep) {
   std::uint64_t count = 0;
-  for (const SessionId& id : ids) {
-    auto versions = store.log().checkpoints(id, {.limit = limit_max});
+  for (const SessionSummary& row : rows) {
+    auto versions = store.log().checkpoints(row.id, {.limit = limit_max});
     if (!versions) return forward(versions);
     count += count_prunable(*versions, keep);
   }
   return count;
 }
 
-Result<Pruned> prune_all(CommandContext& context, Store& store, const std::vector<SessionId>& ids,
-                         const Keep& keep) {
+Result<Pruned> prune_all(CommandContext& context, Store& store,
+                         const std::vector<SessionSummary>& rows, const Keep& keep) {
   ProgressBar bar = context.progress("pruning");
   const Progress progress = bar.follow();
   Pruned total;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    std::ignore = progress({.done = i, .total = ids.size()});
-    auto pruned = store.upkeep().prune(ids[i], keep);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::ignore = progress({.done = i, .total = rows.size()});
+    auto pruned = store.upkeep().prune(rows[i].id, keep);
     if (!pruned) return forward(pruned);
     total.versions += pruned->versions;
     total.entries += pruned->entries;
@@ -70,19 +60,20 @@ Result<Pruned> prune_all(CommandContext& context, Store& store, const std::vecto
 Result<Exit> run_prune(CommandContext& context, Store& store) {
   auto keep = keep_of(context);
   if (!keep) return forward(keep);
-  auto ids = sessions_to_prune(context, store);
-  if (!ids) return forward(ids);
-  auto count = count_going(store, *ids, *keep);
+  auto rows =
+      context.given().arguments.empty() ? all_sessions(store) : named_sessions(context, store, 0);
+  if (!rows) return forward(rows);
+  auto count = count_going(store, *rows, *keep);
   if (!count) return forward(count);
   const bool is_dry = context.given().has("dry-run");
   const std::string what =
-      fmt::format("{} of {}", counted(*count, "version"), counted(ids->size(), "session"));
+      fmt::format("{} of {}", counted(*count, "version"), counted(rows->size(), "session"));
   if (!is_dry && !context.confirms(fmt::format("Forget {}, and what only they can see?", what)))
     return Exit::unconfirmed;
-  auto total = is_dry ? Pruned{.versions = *count} : prune_all(context, store, *ids, *keep);
+  auto total = is_dry ? Pruned{.versions = *count} : prune_all(context, store, *rows, *keep);
   if (!total) return forward(total);
   context.output().document("perdure.pruned/1", {{"dry_run", is_dry},
-                                                 {"sessions", ids->size()},
+                                                 {"sessions", rows->size()},
                                                  {"versions", total->versions},
                                                  {"entries", total->entries},
                                                  {"bytes", total->bytes}});

@@ -19,8 +19,9 @@ Result<void> check_unresolved(const CommandContext& context, Store& store, const
   });
   if (is_unresolved) return {};
   if (call.state == CallState::intended) {
-    return wrong_state(call, "it was not made yet, so there is nothing to resolve; " +
-                                 decide_command(context, call));
+    return wrong_state(
+        call, "it was not made yet, so there is nothing to resolve; " +
+                  allow_command(context, call.tool, call_name(call.session, call.position)));
   }
   return wrong_state(call, call.state == CallState::dispatched
                                ? "it is being made; wait for it, or pause the session"

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t sessions_offered = 500;
 
 Choice choice_of(CommandContext& context, const SessionSummary& row) {
-  const std::string& title = row.title.empty() ? row.opening : row.title;
+  const std::string& title = title_of(row);
   const Piece state = shown(shown_state(row), true);
   return {.words = fmt::format("{} {} {} {}", row.id.text(), row.title, row.opening, state.text),
           .pieces = {
@@ -92,8 +92,7 @@ Result<Exit> go_on(CommandContext& context, Store& store, const SessionSummary& 
   // Before it is taken over: what recovers is not left half-way.
   signals.hold();
   auto taken = resume_session(context, store, row);
-  if (!taken && was_left(taken.error(), signals)) return exit_by(signals);
-  if (!taken) return forward(taken);
+  if (!taken) return exit_by(signals, taken.error());
   AgentSession& agent = taken->resumed.session;
   if (auto ready = prepare(context, agent.session(), input->has_value()); !ready) {
     return forward(ready);

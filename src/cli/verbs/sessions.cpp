@@ -99,7 +99,7 @@ std::vector<Piece> cells_of(CommandContext& context, const SessionSummary& row) 
   const Tally& tally = row.tally;
   return {shown(shown_state(row), context.is_terminal()),
           {context.short_id(row.id.text())},
-          {row.title.empty() ? row.opening : row.title},
+          {title_of(row)},
           {std::to_string(tally.turns)},
           {std::to_string(tally.steps)},
           row.attention > 0 ? Piece{std::to_string(row.attention), Ink::red} : Piece{"-", Ink::dim},
@@ -135,16 +135,15 @@ void print_table(CommandContext& context, const Listing& listing) {
 
 // A call in doubt is settled; a session that came out of a backup or a bundle only wants to be looked at.
 void say_what_helps(CommandContext& context, const Listing& listing) {
-  const auto with_doubt = std::ranges::find_if(listing.rows, [](const SessionSummary& row) {
-    return row.needs_attention() && row.attention > 0;
-  });
-  const auto restored = std::ranges::find_if(listing.rows, [](const SessionSummary& row) {
-    return row.needs_attention() && row.attention == 0;
-  });
-  if (with_doubt != listing.rows.end()) {
+  const auto find = [&](bool is_in_doubt) {
+    return std::ranges::find_if(listing.rows, [=](const SessionSummary& row) {
+      return row.needs_attention() && (row.attention > 0) == is_in_doubt;
+    });
+  };
+  if (find(true) != listing.rows.end()) {
     context.advice().line("What needs attention: " + context.command("pending"));
   }
-  if (restored != listing.rows.end()) {
+  if (const auto restored = find(false); restored != listing.rows.end()) {
     context.advice().line("What came out of a backup or a bundle is paused until it is resumed: " +
                           context.command("show " + context.short_id(restored->id.text())));
   }

@@ -3,11 +3,22 @@
 
 #pragma once
 
+// IWYU pragma: begin_exports
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "context/command_context.hpp"  // IWYU pragma: export
-#include "context/sessions.hpp"         // IWYU pragma: export
+#include "context/command_context.hpp"
+#include "context/sessions.hpp"
+// IWYU pragma: end_exports
 
 namespace perdure::cli {
 

@@ -89,12 +89,9 @@ class Export {
 
   Result<void> check(const Fact& fact) {
     if (const auto* session = std::get_if<SessionFact>(&fact)) {
-      chains_.add(*session);
       total_ += session->row ? session->row->summary.next + session->row->commits : 1;
     }
-    if (const auto* segment = std::get_if<SegmentFact>(&fact)) chains_.add(*segment);
-    if (const auto* entry = std::get_if<Entry>(&fact)) return chains_.add(*entry);
-    return {};
+    return chains_.add(fact);
   }
 
   Result<void> write_blob(const BlobRef& ref) {

@@ -25,17 +25,24 @@
 
 namespace perdure::copy {
 
-void ChainCheck::add(const SessionFact& fact) {
+Result<void> ChainCheck::add(const Fact& fact) {
+  if (const auto* session = std::get_if<SessionFact>(&fact)) add_session(*session);
+  if (const auto* segment = std::get_if<SegmentFact>(&fact)) add_segment(*segment);
+  const auto* entry = std::get_if<Entry>(&fact);
+  return entry == nullptr ? Result<void>() : add_entry(*entry);
+}
+
+void ChainCheck::add_session(const SessionFact& fact) {
   if (!fact.row) return;
   sessions_[fact.owner] = {
       .id = fact.row->summary.id, .chain = fact.row->chain, .commits = fact.row->commits};
 }
 
-void ChainCheck::add(const SegmentFact& fact) {
+void ChainCheck::add_segment(const SegmentFact& fact) {
   segments_[fact.segment] = {.owner = fact.owner, .from = fact.parent_position};
 }
 
-Result<void> ChainCheck::add(const Entry& entry) {
+Result<void> ChainCheck::add_entry(const Entry& entry) {
   const OwnerNumber owner = segments_[entry.segment].owner;
   const auto session = sessions_.find(owner);
   if (session == sessions_.end()) return {};
@@ -223,18 +230,13 @@ Result<void> Comparison::compare_active() {
 }
 
 Result<void> Comparison::note(const Fact& of_target) {
-  if (const auto* session = std::get_if<SessionFact>(&of_target)) {
-    if (session->row) ++report_.sessions;
-    chains_.add(*session);
-  }
-  if (const auto* segment = std::get_if<SegmentFact>(&of_target)) chains_.add(*segment);
-  if (std::holds_alternative<ReceiptFact>(of_target)) ++report_.commits;
-  if (std::holds_alternative<CallFact>(of_target)) ++report_.calls;
-  if (std::holds_alternative<MessageFact>(of_target)) ++report_.messages;
-  const auto* entry = std::get_if<Entry>(&of_target);
-  if (entry == nullptr) return {};
-  ++report_.entries;
-  return chains_.add(*entry);
+  const auto* session = std::get_if<SessionFact>(&of_target);
+  report_.sessions += session != nullptr && session->row ? 1 : 0;
+  report_.commits += std::holds_alternative<ReceiptFact>(of_target) ? 1 : 0;
+  report_.calls += std::holds_alternative<CallFact>(of_target) ? 1 : 0;
+  report_.messages += std::holds_alternative<MessageFact>(of_target) ? 1 : 0;
+  report_.entries += std::holds_alternative<Entry>(of_target) ? 1 : 0;
+  return chains_.add(of_target);
 }
 
 }  // namespace perdure::copy

@@ -26,9 +26,7 @@ class ChainCheck {
  public:
   explicit ChainCheck(FactStream receipts) : receipts_(std::move(receipts)) {}
 
-  void add(const SessionFact& fact);
-  void add(const SegmentFact& fact);
-  [[nodiscard]] Result<void> add(const Entry& entry);
+  [[nodiscard]] Result<void> add(const Fact& fact);
   /// After the last entry.
   [[nodiscard]] Result<void> finish();
 
@@ -46,6 +44,9 @@ class ChainCheck {
     Position from = 0;
   };
 
+  void add_session(const SessionFact& fact);
+  void add_segment(const SegmentFact& fact);
+  Result<void> add_entry(const Entry& entry);
   Result<void> read_receipt();
   void begin();
   void close();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <expected>
 #include <fmt/format.h>
+#include <map>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -158,7 +159,8 @@ namespace {
 
 /// Gives `grant` to `worker`; says whether that changed anything.
 /// Fails: `lease_lost`; `lease_held`.
-Result<bool> take(const State& state, Grant& grant, const WorkerId& worker, const Clock& clock) {
+Result<bool> grant_to(const State& state, Grant& grant, const WorkerId& worker,
+                      const Clock& clock) {
   const Uptime uptime = clock.uptime();
   if (auto live = require_live(state, worker, uptime); !live) return forward(live);
   if (grant.owner && grant.owner->worker == worker) return false;
@@ -226,7 +228,7 @@ Result<Lease> MemoryStore::acquire(const SessionId& session, const WorkerId& wor
     auto here = rules::check_here(session, (*table)->moved);
     if (!here) return forward(here);
     Grant& grant = (*table)->grant;
-    auto taken = take(state, grant, worker, base_.clock);
+    auto taken = grant_to(state, grant, worker, base_.clock);
     if (!taken) return forward(taken);
     if (*taken) {
       ++(*table)->row.revision;
@@ -254,7 +256,7 @@ Result<ResourceLease> MemoryStore::acquire_resource(const std::string& name,
   return base_.state.with([&](State& state) -> Result<ResourceLease> {
     const auto found = state.resources.find(name);
     Grant grant = found == state.resources.end() ? Grant{} : found->second;
-    auto taken = take(state, grant, worker, base_.clock);
+    auto taken = grant_to(state, grant, worker, base_.clock);
     if (!taken) return forward(taken);
     if (*taken) {
       state.resources.insert_or_assign(name, grant);
@@ -466,9 +468,10 @@ Result<std::optional<Call>> MemoryStore::find_holder(const Digest& key) {
 // older session before others.
 Result<std::vector<Call>> MemoryStore::with_key(const Digest& key) {
   return base_.state.with([&](State& state) -> Result<std::vector<Call>> {
-    std::vector<Call> calls;
+    std::multimap<Timestamp, Call> by_age;
+    const auto add = [&](const Call& call) { by_age.emplace(call.intended_at, call); };
     for (const Digest& claimed : {key, rules::claim_key(key)}) {
-      if (auto claim = find_claim(state, claimed)) calls.push_back(*std::move(claim));
+      if (const auto claim = find_claim(state, claimed)) add(*claim);
     }
     std::vector<const SessionTable*> tables;
     for (const SessionTable& table : state.sessions | std::views::values) tables.push_back(&table);
@@ -476,11 +479,11 @@ Result<std::vector<Call>> MemoryStore::with_key(const Digest& key) {
     for (const SessionTable* table : tables) {
       for (const Call& call : table->calls | std::views::values) {
         const bool is_claim = call.claimed == key && rules::holds_key(call.state);
-        if (call.key == key || is_claim) calls.push_back(call);
+        if (call.key == key || is_claim) add(call);
       }
     }
-    std::stable_sort(calls.begin(), calls.end(),
-                     [](const Call& a, const Call& b) { return a.intended_at < b.intended_at; });
+    std::vector<Call> calls;
+    for (const Call& call : by_age | std::views::values) calls.push_back(call);
     state.counters.rows_read += calls.size();
     return calls;
   });

@@ -24,29 +24,9 @@ struct Base {
   Guarded<State> state;
 };
 
-class MemoryTransfer final : public Transfer {
+class MemoryStore final : public rules::WholeStore {
  public:
-  explicit MemoryTransfer(Base& base) : base_(base) {}
-  Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
-  Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
-  Result<void> discard(const Arrival& arrival) override;
-  Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
-                          const std::vector<SessionVersion>& sessions) override;
-
- private:
-  Base& base_;
-};
-
-/// Before the roles, which refer to it.
-struct MemoryParts {
-  mutable Base base_;
-  MemoryTransfer transfer_{base_};
-};
-
-class MemoryStore final : private MemoryParts, public rules::WholeStore {
- public:
-  MemoryStore(Clock& clock, StoreInfo info)
-      : MemoryParts{.base_ = {clock, std::move(info), {}}}, WholeStore(transfer_) {}
+  MemoryStore(Clock& clock, StoreInfo info) : base_{clock, std::move(info), {}} {}
 
   Result<Receipt> commit(const Lease& lease, const Batch& batch) override;
   Result<Created> create(const NewSession& session, const WorkerId& worker,
@@ -96,6 +76,12 @@ class MemoryStore final : private MemoryParts, public rules::WholeStore {
   Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
   Result<Freed> vacuum(const Progress& progress) override;
 
+  Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
+  Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
+  Result<void> discard(const Arrival& arrival) override;
+  Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
+                          const std::vector<SessionVersion>& sessions) override;
+
   Result<std::uint64_t> wait_for_change(std::uint64_t since, Duration timeout) override;
 
   StoreInfo info() const override;
@@ -104,6 +90,8 @@ class MemoryStore final : private MemoryParts, public rules::WholeStore {
   Result<std::vector<Remark>> doctor() override;
   Result<void> sync() override;
   Result<std::string> loss_token() override { return base_.info.incarnation; }
+
+  mutable Base base_;
 };
 
 }  // namespace perdure::memory

@@ -465,7 +465,7 @@ Result<void> mark(State& state, const Destination& to, const std::vector<Session
 
 }  // namespace
 
-Result<FactSlice> MemoryTransfer::read(const FactSource& source, const FactCursor& from) {
+Result<FactSlice> MemoryStore::read(const FactSource& source, const FactCursor& from) {
   return base_.state.with([&](State& state) -> Result<FactSlice> {
     FactSlice slice;
     if (!source.arrival.from.empty()) {
@@ -487,7 +487,7 @@ Result<FactSlice> MemoryTransfer::read(const FactSource& source, const FactCurso
   });
 }
 
-Result<void> MemoryTransfer::take(const Arrival& arrival, const FactSlice& slice) {
+Result<void> MemoryStore::take(const Arrival& arrival, const FactSlice& slice) {
   return base_.state.with([&](State& state) -> Result<void> {
     auto is_new = rules::check_next(arrival, slice, find_open(state, arrival.from));
     if (!is_new) return forward(is_new);
@@ -516,7 +516,7 @@ Result<void> MemoryTransfer::take(const Arrival& arrival, const FactSlice& slice
   });
 }
 
-Result<void> MemoryTransfer::discard(const Arrival& arrival) {
+Result<void> MemoryStore::discard(const Arrival& arrival) {
   return base_.state.with([&](State& state) -> Result<void> {
     const std::uint64_t open = find_open(state, arrival.from).attempt;
     if (open == 0 || (arrival.attempt != 0 && arrival.attempt != open)) return {};
@@ -526,7 +526,7 @@ Result<void> MemoryTransfer::discard(const Arrival& arrival) {
   });
 }
 
-Result<void> MemoryTransfer::mark_moved(const Destination& to, std::uint64_t attempt,
+Result<void> MemoryStore::mark_moved(const Destination& to, std::uint64_t attempt,
                                         const std::vector<SessionVersion>& sessions) {
   if (auto checked = rules::check(to); !checked) return checked;
   return base_.state.with([&](State& state) -> Result<void> {

@@ -132,21 +132,8 @@ Result<CheckReport> MemoryStore::check(const Progress& progress) {
   return found.finish();
 }
 
-// Dropping what no kept point can see.
-
-/// Points of the segment that stay: its kept versions, where other segments leave it,
-/// and the head if a session goes on there.
-[[nodiscard]] std::set<Position> kept_points(const State& state, const SegmentTable& table);
-
-/// Drops the entries with positions in [from, to] that none of those can see.
-Pruned sweep(State& state, SegmentTable& table, Position from, Position to);
-
-/// Drops what is left of a session that is removed, but for what forks still need;
-/// and so on with removed sessions whose last fork that was. `owner` as in SegmentTable.
-Freed clear(State& state, std::uint64_t owner);
-
-// Forgetting in a memory store: what may be dropped, then the methods.
-
+// Forgetting: what may be dropped, then the methods.
+//
 // Plain and slow: every call and every segment is looked at, each time.
 
 namespace {
@@ -212,8 +199,8 @@ std::optional<std::uint64_t> removed_parent(const State& state, const Segment& s
   return parent.segment.session.empty() ? std::optional(parent.owner) : std::nullopt;
 }
 
-}  // namespace
-
+/// Points of the segment that stay: its kept versions, where other segments leave it,
+/// and the head if a session goes on there.
 std::set<Position> kept_points(const State& state, const SegmentTable& table) {
   std::set<Position> points;
   for (const SegmentTable& other : state.segments | std::views::values) {
@@ -228,6 +215,7 @@ std::set<Position> kept_points(const State& state, const SegmentTable& table) {
   return points;
 }
 
+/// Drops the entries with positions in [from, to] that none of those can see.
 Pruned sweep(State& state, SegmentTable& table, Position from, Position to) {
   const std::set<Position> points = kept_points(state, table);
   const std::set<Position> stay = needed(state, table.segment.id);
@@ -254,6 +242,8 @@ Pruned sweep(State& state, SegmentTable& table, Position from, Position to) {
   return dropped;
 }
 
+/// Drops what is left of a session that is removed, but for what forks still need;
+/// and so on with removed sessions whose last fork that was. `owner` as in SegmentTable.
 Freed clear(State& state, std::uint64_t owner) {
   std::vector<SegmentId> segments;
   for (const auto& [id, table] : state.segments) {
@@ -284,10 +274,6 @@ Freed clear(State& state, std::uint64_t owner) {
   }
   return freed;
 }
-
-// Forgetting in a memory store: each method is one slice.
-
-namespace {
 
 /// There is no slice left that it could stop.
 template <class T>

@@ -408,7 +408,7 @@ Result<std::vector<OwnerNumber>> find_owners(Connection& db, std::optional<std::
 }  // namespace
 
 // What is left of removed sessions is cleared away first: it would change under the reader.
-Result<FactSlice> PostgresTransfer::read(const FactSource& source, const FactCursor& from) {
+Result<FactSlice> PostgresRoles::read(const FactSource& source, const FactCursor& from) {
   if (source.names_sessions()) {
     if (auto cleared = clear_all_garbage(access_); !cleared) return forward(cleared);
   }
@@ -430,7 +430,7 @@ Result<FactSlice> PostgresTransfer::read(const FactSource& source, const FactCur
   });
 }
 
-Result<void> PostgresTransfer::take(const Arrival& arrival, const FactSlice& slice) {
+Result<void> PostgresRoles::take(const Arrival& arrival, const FactSlice& slice) {
   const std::string start = rules::to_text(FactCursor{});
   const std::string from = rules::to_text(slice.from);
   const std::string next = rules::to_text(slice.next);
@@ -443,14 +443,14 @@ Result<void> PostgresTransfer::take(const Arrival& arrival, const FactSlice& sli
   return {};
 }
 
-Result<void> PostgresTransfer::discard(const Arrival& arrival) {
+Result<void> PostgresRoles::discard(const Arrival& arrival) {
   auto discarded = access_.write("SELECT perdure.discard_arrival($1, $2)",
                                  Params::of(arrival.from, arrival.attempt));
   if (!discarded) return forward(discarded);
   return clear_all_garbage(access_);
 }
 
-Result<void> PostgresTransfer::mark_moved(const Destination& to, std::uint64_t attempt,
+Result<void> PostgresRoles::mark_moved(const Destination& to, std::uint64_t attempt,
                                           const std::vector<SessionVersion>& sessions) {
   if (auto checked = rules::check(to); !checked) return checked;
   auto gone = find_ended_owners(access_.client);

@@ -527,10 +527,9 @@ void Findings::add(Fault fault, const std::optional<SessionId>& session, std::st
 }
 
 CheckReport Findings::finish() {
-  std::stable_sort(
-      report.damage.begin(), report.damage.end(), [](const Damage& a, const Damage& b) {
-        return std::tie(a.session, a.first, a.last) < std::tie(b.session, b.first, b.last);
-      });
+  std::ranges::stable_sort(report.damage, {}, [](const Damage& damage) {
+    return std::tuple(damage.session, damage.first, damage.last);
+  });
   return std::move(report);
 }
 

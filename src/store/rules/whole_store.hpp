@@ -3,6 +3,7 @@
 #pragma once
 
 #include "perdure/store/store.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::rules {
 
@@ -13,10 +14,10 @@ class WholeStore : public Store,
                    protected Ledger,
                    protected Inbox,
                    protected Blobs,
-                   protected Upkeep {
+                   protected Upkeep,
+                   protected Transfer {
  protected:
-  /// Whoever derives from this owns `transfer`.
-  explicit WholeStore(Transfer& transfer)
+  WholeStore()
       : Store({.sessions = *this,
                .ownership = *this,
                .log = *this,
@@ -24,7 +25,7 @@ class WholeStore : public Store,
                .inbox = *this,
                .blobs = *this,
                .upkeep = *this,
-               .transfer = transfer}) {}
+               .transfer = *this}) {}
 };
 
 }  // namespace perdure::rules

@@ -633,7 +633,7 @@ Result<void> mark(Connection& db, const Workers& workers, const Destination& to,
 
 // What is left of removed sessions is cleared away first: it would change under the reader, and
 // claims be made after they were read.
-Result<FactSlice> SqliteTransfer::read(const FactSource& source, const FactCursor& from) {
+Result<FactSlice> SqliteRoles::read(const FactSource& source, const FactCursor& from) {
   if (source.names_sessions()) {
     if (auto cleared = clear_all_garbage(access_); !cleared) return forward(cleared);
   }
@@ -653,7 +653,7 @@ Result<FactSlice> SqliteTransfer::read(const FactSource& source, const FactCurso
   });
 }
 
-Result<void> SqliteTransfer::take(const Arrival& arrival, const FactSlice& slice) {
+Result<void> SqliteRoles::take(const Arrival& arrival, const FactSlice& slice) {
   return access_.writer.write(
       [&](Connection& db) -> Result<void> {
         auto is_new = rules::check_next(arrival, slice, read_open(db, arrival.from));
@@ -674,7 +674,7 @@ Result<void> SqliteTransfer::take(const Arrival& arrival, const FactSlice& slice
       slice.from.is_end() ? Sync::now : Sync::later);
 }
 
-Result<void> SqliteTransfer::discard(const Arrival& arrival) {
+Result<void> SqliteRoles::discard(const Arrival& arrival) {
   auto discarded = access_.writer.write([&](Connection& db) -> Result<void> {
     const std::uint64_t open = read_open(db, arrival.from).attempt;
     const bool is_it = open != 0 && (arrival.attempt == 0 || arrival.attempt == open);
@@ -690,7 +690,7 @@ Result<void> SqliteTransfer::discard(const Arrival& arrival) {
   return clear_all_garbage(access_);
 }
 
-Result<void> SqliteTransfer::mark_moved(const Destination& to, std::uint64_t attempt,
+Result<void> SqliteRoles::mark_moved(const Destination& to, std::uint64_t attempt,
                                         const std::vector<SessionVersion>& sessions) {
   if (auto checked = rules::check(to); !checked) return checked;
   return access_.writer.write([&](Connection& db) -> Result<void> {

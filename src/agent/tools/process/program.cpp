@@ -142,15 +142,6 @@ class Attributes {
   posix_spawnattr_t attributes_{};
 };
 
-// A process that has not become its program yet.
-struct Gated {
-  pid_t pid = 0;
-  Descriptor process{};  ///< Readable once it has ended.
-  Descriptor gate{};     ///< A byte lets it go on; closing it ends it.
-  Descriptor output{};
-  Descriptor errors{};
-};
-
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -159,7 +150,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Fails: `unavailable`; then there is no process.
+}  // namespace
+
 Result<Gated> spawn_gated(const ProgramSpec& spec) {
   const Descriptor input = file_of(spec.input);
   Pair output = pipe_from_child();
@@ -197,12 +189,13 @@ Result<Gated> spawn_gated(const ProgramSpec& spec) {
   return gated;
 }
 
-// Lets it become its program. False: it is gone.
 bool open_gate(Gated& gated) {
   const bool is_open = ::send(gated.gate.get(), "\n", 1, MSG_NOSIGNAL) == 1;
   gated.gate.close();
   return is_open;
 }
+
+namespace {
 
 struct Signal {
   int event;

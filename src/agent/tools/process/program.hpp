@@ -18,6 +18,7 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
@@ -59,6 +60,21 @@ struct ProgramEnd {
 
 /// The executable file that a name without a slash means. Fails: `not_found`.
 [[nodiscard]] Result<std::string> find_program(const std::string& name);
+
+/// A process that has not become its program yet: it waits behind its gate.
+struct Gated {
+  pid_t pid = 0;
+  Descriptor process{};  ///< Readable once it has ended.
+  Descriptor gate{};     ///< A byte lets it go on; closing it ends it.
+  Descriptor output{};
+  Descriptor errors{};
+};
+
+/// Fails: `unavailable`; then there is no process.
+[[nodiscard]] Result<Gated> spawn_gated(const ProgramSpec& spec);
+
+/// Lets it become its program. False: it is gone.
+[[nodiscard]] bool open_gate(Gated& gated);
 
 // Output of which the beginning and the end are kept, and what is left out is said.
 

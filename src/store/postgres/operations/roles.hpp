@@ -71,28 +71,9 @@ struct Access {
   return {};
 }
 
-class PostgresTransfer final : public Transfer {
- public:
-  explicit PostgresTransfer(Access access) : access_(access) {}
-  Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
-  Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
-  Result<void> discard(const Arrival& arrival) override;
-  Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
-                          const std::vector<SessionVersion>& sessions) override;
-
- private:
-  Access access_;
-};
-
-/// Before the roles, which refer to it.
-struct PostgresParts {
-  const Access access_;
-  PostgresTransfer transfer_{access_};
-};
-
-class PostgresRoles : protected PostgresParts, public rules::WholeStore {
+class PostgresRoles : public rules::WholeStore {
  protected:
-  explicit PostgresRoles(Access access) : PostgresParts{access}, WholeStore(transfer_) {}
+  explicit PostgresRoles(Access access) : access_(access) {}
 
   Result<Receipt> commit(const Lease& lease, const Batch& batch) override;
   Result<Created> create(const NewSession& session, const WorkerId& worker,
@@ -141,10 +122,18 @@ class PostgresRoles : protected PostgresParts, public rules::WholeStore {
   Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
   Result<Freed> vacuum(const Progress& progress) override;
 
+  Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
+  Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
+  Result<void> discard(const Arrival& arrival) override;
+  Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
+                          const std::vector<SessionVersion>& sessions) override;
+
   /// That wrote something.
   [[nodiscard]] std::uint64_t commits() const { return commits_; }
   /// Ends the workers that this store object enrolled, while the client can still be used.
   void end_workers();
+
+  const Access access_;
 
  private:
   Result<Receipt> commit_as(const Lease& lease, const Batch& batch,

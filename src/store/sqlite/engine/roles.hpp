@@ -19,28 +19,9 @@ struct Access {
   const Clock& clock;
 };
 
-class SqliteTransfer final : public Transfer {
- public:
-  explicit SqliteTransfer(Access access) : access_(access) {}
-  Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
-  Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
-  Result<void> discard(const Arrival& arrival) override;
-  Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
-                          const std::vector<SessionVersion>& sessions) override;
-
- private:
-  Access access_;
-};
-
-/// Before the roles, which refer to it.
-struct SqliteParts {
-  const Access access_;
-  SqliteTransfer transfer_{access_};
-};
-
-class SqliteRoles : protected SqliteParts, public rules::WholeStore {
+class SqliteRoles : public rules::WholeStore {
  protected:
-  explicit SqliteRoles(Access access) : SqliteParts{access}, WholeStore(transfer_) {}
+  explicit SqliteRoles(Access access) : access_(access) {}
 
   Result<SessionSummary> create(const NewSession& session) override;
   Result<SessionSummary> read(const SessionId& id) override;
@@ -84,6 +65,14 @@ class SqliteRoles : protected SqliteParts, public rules::WholeStore {
   Result<Freed> remove(const SessionId& session, const Progress& progress) override;
   Result<Freed> collect_blobs(Duration staged_for, const Progress& progress) override;
   Result<Freed> vacuum(const Progress& progress) override;
+
+  Result<FactSlice> read(const FactSource& source, const FactCursor& from) override;
+  Result<void> take(const Arrival& arrival, const FactSlice& slice) override;
+  Result<void> discard(const Arrival& arrival) override;
+  Result<void> mark_moved(const Destination& to, std::uint64_t attempt,
+                          const std::vector<SessionVersion>& sessions) override;
+
+  const Access access_;
 };
 
 }  // namespace perdure::sqlite

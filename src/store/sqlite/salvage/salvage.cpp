@@ -33,7 +33,7 @@
 #include "sqlite/engine/rows.hpp"
 #include "sqlite/engine/schema.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
-#include "sqlite/opening/backup.hpp"
+#include "sqlite/opening/opening.hpp"
 #include "sqlite/salvage/row_finder.hpp"
 #include "store/api/location.hpp"
 
