@@ -2,15 +2,16 @@
 //
 //   input ─► request ─► response ─► calls ─► results ─► request … ─► answer
 //
-// Each arrow is a commit, and the loop keeps nothing that is not in the log: what to do next follows
-// from the session's state alone. So a process may die anywhere, and the process that resumes the
-// session continues with that very step. docs/agents.md says what ends a turn, and what is done with
-// money, refused calls, cut-off responses, plans and messages that arrive meanwhile.
+// Each arrow is a commit, and the loop keeps nothing that is not in the log: what to do next
+// follows from the session's state alone. So a process may die anywhere, and the process that
+// resumes the session continues with that very step. docs/agents.md says what ends a turn, and what
+// is done with money, refused calls, cut-off responses, plans and messages that arrive meanwhile.
 //
 // A session is of the agent that it was begun with, known by its digest: a line for each part,
-// `PART HASH` (agent_file.hpp makes one). Under another one it continues as OnChange says. The digests
-// are compared before anything is done: nothing runs under a changed agent that no person accepted.
-// Once it continues, all of it follows the new agent, calls that were left or are in doubt included.
+// `PART HASH` (agent_file.hpp makes one). Under another one it continues as OnChange says. The
+// digests are compared before anything is done: nothing runs under a changed agent that no person
+// accepted. Once it continues, all of it follows the new agent, calls that were left or are in
+// doubt included.
 //
 // Threads: an Agent may be used by many; an AgentSession by one at a time.
 
@@ -79,8 +80,8 @@ struct TurnReport {
 /// Of one response.
 [[nodiscard]] bool has_unknown_cost(const Message& response);
 
-// What an agent does, while it does it. What a model streams is not recorded yet: it may be cut off,
-// and said again. What `Recorded` names is in the log, and stays.
+// What an agent does, while it does it. What a model streams is not recorded yet: it may be cut
+// off, and said again. What `Recorded` names is in the log, and stays.
 
 /// A tool begins to run.
 struct CallStarted {
@@ -154,8 +155,8 @@ struct ObserveWith {
 /// it is run again; a turn that a process left in the middle does not.
 struct Limits {
   std::int64_t iterations = 50;  ///< Responses of the model, from the last word of a user on.
-  /// Of a turn, as long as a process runs it; empty: none. It stops a response that is being received
-  /// and calls that run, as a caller's stop does.
+  /// Of a turn, as long as a process runs it; empty: none. It stops a response that is being
+  /// received and calls that run, as a caller's stop does.
   std::optional<Duration> time{};
   std::int64_t cut_offs = 2;       ///< Responses in a row that were cut off, and asked for again.
   std::int64_t warn_percent = 80;  ///< Of the budget: the session is warned, once.
@@ -169,8 +170,8 @@ enum class OnChange : std::uint8_t {
   refuse,  ///< Not at all.
 };
 
-/// The parts that differ between two digests, sorted; empty: the same agent. Of one that is empty, or
-/// not of this form, all parts do.
+/// The parts that differ between two digests, sorted; empty: the same agent. Of one that is empty,
+/// or not of this form, all parts do.
 [[nodiscard]] std::vector<std::string> changed_parts(std::string_view recorded,
                                                      std::string_view now);
 
@@ -184,8 +185,8 @@ struct AgentSpec {
   Cadence cadence{};
   Limits limits{};
   std::optional<std::int64_t> budget_micros{};  ///< Of sessions it begins; empty: no limit.
-  /// Where the notes of its sessions are also files: read by resume, written at the end of each run.
-  /// Empty: nowhere.
+  /// Where the notes of its sessions are also files: read by resume, written at the end of each
+  /// run. Empty: nowhere.
   std::string scratchpad_folder{};
   Prices prices = Prices::built_in();
   /// A provider for one session. Throwing or returning null fails the turn before it begins.
@@ -203,16 +204,16 @@ class AgentSession {
   AgentSession& operator=(AgentSession&& other) noexcept;
   ~AgentSession();
 
-  /// Runs until the agent rests, or something ends the turn. Without input it continues with what is
-  /// left to do; if that is nothing, the report says how the last turn ended. Input cancels the calls
-  /// that were not begun, unless one of them waits for a person's decision: then it waits, too. To
-  /// run a session that is paused is to resume it.
+  /// Runs until the agent rests, or something ends the turn. Without input it continues with what
+  /// is left to do; if that is nothing, the report says how the last turn ended. Input cancels the
+  /// calls that were not begun, unless one of them waits for a person's decision: then it waits,
+  /// too. To run a session that is paused is to resume it.
   ///
   /// `stop`: text that came is recorded as partial, tools that run are asked to stop, what came of
   /// them is recorded: `interrupted`.
-  /// Fails: as Provider::prepare; in the provider's words if no response comes, and then the session
-  /// waits, and says why; `invalid_argument` for a budget and a model without a price, or if
-  /// make_provider returned none; `unavailable` if the user's code threw; as Session's methods.
+  /// Fails: as Provider::prepare; in the provider's words if no response comes, and then the
+  /// session waits, and says why; `invalid_argument` for a budget and a model without a price, or
+  /// if make_provider returned none; `unavailable` if the user's code threw; as Session's methods.
   Result<TurnReport> run(std::optional<Message> input, AgentObserver& observer,
                          const std::stop_token& stop = {});
   /// The same, watched by lambdas, or by nothing.
@@ -235,8 +236,8 @@ class AgentSession {
 struct ResumeOptions {
   Duration wait{0};        ///< For an owner that lives.
   std::stop_token stop{};  ///< Ends that wait: `lease_held`.
-  /// The person who accepts that the session continues under a changed agent; the log keeps the name.
-  /// Empty: no person does.
+  /// The person who accepts that the session continues under a changed agent; the log keeps the
+  /// name. Empty: no person does.
   std::string accepted_by{};
   bool accepts_damage = false;  ///< The model is asked without the entries that are damaged.
 };
@@ -263,9 +264,10 @@ class Agent {
   /// with it, and answered by `run` without input. Fails: as Runtime::create.
   [[nodiscard]] Result<AgentSession> begin(SessionSpec session = {});
   /// Takes the session up. Calls that an earlier process left are made by the next `run`.
-  /// Fails: as Runtime::resume; `conflict` if its agent has changed, about "agent_changed" if a person
-  /// may accept that, about "agent_refused" if not: then nothing was taken over, not even a dead
-  /// owner's lease; `corrupted`, about "damage", if the model would be asked without what was there.
+  /// Fails: as Runtime::resume; `conflict` if its agent has changed, about "agent_changed" if a
+  /// person may accept that, about "agent_refused" if not: then nothing was taken over, not even a
+  /// dead owner's lease; `corrupted`, about "damage", if the model would be asked without what was
+  /// there.
   [[nodiscard]] Result<ResumedAgent> resume(const SessionId& id, const ResumeOptions& options = {});
 
   [[nodiscard]] Runtime& runtime() { return *runtime_; }

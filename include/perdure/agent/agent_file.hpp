@@ -119,10 +119,10 @@ struct AgentPlace {
 
 /// Paths that permissions deny are hidden from the tools for files; those that are asked about are
 /// passed over by a search. The files of the key and of secrets, the state folder and what `place`
-/// hides are hidden from tools for files and from sandboxed commands; what the agent is made of (its
-/// file, its prompt, its script, its programs) is only read by them.
-/// Fails: `not_found` for a program or a variable that is not there; `invalid_argument` as the tools
-/// say, or for two tools of one name.
+/// hides are hidden from tools for files and from sandboxed commands; what the agent is made of
+/// (its file, its prompt, its script, its programs) is only read by them.
+/// Fails: `not_found` for a program or a variable that is not there; `invalid_argument` as the
+/// tools say, or for two tools of one name.
 [[nodiscard]] Result<Toolbox> make_toolbox(const AgentFile& file, const AgentPlace& place);
 
 /// Reads the key. Fails: as secrets.hpp and provider.hpp.
@@ -131,10 +131,10 @@ struct AgentPlace {
                                                               const ModelServices& services);
 
 /// A line for each part of the file that says what the agent is or may do: `model`, `on_doubt`,
-/// `permissions`, `roots`, `secrets`, `system_prompt`, `tools`. What only says how far a session may
-/// go (budget, limits, prices, timeouts, cadence), where its key comes from, and the agent's name are
-/// not in it; nor are comments, the order of keys, a default that is written out, or the file's
-/// folder. The programs of tools are known by their commands only.
+/// `permissions`, `roots`, `secrets`, `system_prompt`, `tools`. What only says how far a session
+/// may go (budget, limits, prices, timeouts, cadence), where its key comes from, and the agent's
+/// name are not in it; nor are comments, the order of keys, a default that is written out, or the
+/// file's folder. The programs of tools are known by their commands only.
 [[nodiscard]] std::string agent_digest(const AgentFile& file);
 
 }  // namespace perdure

@@ -26,7 +26,8 @@ namespace perdure {
 struct PermitRule {
   /// For tools: a name, `*` is any letters ("mcp__files__*"). For paths: `*` and `?` stay within a
   /// part, `**` is any parts ("src/**" is src and all below it). Relative patterns are for names
-  /// within the agent's roots, absolute ones for whole paths; a path has both, however it is written.
+  /// within the agent's roots, absolute ones for whole paths; a path has both, however it is
+  /// written.
   std::string pattern{};
   Permit permit = Permit::ask;
 };
@@ -46,8 +47,8 @@ struct Permissions {
 /// "tool", "message", …}`; `error` is `unknown_tool`, `arguments_not_json`, `invalid_arguments`,
 /// `not_permitted` or `loop`. Pure.
 ///
-/// `in_a_row`: how often this call was asked for without another between, itself included. The third
-/// is refused.
+/// `in_a_row`: how often this call was asked for without another between, itself included. The
+/// third is refused.
 [[nodiscard]] PermitDecision check_call(const Toolbox& tools, const Permissions& permissions,
                                         const ToolCallBlock& call, std::size_t in_a_row);
 

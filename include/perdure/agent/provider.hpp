@@ -40,7 +40,8 @@ struct CountedBody {
   bool operator==(const CountedBody&) const = default;
 };
 
-/// What a model is to be sent: the setup, and a conversation that is well-formed (provider_messages).
+/// What a model is to be sent: the setup, and a conversation that is well-formed
+/// (provider_messages).
 struct ModelRequest {
   const Setup& setup;
   std::size_t kept = 0;  ///< So many messages, from the first, are as they were prepared before.
@@ -162,8 +163,8 @@ struct Price {
   bool operator==(const Price&) const = default;
 };
 
-/// A value. A model that is not in it has no price: its tokens are counted, and what it costs is not
-/// known, which is not the same as nothing.
+/// A value. A model that is not in it has no price: its tokens are counted, and what it costs is
+/// not known, which is not the same as nothing.
 class Prices {
  public:
   /// Knows no model.
@@ -200,9 +201,9 @@ struct HttpTimeouts {
   Duration idle = std::chrono::minutes(2);        ///< Between two pieces of it.
 };
 
-/// For requests that failed before a response began, and cost nothing: too many at once, overloaded,
-/// broken on their side, not to be reached. What the provider says it wants to wait is respected;
-/// if that goes beyond `total`, it is not waited for at all.
+/// For requests that failed before a response began, and cost nothing: too many at once,
+/// overloaded, broken on their side, not to be reached. What the provider says it wants to wait is
+/// respected; if that goes beyond `total`, it is not waited for at all.
 struct RetryOptions {
   Duration first_wait{500};  ///< Doubles, less up to a quarter by chance.
   Duration wait_max = std::chrono::seconds(32);
@@ -263,11 +264,12 @@ struct ChatOptions {
 
 /// A model that says what a script says: for tests, and to show an agent without paying for one.
 ///
-/// `{"responses": [{"reasoning", "text", "calls": [{"id", "name", "args"}], "stop", "usage", "model",
-/// "fails": [{"code", "message", "may_be_paid", "status"}], "cut_off"}]}`, all of it optional. The
-/// response to a conversation with n messages of the assistant is the one at index n. `fails` are
-/// answers of the first attempts that this object makes at it; `cut_off`, a text, ends the response
-/// with that error. Fails: `invalid_argument` for text that is no such script, with the place in it.
+/// `{"responses": [{"reasoning", "text", "calls": [{"id", "name", "args"}], "stop", "usage",
+/// "model", "fails": [{"code", "message", "may_be_paid", "status"}], "cut_off"}]}`, all of it
+/// optional. The response to a conversation with n messages of the assistant is the one at index n.
+/// `fails` are answers of the first attempts that this object makes at it; `cut_off`, a text, ends
+/// the response with that error. Fails: `invalid_argument` for text that is no such script, with
+/// the place in it.
 [[nodiscard]] Result<std::unique_ptr<Provider>> make_scripted(std::string_view script);
 
 }  // namespace perdure

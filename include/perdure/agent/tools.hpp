@@ -31,8 +31,8 @@ struct SchemaError {
 
 inline constexpr std::size_t schema_errors_max = 32;
 
-/// A compiled JSON Schema: draft 2020-12, as far as tools use it (docs/tools.md). What takes too much
-/// work to check is invalid, and says so. A value; any number of threads may use one.
+/// A compiled JSON Schema: draft 2020-12, as far as tools use it (docs/tools.md). What takes too
+/// much work to check is invalid, and says so. A value; any number of threads may use one.
 class JsonSchema {
  public:
   /// Fails: `invalid_argument` for what is no schema, or one that refers to itself without an end;
@@ -58,8 +58,8 @@ struct FileRoot {
   bool is_writable = false;
 };
 
-/// What the paths of a tool are relative to. One file has several names, and a rule that fits any of
-/// them fits the file. Names are compared as text: nothing is looked up.
+/// What the paths of a tool are relative to. One file has several names, and a rule that fits any
+/// of them fits the file. Names are compared as text: nothing is looked up.
 struct PathPlace {
   std::string folder{};  ///< A whole path. Empty: a root, as for the tools for files.
   /// Relative rules are for what is in them; with several, they begin with a root's name.
@@ -117,10 +117,10 @@ class Toolbox {
 // path leads out: not by `..`, not by a link, not by a link that is put there meanwhile. Links are
 // not followed, so a path means the file that it names, and rules for paths mean what they say.
 //
-// write_file and edit_file replace a file in one step: a reader gets the old content or the new one,
-// also after a power cut. The new file carries the call's key (an extended attribute,
-// `user.perdure.key`), by which verify knows it; where the file system has no attributes, by content
-// and by what changed since the call was dispatched.
+// write_file and edit_file replace a file in one step: a reader gets the old content or the new
+// one, also after a power cut. The new file carries the call's key (an extended attribute,
+// `user.perdure.key`), by which verify knows it; where the file system has no attributes, by
+// content and by what changed since the call was dispatched.
 
 struct FileToolsSpec {
   std::vector<FileRoot> roots{};
@@ -142,10 +142,10 @@ struct FileToolsSpec {
 /// or have a slash; `unsupported` if the kernel cannot open beneath a folder (Linux before 5.6).
 [[nodiscard]] Result<std::vector<ToolSpec>> make_file_tools(const FileToolsSpec& spec);
 
-// A shell for the model, in a sandbox (bubblewrap). The file system is read-only but for the writable
-// roots; /tmp and /run are empty and its own; hidden paths are empty. Own processes, IPC and host
-// name; no network unless it is allowed; no capabilities. All of it ends with us. Where the kernel
-// does not allow sandboxes every call is refused, and says what to do.
+// A shell for the model, in a sandbox (bubblewrap). The file system is read-only but for the
+// writable roots; /tmp and /run are empty and its own; hidden paths are empty. Own processes, IPC
+// and host name; no network unless it is allowed; no capabilities. All of it ends with us. Where
+// the kernel does not allow sandboxes every call is refused, and says what to do.
 //
 // Any exit code is an answer. A command that was killed or ran out of time is in doubt.
 
@@ -176,8 +176,8 @@ struct ShellSpec {
 
 // A tool that is a program. It gets its arguments as JSON on stdin and writes its result to stdout.
 // What its exit codes mean, how it is verified and what is in its environment is in docs/tools.md;
-// nothing is inherited. It runs in a session and process group of its own. When it ends, or is asked
-// to, what it left running is ended; if our process dies, the next one ends it.
+// nothing is inherited. It runs in a session and process group of its own. When it ends, or is
+// asked to, what it left running is ended; if our process dies, the next one ends it.
 
 struct ExecSpec {
   /// Name, description, schema and declarations; the rest is filled in.

@@ -18,7 +18,8 @@
 
 namespace perdure {
 
-/// What the runtime may do for the agent by itself, and which calls it permits. The spec must outlive it.
+/// What the runtime may do for the agent by itself, and which calls it permits. The spec must
+/// outlive it.
 [[nodiscard]] Policy policy_of(const AgentSpec& spec);
 
 /// The third of so many is refused.
@@ -29,9 +30,9 @@ inline constexpr std::size_t identical_calls_max = 3;
 /// to identical_calls_max, and from the last word of a user on.
 [[nodiscard]] std::size_t times_in_a_row(const State& state, Position message, std::size_t block);
 
-/// The one permission of a call, as Policy::permit gives it: what check_call says, and a call that may
-/// lack its end, because the response ran into its limit of tokens, is denied. The words of a denial
-/// are JSON for the model.
+/// The one permission of a call, as Policy::permit gives it: what check_call says, and a call that
+/// may lack its end, because the response ran into its limit of tokens, is denied. The words of a
+/// denial are JSON for the model.
 [[nodiscard]] PermitDecision permit_call(const Toolbox& tools, const Permissions& permissions,
                                          const State& state, const ProposedCall& proposed);
 

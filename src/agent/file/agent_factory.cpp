@@ -485,8 +485,8 @@ Json tools_part(const AgentTools& tools) {
                       {"exec", std::move(programs)}};
 }
 
-// Half of a SHA-256 tells parts apart as well as all of it would. What has no canonical form (a number
-// in the parameters that no double holds) is hashed as it stands.
+// Half of a SHA-256 tells parts apart as well as all of it would. What has no canonical form (a
+// number in the parameters that no double holds) is hashed as it stands.
 std::string line_for(std::string_view part, const Json& value) {
   constexpr std::size_t digits = 32;
   const auto canonical = canonical_json(value);

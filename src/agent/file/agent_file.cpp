@@ -1,4 +1,5 @@
-// Bytes to an agent file: what is no text is refused first, then what is no YAML, then what is no agent.
+// Bytes to an agent file: what is no text is refused first, then what is no YAML, then what is no
+// agent.
 
 #include "perdure/agent/agent_file.hpp"
 
@@ -15,7 +16,6 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "agent/api/agent.hpp"
 #include "core/api/guarded.hpp"

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <ranges>
 #include <set>

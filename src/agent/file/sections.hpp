@@ -1,8 +1,9 @@
 // The sections of an agent file, from JSON that the schema has found to be right. What the schema
 // cannot say is checked here.
 //
-// Fields reads the values of one object: each is there as declared, or not at all, and then it stays
-// what it was. A Reading is the file while it is read: what is wrong with it, and files that it refers to.
+// Fields reads the values of one object: each is there as declared, or not at all, and then it
+// stays what it was. A Reading is the file while it is read: what is wrong with it, and files that
+// it refers to.
 
 #pragma once
 
@@ -22,7 +23,8 @@
 
 namespace perdure::agent_file {
 
-/// The JSON Schema of agent files: docs/reference/agent.schema.json, as it was when this was compiled.
+/// The JSON Schema of agent files: docs/reference/agent.schema.json, as it was when this was
+/// compiled.
 [[nodiscard]] std::string_view agent_schema();
 
 class Fields {

@@ -41,7 +41,8 @@ bool is_disputed_name(std::string_view word) {
   return std::ranges::find(names, lower_case(word)) != names.end();
 }
 
-// Signed, octal, hexadecimal, binary, with underscores, base 60, exponents, bare points, infinities.
+// Signed, octal, hexadecimal, binary, with underscores, base 60, exponents, bare points,
+// infinities.
 bool is_disputed_number(std::string_view word) {
   constexpr std::size_t number_bytes_max = 64;
   if (word.size() > number_bytes_max) return false;

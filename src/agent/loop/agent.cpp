@@ -83,8 +83,8 @@ Result<void> check_whole(Store& store, const SessionId& id, const State& state) 
               "damage");
 }
 
-// Whether a session may go on under an agent that has changed since: the parts that did; empty: it is
-// the same agent, or none is known. A file that says `refuse` is not overruled by a person who
+// Whether a session may go on under an agent that has changed since: the parts that did; empty: it
+// is the same agent, or none is known. A file that says `refuse` is not overruled by a person who
 // resumes: its author is. Fails: as Agent::resume, if they may not.
 Result<std::vector<std::string>> agreed_changes(const AgentSpec& spec, const Origin& origin,
                                                 const ResumeOptions& options) {

@@ -25,8 +25,8 @@ namespace perdure {
 
 namespace {
 
-// What is told at once. More is more memory; less is more parts, each of which costs a digest of the
-// body's head, and its last message written twice.
+// What is told at once. More is more memory; less is more parts, each of which costs a digest of
+// the body's head, and its last message written twice.
 constexpr std::size_t part_bytes = std::size_t{1} << 17U;
 
 // What one model thought is signed for it alone: another refuses the whole conversation for it.
@@ -82,7 +82,8 @@ class Heard final : public ModelObserver {
   Message message_{.role = Role::assistant, .is_partial = true};
 };
 
-// By this model, since it was first asked or last exchanged; a response that was cut off counts nothing.
+// By this model, since it was first asked or last exchanged; a response that was cut off counts
+// nothing.
 CountedBody counted_last(const State& state, const std::string& model) {
   for (const PlacedMessage& placed : std::views::reverse(state.transcript)) {
     const std::string asked = loop::asked_model_of(placed.message);

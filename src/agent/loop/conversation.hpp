@@ -29,7 +29,8 @@ class Conversation {
   [[nodiscard]] Result<PreparedRequest> prepare(const Setup& setup, const State& state,
                                                 const std::optional<Message>& input);
   /// Sends what was prepared. A provider that throws is a connection that was lost: what it told
-  /// before is a response that was cut off; if that is nothing, nobody knows whether one was paid for.
+  /// before is a response that was cut off; if that is nothing, nobody knows whether one was paid
+  /// for.
   [[nodiscard]] ModelOutcome send(ModelObserver& observer, const std::stop_token& stop);
 
  private:

@@ -93,8 +93,8 @@ inline constexpr std::int64_t plan_refusals_max = 2;
 /// A turn ends when the same call was refused so often.
 inline constexpr std::size_t refusals_max = 3;
 
-/// The call that a model repeats though it is not made, for whatever reason: responses one after the
-/// other, of which no call was made, asked for the same one (name and arguments, as values)
+/// The call that a model repeats though it is not made, for whatever reason: responses one after
+/// the other, of which no call was made, asked for the same one (name and arguments, as values)
 /// refusals_max times. Null: there is none. Looks back to `since` and to the last word of a user; a
 /// response without calls, or one call that was made, ends it; what was cut off is passed over.
 [[nodiscard]] const ToolCallBlock* refused_again_and_again(const State& state, Position since);
@@ -111,8 +111,8 @@ inline constexpr std::size_t refusals_max = 3;
 
 /// Responses since the last word of a user, or the last stop.
 [[nodiscard]] std::int64_t iterations_of(const State& state);
-/// The time that processes used since then, as far as they recorded it: with each response, and when
-/// they were interrupted. Time in which no process ran the turn does not count.
+/// The time that processes used since then, as far as they recorded it: with each response, and
+/// when they were interrupted. Time in which no process ran the turn does not count.
 [[nodiscard]] Duration time_of(const State& state);
 /// Responses at the end, one after the other, that were cut off.
 [[nodiscard]] std::int64_t cut_offs_of(const State& state);

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"

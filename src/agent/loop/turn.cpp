@@ -48,12 +48,12 @@ namespace {
 constexpr Duration pace = std::chrono::milliseconds(200);
 constexpr std::size_t mails_max = 100;
 
-// What may stop a turn in the middle of a step: its caller, its time, mail that pauses or cancels the
-// session.
+// What may stop a turn in the middle of a step: its caller, its time, mail that pauses or cancels
+// the session.
 //
 // A thread of its own looks at the clock and at the inbox a few times a second; a turn that is over
-// sooner costs no look. Nothing is taken in here: the turn that is stopped takes its mail itself. The
-// clock that came in judges; the machine's only paces the looks at it.
+// sooner costs no look. Nothing is taken in here: the turn that is stopped takes its mail itself.
+// The clock that came in judges; the machine's only paces the looks at it.
 class Interrupts {
  public:
   enum class By : std::uint8_t { nobody, caller, time, mail };
@@ -197,8 +197,8 @@ std::int64_t share_of(std::int64_t limit, std::int64_t percent) {
 // A number beyond all reason must not cost the response that it came with.
 std::int64_t countable(std::int64_t count) { return std::min(count, tally_max); }
 
-// The most that the request may have cost of whose usage only a part is known: what was sent, as it was
-// told if it was, and all that the answer may have.
+// The most that the request may have cost of whose usage only a part is known: what was sent, as it
+// was told if it was, and all that the answer may have.
 std::int64_t most_of(const Price& price, const ModelUsage& told, const PreparedRequest& request) {
   if (told.tokens_in == 0) return std::max(cost_of(price, told), reservation_for(price, request));
   ModelUsage most = told;
@@ -486,7 +486,8 @@ class Turn {
     return extras;
   }
 
-  // Never below what was paid: of what the provider did not tell, all that it can be is unconfirmed.
+  // Never below what was paid: of what the provider did not tell, all that it can be is
+  // unconfirmed.
   [[nodiscard]] Usage usage_of(const ModelUsage& usage, const PreparedRequest& prepared) const {
     Usage used{.tokens_in = countable(usage.tokens_in), .tokens_out = countable(usage.tokens_out)};
     const auto known = price();

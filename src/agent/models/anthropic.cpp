@@ -203,8 +203,8 @@ StopReason stop_reason_from(std::string_view word) {
   return StopReason::other;
 }
 
-// Two strings are joined, as texts: the first loses its last quote, and the second its first. Anything
-// else is replaced.
+// Two strings are joined, as texts: the first loses its last quote, and the second its first.
+// Anything else is replaced.
 void join_member(AnthropicDraft& draft, std::string_view key, std::string_view value) {
   const auto found =
       std::ranges::find(draft.members, key, &std::pair<std::string, std::string>::first);
@@ -234,9 +234,9 @@ void add_citation(AnthropicDraft& draft, std::string_view citation) {
   found->second.append(citation).append("]");
 }
 
-// Blocks arrive one after the other: a start, deltas, a stop. What a delta changes is known for text,
-// thinking and calls; any other delta is joined to its block member by member, so that a block of an
-// unknown type can still go back whole.
+// Blocks arrive one after the other: a start, deltas, a stop. What a delta changes is known for
+// text, thinking and calls; any other delta is joined to its block member by member, so that a
+// block of an unknown type can still go back whole.
 //
 // Usage is cumulative: a later number replaces an earlier one. Input is told in three parts, which
 // are added up.

@@ -1,9 +1,9 @@
-// OpenAI Chat Completions, and what compatible servers make of it: how a conversation is written, and
-// how a response is read.
+// OpenAI Chat Completions, and what compatible servers make of it: how a conversation is written,
+// and how a response is read.
 //
-// A message of the assistant is one element: its texts joined, its calls in a list. Results of calls
-// are messages of their own here, so one of ours may become several. Reasoning goes back in the field
-// in which it came, and only to a server that speaks this format.
+// A message of the assistant is one element: its texts joined, its calls in a list. Results of
+// calls are messages of their own here, so one of ours may become several. Reasoning goes back in
+// the field in which it came, and only to a server that speaks this format.
 
 #include <algorithm>
 #include <array>
@@ -137,11 +137,11 @@ RawJson chats_own(std::string members) {
   return raw ? *std::move(raw) : RawJson::from_value(Json::Object{});
 }
 
-// A reason to finish says that the answer is whole; tokens are counted after it, by servers that count.
-// Calls come in pieces, joined by their index, or by their id where they have none; ids may be missing
-// too, and a call may come at once.
-// Reasoning comes in fields that no specification has: reasoning_content, reasoning, and
-// reasoning_details, a list that its server must get back as it was.
+// A reason to finish says that the answer is whole; tokens are counted after it, by servers that
+// count. Calls come in pieces, joined by their index, or by their id where they have none; ids may
+// be missing too, and a call may come at once. Reasoning comes in fields that no specification has:
+// reasoning_content, reasoning, and reasoning_details, a list that its server must get back as it
+// was.
 class ChatStream final : public ResponseStream {
  public:
   explicit ChatStream(ModelObserver& observer) : observer_(observer) {}
@@ -317,8 +317,8 @@ class ChatStream final : public ResponseStream {
   }
 
   /// `is_first` of those that came together.
-  // By its index; by its id; what has neither goes on with the last one, unless another name says that
-  // it begins a call. A list of calls that have neither is one of whole calls.
+  // By its index; by its id; what has neither goes on with the last one, unless another name says
+  // that it begins a call. A list of calls that have neither is one of whole calls.
   [[nodiscard]] Place place_of(const Json& call, bool is_first) {
     const std::string id = wire::text_in(call, "id");
     const Json* const index = call.find("index");

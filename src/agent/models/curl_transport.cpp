@@ -179,8 +179,8 @@ void set_up(CURL* easy, const HttpRequest& request, Exchange& exchange, curl_sli
   set(easy, CURLOPT_POST, 1L);
   set(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(exchange.body_bytes()));
   set(easy, CURLOPT_HTTPHEADER, headers);
-  // Without a way to begin the body anew, libcurl cannot send it twice of its own accord, as it would
-  // when a connection in use breaks: the first may have arrived.
+  // Without a way to begin the body anew, libcurl cannot send it twice of its own accord, as it
+  // would when a connection in use breaks: the first may have arrived.
   set(easy, CURLOPT_READFUNCTION, &on_read);
   set(easy, CURLOPT_READDATA, &exchange);
   set(easy, CURLOPT_HEADERFUNCTION, &on_header);

@@ -40,8 +40,8 @@ class ResponseStream {
   /// Fails: `unavailable` for an error that the provider sends in the stream, in its words, or for
   /// what cannot be understood.
   [[nodiscard]] virtual Result<void> take(const SseEvent& event) = 0;
-  /// The one object that a server answers with which does not stream; `raw` is its text. If it is no
-  /// response, nothing has begun. Fails: as take().
+  /// The one object that a server answers with which does not stream; `raw` is its text. If it is
+  /// no response, nothing has begun. Fails: as take().
   [[nodiscard]] virtual Result<void> take_whole(const Json& json, std::string_view raw) = 0;
   [[nodiscard]] virtual const StreamState& state() const = 0;
   /// What came; asked once.

@@ -1,5 +1,5 @@
-// The estimate of a request's tokens: what was counted last time, and a token for every two bytes that
-// came since. English has about four bytes a token, Chinese and random letters about two.
+// The estimate of a request's tokens: what was counted last time, and a token for every two bytes
+// that came since. English has about four bytes a token, Chinese and random letters about two.
 
 #include <algorithm>
 #include <condition_variable>
@@ -62,10 +62,10 @@ bool is_stream(const HttpHead& head) { return type_of(head).starts_with("text/ev
 // One request and what came of it.
 //
 // Status 200 is the line: from there on a response has begun and is paid for, whatever follows. Two
-// things are on this side of it all the same: an error in the place of a response, and what is neither
-// a stream of events nor the one JSON object of a server that does not stream. That comes from another
-// kind of server; a page costs nothing, anything else may be a response in a form that was not asked
-// for.
+// things are on this side of it all the same: an error in the place of a response, and what is
+// neither a stream of events nor the one JSON object of a server that does not stream. That comes
+// from another kind of server; a page costs nothing, anything else may be a response in a form that
+// was not asked for.
 class HttpAttempt final : public HttpReader {
  public:
   /// All outlive this.
@@ -128,8 +128,8 @@ class HttpAttempt final : public HttpReader {
   }
 
   [[nodiscard]] ModelOutcome response(const HttpEnd& end) {
-    // An error that the provider sends in the stream outweighs what came before it; a connection that
-    // breaks when the answer is all there does not.
+    // An error that the provider sends in the stream outweighs what came before it; a connection
+    // that breaks when the answer is all there does not.
     const bool is_whole = stream_->state().has_ended ||
                           (stream_->state().is_whole && end.ending != HttpEnding::refused);
     const bool was_stopped = end.ending == HttpEnding::stopped;

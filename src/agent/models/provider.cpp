@@ -1,8 +1,8 @@
 // The words of the seam, and what tokens cost.
 //
-// The table that is built in is what was published in November 2026, as far as we could read it. Check
-// yours. Only models of one price are in it: where a price depends on the size of a request, a flat one
-// would count too little, and "not known" is the better answer.
+// The table that is built in is what was published in November 2026, as far as we could read it.
+// Check yours. Only models of one price are in it: where a price depends on the size of a request,
+// a flat one would count too little, and "not known" is the better answer.
 
 #include "perdure/agent/provider.hpp"
 

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "core/api/json_text.hpp"
 #include "core/api/raw_json.hpp"

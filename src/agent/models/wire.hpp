@@ -1,7 +1,7 @@
 // What the formats of providers have in common.
 //
-// A conversation that a provider refuses once, it refuses for ever. So what a model made up (a tool's
-// name with a space, arguments that are no JSON), or another provider gave out (an id with a
+// A conversation that a provider refuses once, it refuses for ever. So what a model made up (a
+// tool's name with a space, arguments that are no JSON), or another provider gave out (an id with a
 // dot), is put into a form that all of them take; always into the same one.
 
 #pragma once
@@ -39,11 +39,12 @@ namespace perdure::wire {
 /// Appends a piece of text. Two halves of a character that two pieces brought become one.
 void append(std::string& text, std::string_view piece);
 
-/// Blocks, or calls, of one response. More take much more room than their bytes, and no model means them.
+/// Blocks, or calls, of one response. More take much more room than their bytes, and no model means
+/// them.
 inline constexpr std::size_t blocks_max = 4096;
 
-/// `data` itself if it is UTF-8; otherwise `room`, where each sequence that is none became U+FFFD. One
-/// broken letter must not cost a response that is paid for.
+/// `data` itself if it is UTF-8; otherwise `room`, where each sequence that is none became U+FFFD.
+/// One broken letter must not cost a response that is paid for.
 [[nodiscard]] std::string_view as_text(std::string_view data, std::string& room);
 
 /// What a JSON text that came from outside holds under `key`; each null or empty where it does not.

@@ -1,4 +1,5 @@
-// What helps to word a message: cutting text without cutting a character, and the name that was meant.
+// What helps to word a message: cutting text without cutting a character, and the name that was
+// meant.
 
 #pragma once
 

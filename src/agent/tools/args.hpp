@@ -1,4 +1,5 @@
-// Arguments of a call whose schema has been checked. What is not there is what the tool takes it for.
+// Arguments of a call whose schema has been checked. What is not there is what the tool takes it
+// for.
 
 #pragma once
 

@@ -224,8 +224,8 @@ Result<ToolSpec> make_exec_tool(ExecSpec spec) {
 // is hidden or only read.
 //
 // A mount hides a file by its place, and a command that may write a folder may move the file's
-// folder away: the next command would find it elsewhere. So every folder between a writable root and
-// such a file is a mount of its own, and mounts cannot be moved, removed or replaced.
+// folder away: the next command would find it elsewhere. So every folder between a writable root
+// and such a file is a mount of its own, and mounts cannot be moved, removed or replaced.
 
 namespace {
 
@@ -309,8 +309,8 @@ class Mounts {
   std::vector<std::string> mounts_;
 };
 
-// bubblewrap and its arguments, then the command. `bubblewrap` is a whole path, and so are the roots,
-// which no link leads to. A hidden path that is missing now is hidden by MountPlaceholders.
+// bubblewrap and its arguments, then the command. `bubblewrap` is a whole path, and so are the
+// roots, which no link leads to. A hidden path that is missing now is hidden by MountPlaceholders.
 std::vector<std::string> sandboxed(const ShellSpec& spec, const std::string& bubblewrap,
                                    const std::vector<std::string>& command) {
   std::vector<std::string> argv = {bubblewrap};
@@ -414,17 +414,19 @@ Descriptor open_book(const std::string& path, int lock) {
 
 // Something to hide where there is nothing yet.
 //
-// A mount needs a place that is there. A hidden path that is missing would be the command's to make: a
-// journal beside the store that SQLite would obey, a `.perdure` that leads the user's next command
-// elsewhere. So before a command begins something empty is put there, and the mount goes over it.
+// A mount needs a place that is there. A hidden path that is missing would be the command's to
+// make: a journal beside the store that SQLite would obey, a `.perdure` that leads the user's next
+// command elsewhere. So before a command begins something empty is put there, and the mount goes
+// over it.
 //
 // It is taken away once no command runs any more whose mounts need it: a kernel lets go of a mount
-// whose place is removed, in every namespace. A book in the state folder names what was put, so that
-// what a killed process left goes with the end of the next command.
+// whose place is removed, in every namespace. A book in the state folder names what was put, so
+// that what a killed process left goes with the end of the next command.
 
 class MountPlaceholders {
  public:
-  /// For the hidden paths that are missing in writable roots; where nobody may write none is needed.
+  /// For the hidden paths that are missing in writable roots; where nobody may write none is
+  /// needed.
   /// Fails: `unavailable` if one cannot be made; then the command must not run.
   [[nodiscard]] static Result<MountPlaceholders> put(const ShellSpec& spec) {
     std::error_code ignored;  // Whoever needs the folder says so.
@@ -460,7 +462,8 @@ class MountPlaceholders {
     static_cast<void>(::ftruncate(alone.get(), 0));
   }
 
-  /// What is there now in the place of what is missing: the path itself, or a folder that it would be in.
+  /// What is there now in the place of what is missing: the path itself, or a folder that it would
+  /// be in.
   [[nodiscard]] const std::vector<std::string>& places() const { return places_; }
 
  private:

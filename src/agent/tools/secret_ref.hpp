@@ -34,8 +34,8 @@ namespace perdure {
 /// is.
 [[nodiscard]] ToolSpec without_secrets(ToolSpec spec, std::function<Result<SecretValues>()> values);
 
-/// The text with `[secret NAME]` in the place of every secret, in all its forms. Secrets shorter than
-/// 4 bytes are left: they are in every text.
+/// The text with `[secret NAME]` in the place of every secret, in all its forms. Secrets shorter
+/// than 4 bytes are left: they are in every text.
 [[nodiscard]] std::string scrubbed(std::string text, const SecretValues& secrets);
 
 }  // namespace perdure

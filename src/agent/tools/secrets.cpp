@@ -10,7 +10,6 @@
 #include <functional>
 #include <ios>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -141,8 +140,8 @@ constexpr std::string_view withheld =
 
 using ReadValues = std::function<Result<SecretValues>()>;
 
-// What a tool throws is recorded as well, and may hold what it was given. What became of a call stays
-// true where its words cannot be searched.
+// What a tool throws is recorded as well, and may hold what it was given. What became of a call
+// stays true where its words cannot be searched.
 ToolOutcome run_scrubbed(const Tool& tool, const CallContext& context, const ReadValues& values) {
   auto ran = guarded("the tool's `run`", [&] { return tool.run(context); });
   ToolOutcome outcome = ran ? *std::move(ran) : Doubtful{std::move(ran.error().message)};
@@ -168,8 +167,8 @@ Verdict verify_scrubbed(const Tool& tool, const VerifyContext& context, const Re
   return verdict;
 }
 
-// Tells `progress` each line without the secrets of that moment, nor a line of one that has several.
-// A line that cannot be searched is told to nobody; the tool goes on.
+// Tells `progress` each line without the secrets of that moment, nor a line of one that has
+// several. A line that cannot be searched is told to nobody; the tool goes on.
 ToolProgress scrubbed_progress(const ToolProgress& progress, ReadValues values) {
   if (!progress.is_watched()) return progress;
   return ToolProgress([progress, values = std::move(values)](std::string_view line) {

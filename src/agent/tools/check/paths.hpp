@@ -25,12 +25,12 @@ namespace perdure {
 /// Whether it fits that path or a folder above it. What closes a folder closes what is in it.
 [[nodiscard]] bool covers_path(std::string_view pattern, std::string_view path);
 
-/// The roots as rules name them: a single one has no name, and one that is a link counts by its real
-/// path as well.
+/// The roots as rules name them: a single one has no name, and one that is a link counts by its
+/// real path as well.
 [[nodiscard]] std::vector<FileRoot> named_roots(std::vector<FileRoot> roots);
 
-/// All plain names of a path. One that is in no root counts by its name in `folder`, and by its whole
-/// one.
+/// All plain names of a path. One that is in no root counts by its name in `folder`, and by its
+/// whole one.
 /// Fails: `invalid_argument` as plain_path, and for a relative path that leads out of the roots and
 /// of the folder.
 [[nodiscard]] Result<std::vector<std::string>> path_names(const std::string& path,

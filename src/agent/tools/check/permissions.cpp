@@ -1,5 +1,5 @@
-// Paths as text, what they are called, and the rules of the header. To match a pattern takes time by
-// the length of path times pattern, whatever the pattern.
+// Paths as text, what they are called, and the rules of the header. To match a pattern takes time
+// by the length of path times pattern, whatever the pattern.
 
 #include "perdure/agent/permissions.hpp"
 

@@ -1,5 +1,5 @@
-// Tools for files, over roots that are held open: every name is looked up beneath them by the kernel,
-// which follows no link on the way.
+// Tools for files, over roots that are held open: every name is looked up beneath them by the
+// kernel, which follows no link on the way.
 //
 // openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS does what no check before an open can: there
 // is no moment between them.
@@ -340,9 +340,9 @@ class Roots {
   std::vector<Descriptor> folders_;
 };
 
-// A file that is replaced in one step, and whether it was. The new content is written beside it, under
-// a name made of the call's key, synced, and renamed; then the folder is synced. The key rides on the
-// new file as an attribute, so the rename is what makes both true.
+// A file that is replaced in one step, and whether it was. The new content is written beside it,
+// under a name made of the call's key, synced, and renamed; then the folder is synced. The key
+// rides on the new file as an attribute, so the rename is what makes both true.
 
 constexpr const char* key_attribute = "user.perdure.key";
 // Files get the time of the kernel's last tick, which may be before the time that a clock tells.
@@ -401,7 +401,8 @@ std::string temporary_name(const std::string& key) {
 }
 
 // Fails: `invalid_argument` if a folder, a link or what is no file is there; `unavailable`. About
-// "unsure": the new content is there, and may not survive a power cut. Otherwise the old content is.
+// "unsure": the new content is there, and may not survive a power cut. Otherwise the old content
+// is.
 Result<void> replace_file(const Leaf& leaf, std::string_view bytes, const std::string& key) {
   struct stat old{};
   const bool is_there =

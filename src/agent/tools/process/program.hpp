@@ -103,8 +103,8 @@ class CappedText {
   std::size_t left_out_ = 0;
 };
 
-// Makes lines of what a program writes, and tells them as they end: at a line feed, or at a carriage
-// return, as programs end the states of a bar.
+// Makes lines of what a program writes, and tells them as they end: at a line feed, or at a
+// carriage return, as programs end the states of a bar.
 
 class LineSplitter {
  public:
@@ -126,11 +126,11 @@ class LineSplitter {
 // Programs that outlive whoever started them, found again and ended.
 //
 // Before a program starts, a link says which process it will be: `<mark>`, in a folder of the
-// machine, leads nowhere, and its text is the process. So short a link takes no room on a full disk.
-// A successor of a killed process reads it, and ends that process and its group before it asks
-// what the call came to; and whatever else carries the mark in its environment, wherever it went.
-// A process that is neither in the group nor carries the mark is not found: whoever hides that
-// well is not held here, but by a sandbox.
+// machine, leads nowhere, and its text is the process. So short a link takes no room on a full
+// disk. A successor of a killed process reads it, and ends that process and its group before it
+// asks what the call came to; and whatever else carries the mark in its environment, wherever it
+// went. A process that is neither in the group nor carries the mark is not found: whoever hides
+// that well is not held here, but by a sandbox.
 
 /// The variable of the environment that holds the mark.
 inline constexpr std::string_view mark_variable = "PERDURE_MARK";

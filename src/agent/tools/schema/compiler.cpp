@@ -445,8 +445,8 @@ Result<std::vector<Node>> compile_nodes(const Json& schema) {
 
 namespace {
 
-// The digits before the point, if those after it are zeros and no exponent follows: exact, where the
-// nearest double may be an integer and the number is not.
+// The digits before the point, if those after it are zeros and no exponent follows: exact, where
+// the nearest double may be an integer and the number is not.
 std::optional<std::string_view> integer_in(std::string_view token) {
   const std::size_t point = std::min(token.find('.'), token.size());
   if (token.find_first_not_of('0', point + 1) < token.size()) return std::nullopt;
