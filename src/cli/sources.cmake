@@ -12,7 +12,6 @@ set(PERDURE_CLI_SOURCES
     context/signal_watch.cpp
     context/timeline_walk.cpp
     program/cli.cpp
-    recovery/chat_lines.cpp
     recovery/live_agent.cpp
     recovery/recovery_report.cpp
     recovery/terminal_input.cpp

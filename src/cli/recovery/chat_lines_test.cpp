@@ -1,7 +1,5 @@
 // What is typed in a chat while a call waits.
 
-#include "recovery/chat_lines.hpp"
-
 #include <gtest/gtest.h>
 #include <optional>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/log.hpp"
+#include "recovery/terminal_input.hpp"
 
 namespace perdure::cli {
 namespace {

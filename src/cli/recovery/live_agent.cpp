@@ -13,7 +13,6 @@
 #include <variant>
 
 #include "context/agent_source.hpp"
-#include "context/calls.hpp"
 #include "context/command_context.hpp"
 #include "core/api/descriptor.hpp"
 #include "perdure/agent/agent.hpp"

@@ -1,6 +1,7 @@
 // What a person types at a terminal: a line, with editing and a history (libedit, which only the source of
-// this header sees), or a choice of one of several, by typing a part of it or with the arrows. Lines are
-// UTF-8, whatever locale the environment names; bytes that are not come as U+FFFD.
+// this header sees); a choice of one of several, by typing a part of it or with the arrows; and what a line
+// of a chat says about a call that waits for a word. Lines are UTF-8, whatever locale the environment names;
+// bytes that are not come as U+FFFD.
 
 #pragma once
 
@@ -70,5 +71,28 @@ class PickList {
 /// signal was caught.
 [[nodiscard]] std::optional<std::size_t> pick(CommandContext& context, std::string_view heading,
                                               std::vector<Choice> choices);
+
+struct GivenWord {
+  bool allow = false;
+  bool overrules = false;  ///< A denial that was seen.
+  std::string why{};       ///< Of a question: its answer.
+};
+
+/// Both empty: the line is about no call.
+struct WordLine {
+  std::optional<GivenWord> word{};
+  std::string complaint{};  ///< Why it is not taken.
+};
+
+/// `/approve`, `/overrule`, `/deny REASON`; any line without a `/`, if a question waits; a bare yes or no, in
+/// whichever case, if another call does.
+[[nodiscard]] WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting);
+
+/// Recorded, and the session woken, before its turn goes on. What others sent before is taken in
+/// first: this is the last word.
+/// Fails: `conflict`, about "call_denied", if somebody has denied it and the word does not say that it
+/// overrules that: nothing is recorded; as Session::take_inbox; as Session::approve.
+[[nodiscard]] Result<void> give_word(Session& session, Position call, const GivenWord& word,
+                                     const std::string& who);
 
 }  // namespace perdure::cli

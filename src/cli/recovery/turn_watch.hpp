@@ -8,7 +8,6 @@
 
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/provider.hpp"
 
 namespace perdure::cli {
 

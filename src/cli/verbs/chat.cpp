@@ -7,8 +7,6 @@
 #include "context/agent_source.hpp"
 #include "context/calls.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
-#include "recovery/chat_lines.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"
 #include "recovery/terminal_input.hpp"

@@ -1,6 +1,5 @@
 // A session taken up where it stopped, by whatever it was stopped.
 
-#include "context/agent_source.hpp"
 #include "perdure/agent/agent.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"

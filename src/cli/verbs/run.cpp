@@ -2,7 +2,6 @@
 
 #include "context/agent_source.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/turn_watch.hpp"
 #include "store/api/location.hpp"

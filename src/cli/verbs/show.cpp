@@ -1,6 +1,5 @@
 // One session on one screen: how it stands, who runs it, what it cost, what to do next.
 
-#include <algorithm>
 #include <fmt/ranges.h>
 
 #include "context/agent_source.hpp"
